@@ -1,0 +1,59 @@
+// In charge of GetToken: a school or management secret is exchanged for the token that the school data, identity and
+// webhook APIs take.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { envelopeShape, type ErrorShape } from '../http/error-shape.ts';
+import { readParameters } from './client-credentials.ts';
+import { findMatch } from './secrets.ts';
+import type { Tokens } from './tokens.ts';
+import { recordWrongTry, requireTriesLeft } from './wrong-tries.ts';
+
+const nullable = Type.Union([Type.String(), Type.Null()]);
+export const getTokenSchema = {
+  response: { 200: Type.Object({ token: Type.String(), expires: Type.String(), Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable }) },
+};
+
+/** Errors say `token: null` as well, for clients that look there first. */
+export const getTokenErrorShape: ErrorShape = {
+  ...envelopeShape,
+  headers: {},
+  body: (error) => JSON.stringify({ token: null, expires: null, ...(JSON.parse(envelopeShape.body(error)) as object) }),
+};
+
+type Found = { secretId: string; hash: Uint8Array; state: string };
+
+export function getToken(db: Db, tokens: Tokens) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const parameters = readParameters(request);
+    const rp = required(parameters.get('relyingparty'), 'relyingParty');
+    const password = required(parameters.get('password'), 'password');
+    const estab = parameters.get('estab') || undefined;
+    const client = estab === undefined ? rp : `${rp}|${estab}`;
+    await requireTriesLeft(db, client, request.ip);
+    const found = findMatch(password, await findSecrets(db, rp, estab));
+    if (!found) {
+      await recordWrongTry(db, client, request.ip);
+      throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
+    }
+    if (found.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
+    const issued = await tokens.issue({ kind: estab === undefined ? 'management' : 'school', rp, estab, secretId: found.secretId, oneRosterScopes: undefined });
+    reply.header('cache-control', 'no-store');
+    return { token: issued.token, expires: issued.expiresAt.toISOString(), Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
+  };
+}
+
+function findSecrets(db: Db, rp: string, estab: string | undefined): Promise<Found[]> {
+  if (estab === undefined) {
+    return db<Found[]>`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+  }
+  return db<Found[]>`
+    select s.id as "secretId", s.hash, a.state from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp
+    where a.estab = ${estab} and a.rp = ${rp} and (s.valid_until is null or s.valid_until > now())`;
+}
+
+function required(value: string | undefined, name: string): string {
+  if (value) return value;
+  throw new SchoolbellError('invalid_request', `"${name}" is missing. Send estab, relyingParty and password, as JSON or as a form.`);
+}

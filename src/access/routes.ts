@@ -1,0 +1,43 @@
+// In charge of the addresses at which callers obtain tokens and the keys that verify them.
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import type { Db } from '../db/connect.ts';
+import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
+import { refuseOtherMethods } from '../http/server.ts';
+import { acceptTokenBodies } from './client-credentials.ts';
+import { getToken, getTokenErrorShape, getTokenSchema } from './get-token.ts';
+import { applicationClient, exchangeForRosteringToken, rosteringTokenSchema, schoolClient } from './rostering-token.ts';
+import type { TokenKeys } from './token-keys.ts';
+import type { Tokens } from './tokens.ts';
+
+const tokenEndpoints = [
+  { path: '/api/ims/oneroster/v1p1/token', client: applicationClient, summary: 'Rostering token, variant A' },
+  { path: '/ims/oneroster/v1p1/auth/token', client: schoolClient, summary: 'Rostering token, variant B' },
+] as const;
+const getTokenPath = '/api/oauth/GetToken';
+const jwksPath = '/.well-known/jwks.json';
+
+export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: Db; tokens: Tokens; keys: TokenKeys }): void {
+  app.register(async (scope) => {
+    useErrorShape(scope, oauthShape);
+    acceptTokenBodies(scope);
+    for (const { path, client, summary } of tokenEndpoints) {
+      scope.post(path, { schema: { summary, ...rosteringTokenSchema } }, exchangeForRosteringToken(db, tokens, client));
+      refuseOtherMethods(scope, path, ['POST']);
+    }
+  });
+  app.register(async (scope) => {
+    useErrorShape(scope, getTokenErrorShape);
+    acceptTokenBodies(scope);
+    scope.post(getTokenPath, { schema: { summary: 'School or management token', ...getTokenSchema } }, getToken(db, tokens));
+    refuseOtherMethods(scope, getTokenPath, ['POST']);
+  });
+  app.get(jwksPath, { schema: { summary: 'Keys that verify tokens', response: { 200: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }) } } }, async () => ({ keys: await keys.publicKeys() }));
+  refuseOtherMethods(app, jwksPath, ['GET']);
+}
+
+/** The shapes of errors that never reach a route. */
+export const accessErrorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
+  ...tokenEndpoints.map(({ path }) => ({ prefix: path, shape: oauthShape })),
+  { prefix: getTokenPath, shape: getTokenErrorShape },
+];

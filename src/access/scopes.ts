@@ -1,0 +1,56 @@
+// In charge of scopes: what a school can grant, what each opens, and how they meet the scopes of OneRoster.
+import { SchoolbellError } from '../errors.ts';
+
+export const scopeNames = ['School', 'Student', 'Staff', 'Contact', 'StudentDemographic', 'Attendance', 'WritebackAttendance', 'Identity'] as const;
+export type Scope = (typeof scopeNames)[number];
+
+/** People that a scope opens, by the kinds of the roster. */
+const peopleOpenedBy: Partial<Record<Scope, readonly string[]>> = { Student: ['student'], Staff: ['teacher', 'staff'], Contact: ['contact'] };
+
+export function visiblePeople(scopes: readonly string[]): string[] {
+  return Object.entries(peopleOpenedBy).flatMap(([scope, kinds]) => (scopes.includes(scope) ? kinds : []));
+}
+
+/** Records of a student need StudentDemographic alone; those of anyone else also the scope that opens the person. */
+export function visibleDemographics(scopes: readonly string[]): string[] {
+  return scopes.includes('StudentDemographic') ? [...new Set(['student', ...visiblePeople(scopes)])] : [];
+}
+
+const oneRosterPrefix = 'https://purl.imsglobal.org/spec/or/v1p1/scope/';
+export const oneRosterScopes = { core: `${oneRosterPrefix}roster-core.readonly`, roster: `${oneRosterPrefix}roster.readonly`, demographics: `${oneRosterPrefix}roster-demographics.readonly` };
+export type OneRosterScope = keyof typeof oneRosterScopes;
+
+/** The OneRoster scopes that a grant can serve. */
+export function oneRosterScopesOf(scopes: readonly string[]): string[] {
+  const opened: string[] = [];
+  if (scopes.includes('School') || visiblePeople(scopes).length > 0) opened.push(oneRosterScopes.core, oneRosterScopes.roster);
+  if (scopes.includes('StudentDemographic')) opened.push(oneRosterScopes.demographics);
+  return opened;
+}
+
+/** What remains of the scopes that a token request named, or undefined when it named none. */
+export function narrowScopes(requested: string | undefined, granted: readonly string[]): string[] | undefined {
+  if (requested === undefined || requested.trim() === '') return undefined;
+  const opened = oneRosterScopesOf(granted);
+  const remaining = [...new Set(requested.trim().split(/\s+/))].filter((scope) => opened.includes(scope));
+  if (remaining.length > 0) return remaining;
+  throw new SchoolbellError('invalid_scope', `None of the requested scopes can be granted. Those that can: ${opened.join(' ') || 'none'}.`);
+}
+
+export type ScopeRequest = { required: Scope[]; optional: Scope[] };
+
+/** Reads `School,Student,Staff:optional`. */
+export function parseScopes(text: string): ScopeRequest {
+  const request: ScopeRequest = { required: [], optional: [] };
+  for (const part of text.split(',').map((one) => one.trim()).filter(Boolean)) {
+    const [name, mark, ...rest] = part.split(':');
+    const scope = scopeNames.find((one) => one === name);
+    if (!scope || rest.length > 0 || (mark !== undefined && mark !== 'optional')) {
+      throw new SchoolbellError('invalid_request', `"${part}" is not a scope. Scopes are ${scopeNames.join(', ')}; an optional one is written Staff:optional.`);
+    }
+    if ([...request.required, ...request.optional].includes(scope)) throw new SchoolbellError('invalid_request', `the scope ${scope} is named twice`);
+    (mark === 'optional' ? request.optional : request.required).push(scope);
+  }
+  if (request.required.length + request.optional.length === 0) throw new SchoolbellError('invalid_request', `at least one scope is needed: ${scopeNames.join(', ')}`);
+  return request;
+}

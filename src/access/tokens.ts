@@ -1,0 +1,78 @@
+// In charge of tokens: JWTs of four kinds, each refused everywhere but where its kind belongs. A token names the
+// secret it was obtained with, so that it ends with that secret.
+import { randomUUID } from 'node:crypto';
+import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
+import { SchoolbellError } from '../errors.ts';
+import { tokenAlgorithm, type TokenKeys } from './token-keys.ts';
+
+export const tokenLifetimes = { 'rostering-a': 3600, 'rostering-b': 3600, school: 86_400, management: 86_400 } as const;
+export type TokenKind = keyof typeof tokenLifetimes;
+
+export type Claims = {
+  kind: TokenKind;
+  rp: string;
+  /** Absent in tokens that are not of one establishment. */
+  estab: string | undefined;
+  secretId: string;
+  /** OneRoster scopes that the token was narrowed to. */
+  oneRosterScopes: readonly string[] | undefined;
+  expiresAt: number;
+};
+
+export type IssuedToken = { token: string; expiresIn: number; expiresAt: Date };
+
+export type Tokens = {
+  issue(given: Omit<Claims, 'expiresAt'>): Promise<IssuedToken>;
+  /** The claims of a token of that kind; anything else is an invalid_token error. */
+  verify(token: string, kind: TokenKind): Promise<Claims>;
+};
+
+const rememberedTokens = 10_000;
+
+export function createTokens(keys: TokenKeys, issuer: string, now: () => number = Date.now): Tokens {
+  // A signature is checked once; expiry at every call, and everything that can be revoked is read from the database.
+  const verified = new Map<string, Claims>();
+
+  return {
+    async issue(given) {
+      const { kid, key } = await keys.signingKey();
+      const issuedAt = Math.floor(now() / 1000);
+      const expiresIn = tokenLifetimes[given.kind];
+      const token = await new SignJWT({ sid: given.secretId, ...(given.estab === undefined ? {} : { estab: given.estab }), ...(given.oneRosterScopes ? { scope: given.oneRosterScopes.join(' ') } : {}) })
+        .setProtectedHeader({ alg: tokenAlgorithm, kid, typ: 'JWT' })
+        .setIssuer(issuer)
+        .setSubject(given.rp)
+        .setAudience(given.kind)
+        .setJti(randomUUID())
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + expiresIn)
+        .sign(key);
+      return { token, expiresIn, expiresAt: new Date((issuedAt + expiresIn) * 1000) };
+    },
+    async verify(token, kind) {
+      let claims = verified.get(token);
+      if (!claims) {
+        claims = await check(token);
+        if (verified.size >= rememberedTokens) verified.delete(verified.keys().next().value ?? '');
+        verified.set(token, claims);
+      }
+      if (claims.kind !== kind) throw new SchoolbellError('invalid_token', `The token is of another kind (${claims.kind}); this address takes ${kind} tokens.`);
+      if (claims.expiresAt <= now()) throw new SchoolbellError('invalid_token', 'The token has expired; obtain a new one.');
+      return claims;
+    },
+  };
+
+  async function check(token: string): Promise<Claims> {
+    try {
+      const key = await keys.verificationKey(decodeProtectedHeader(token).kid ?? '');
+      if (!key) throw new Error('unknown key');
+      const { payload } = await jwtVerify(token, key, { algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER });
+      const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
+      if (!sub || !aud || !sid || !exp || !(aud in tokenLifetimes)) throw new Error('claims are missing');
+      return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
+    } catch (cause) {
+      if ((cause as { code?: string }).code?.startsWith('ECONN')) throw cause;
+      throw new SchoolbellError('invalid_token', 'The token is malformed or was not issued by this service.', { detail: (cause as Error).message });
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// In charge of guessing: thirty wrong tries in a minute for one client from one address, then a pause. Counted in
+// the database, so that the limit holds over all processes.
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+
+const triesPerMinute = 30;
+/** Whatever a stranger sends as a name is cut to this before it is kept. */
+const keptNameLength = 200;
+
+export async function requireTriesLeft(db: Db, client: string, address: string): Promise<void> {
+  const [row] = await db<{ tries: number; wait: number }[]>`
+    select count(*)::int as tries, ceil(60 - extract(epoch from now() - min(tried_at)))::int as wait
+    from (select tried_at from wrong_try where client = ${client.slice(0, keptNameLength)} and address = ${address} and tried_at > now() - interval '1 minute'
+          order by tried_at desc limit ${triesPerMinute}) latest`;
+  if (row && row.tries >= triesPerMinute) {
+    throw new SchoolbellError('too_many_requests', `Too many wrong tries: ${triesPerMinute} in a minute. Wait and try again.`, { headers: { 'retry-after': String(Math.max(1, row.wait)) } });
+  }
+}
+
+export async function recordWrongTry(db: Db, client: string, address: string): Promise<void> {
+  await db`insert into wrong_try (client, address) values (${client.slice(0, keptNameLength)}, ${address})`;
+}
+
+export async function forgetOldCounts(db: Db): Promise<void> {
+  await db`delete from wrong_try where tried_at < now() - interval '10 minutes'`;
+  await db`delete from request_count where minute < now() - interval '10 minutes'`;
+}

@@ -1,0 +1,52 @@
+// In charge of putting the API together: which features stand behind which addresses.
+import type { FastifyInstance } from 'fastify';
+import { createAuthenticate } from './access/authenticate.ts';
+import { createRateLimit } from './access/rate-limit.ts';
+import { accessErrorShapes, accessRoutes } from './access/routes.ts';
+import type { Seal } from './access/seal.ts';
+import { createTokenKeys } from './access/token-keys.ts';
+import { createTokens } from './access/tokens.ts';
+import type { Config } from './config.ts';
+import type { Db } from './db/connect.ts';
+import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
+import { healthRoutes } from './http/health.ts';
+import { describeApi } from './http/openapi.ts';
+import { createServer } from './http/server.ts';
+import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
+import { createRemembered } from './rostering/remembered.ts';
+import { createFactsReader } from './rostering/roster-facts.ts';
+import { dialects, rosteringRoutes } from './rostering/routes.ts';
+
+export type AppParts = {
+  config: Config;
+  db: Db;
+  /** A pool of its own for whole lists, so that slow readers of those hold up no page. */
+  streams: Db;
+  seal: Seal;
+  now?: () => number;
+  slowReader?: SlowReaderLimit;
+};
+
+const rememberedTotalsBytes = 4 * 1024 * 1024;
+
+const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
+
+export function createApp({ config, db, streams, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
+  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor: (path) => errorShapes.find(({ prefix }) => path.startsWith(prefix))?.shape ?? envelopeShape });
+  const keys = createTokenKeys(db, seal);
+  const tokens = createTokens(keys, config.publicUrl, now);
+  const limit = createRateLimit(db, config.rateLimitPerMinute, now);
+  app.addHook('onClose', () => limit.close());
+  describeApi(app);
+  app.register(async (api) => {
+    healthRoutes(api, db);
+    accessRoutes(api, { db, tokens, keys });
+    rosteringRoutes(api, {
+      authenticate: createAuthenticate(db, tokens, limit),
+      reader: { db, streams, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes) },
+      publicUrl: config.publicUrl,
+      slowReader,
+    });
+  });
+  return app;
+}

@@ -1,0 +1,97 @@
+// In charge of the command line: finds the command, checks its options, opens the database, prints the outcome.
+// It works whether or not the service is running.
+import { parseArgs } from 'node:util';
+import { createSeal, readSecretKey } from './access/seal.ts';
+import { SourceError } from './collection/problem.ts';
+import { applicationCommands } from './commands/application.ts';
+import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
+import { rosterCommands } from './commands/roster.ts';
+import { schoolCommands } from './commands/school.ts';
+import { statusCommands } from './commands/status.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { openDatabase } from './db/open.ts';
+import { SchoolbellError } from './errors.ts';
+
+const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...rosterCommands, ...statusCommands];
+
+async function main(args: readonly string[]): Promise<void> {
+  const found = findCommand(args);
+  if (!found) {
+    const asked = args.length === 0 || args.includes('--help');
+    if (!asked) throw new SchoolbellError('invalid_request', `there is no command "${args.filter((arg) => !arg.startsWith('-')).slice(0, 2).join(' ')}"\n${overview()}`);
+    console.log(overview());
+    return;
+  }
+  const { command, rest } = found;
+  if (rest.includes('--help')) {
+    console.log(helpOf(command));
+    return;
+  }
+  const { given, json } = parseGiven(command, rest);
+  print(await run(command, given, json), json);
+}
+
+function findCommand(args: readonly string[]): { command: Command; rest: string[] } | undefined {
+  for (const command of commands) {
+    const words = command.name.split(' ');
+    if (words.every((word, index) => args[index] === word)) return { command, rest: args.slice(words.length) };
+  }
+  return undefined;
+}
+
+function parseGiven(command: Command, args: string[]): { given: Given; json: boolean } {
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args, options: { ...parseOptionsOf(command), json: { type: 'boolean' } }, allowPositionals: command.positional !== undefined, strict: true });
+  } catch (error) {
+    throw new SchoolbellError('invalid_request', `${(error as Error).message}\n${helpOf(command)}`);
+  }
+  const missing = Object.entries(command.options).filter(([name, option]) => option.required && parsed.values[name] === undefined).map(([name]) => `--${name}`);
+  if (command.positional && parsed.positionals.length === 0) missing.push(command.positional.name);
+  if (missing.length > 0) throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
+  return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
+}
+
+async function run(command: Command, given: Given, json: boolean): Promise<Outcome> {
+  const config = readConfig();
+  const seal = createSeal(readSecretKey(config));
+  const database = await openDatabase(config, { max: 4, name: 'command' });
+  try {
+    return await command.run({ db: database.db, seal, config, json }, given);
+  } finally {
+    await database.close();
+  }
+}
+
+function print({ data, lines, failed }: Outcome, json: boolean): void {
+  console.log(json ? JSON.stringify(data, null, 2) : lines.join('\n'));
+  if (failed === undefined) return;
+  console.error(`schoolbell: ${failed}`);
+  process.exitCode = 1;
+}
+
+function overview(): string {
+  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help]', '', ...commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`)].join('\n');
+}
+
+function helpOf(command: Command): string {
+  const options = Object.entries(command.options);
+  const shown = options.map(([name, option]) => (option.required ? `--${name} ${option.value}` : `[--${name}${option.value ? ` ${option.value}` : ''}]`));
+  return [
+    `Usage: npm run -s schoolbell -- ${[command.name, ...shown, command.positional?.name].filter(Boolean).join(' ')} [--json]`,
+    '',
+    command.help,
+    '',
+    ...options.map(([name, option]) => `  --${name.padEnd(14)} ${option.help}`),
+    ...(command.positional ? [`  ${command.positional.name.padEnd(16)} ${command.positional.help}`] : []),
+    `  --${'json'.padEnd(14)} print one JSON document`,
+  ].join('\n');
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const expected = error instanceof SchoolbellError || error instanceof SourceError || error instanceof ConfigError;
+  console.error(`schoolbell: ${expected ? error.message : ((error as Error).stack ?? String(error))}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,140 @@
+// In charge of the rules for one CSV file: its header, and every cell of every row. A cell that breaks a rule is a
+// problem that names the rule; the row is then rejected as a whole.
+import type { UserId, Value } from '../../../roster/record.ts';
+import type { Field, Resource } from '../../../roster/resource.ts';
+import { SourceError, type Problem } from '../../problem.ts';
+import type { Mode, SourceRow } from '../../source.ts';
+import type { CsvRecord } from './read-csv.ts';
+
+const maxIdCharacters = 255;
+const maxTextCharacters = 4000;
+/** Control characters but tab and line breaks, and what a wrong encoding leaves behind. */
+// oxlint-disable-next-line no-control-regex
+const unreadable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffd]/;
+const dateTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const metadataPrefix = 'metadata.';
+
+export type RowCheck = (record: CsvRecord, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
+
+/** Reads the header and gives the check for the rows below it. */
+export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord): RowCheck {
+  const { file } = resource;
+  const columns = header.cells.map((name) => name.trim());
+  const position = requirePositions(resource, header.line, columns);
+  const read = resource.fields.map((field) => (field.csv === undefined ? undefined : { field, csv: field.csv, at: position(field.csv) }));
+  const metadata = columns.flatMap((name, at) => (name.startsWith(metadataPrefix) ? [{ key: name.slice(metadataPrefix.length), at }] : []));
+  const [sourcedIdAt, statusAt, modifiedAt] = [position('sourcedId'), position('status'), position('dateLastModified')];
+
+  return ({ line, cells }, fail) => {
+    let failed = false;
+    const broken = (column: string | null, value: string | null, rule: string) => {
+      failed = true;
+      fail({ file, line, column, value, rule });
+    };
+    const sourcedId = (cells[sourcedIdAt] ?? '').trim();
+    if (cells.length !== columns.length) {
+      broken(null, null, `the row has ${cells.length} fields, the header ${columns.length}`);
+      return { rejected: sourcedId || undefined };
+    }
+    for (let at = 0; at < cells.length; at += 1) {
+      const cell = cells[at] as string;
+      if (unreadable.test(cell)) broken(columns[at] ?? null, cell, 'must not hold control characters or characters lost to a wrong encoding');
+      else if (cell.length > maxTextCharacters) broken(columns[at] ?? null, cell, `must not be longer than ${maxTextCharacters} characters`);
+    }
+    const idFault = idRule(sourcedId);
+    if (idFault) broken('sourcedId', sourcedId, idFault);
+    const status = checkStatus(cells[statusAt]?.trim() ?? '', cells[modifiedAt]?.trim() ?? '', mode, broken);
+    const values = read.map((column) => (column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule)) : undefined));
+    if (failed) return { rejected: sourcedId || undefined };
+    return { line, sourcedId, status, values, metadata: readMetadata(metadata, cells) };
+  };
+}
+
+function requirePositions(resource: Resource, line: number, columns: readonly string[]): (name: string) => number {
+  const standard = resource.header.split(',');
+  const missing = standard.filter((name) => !columns.includes(name));
+  const stranger = columns.find((name) => !standard.includes(name) && !(name.startsWith(metadataPrefix) && name.length > metadataPrefix.length));
+  const twice = columns.find((name, at) => columns.indexOf(name) !== at);
+  if (missing.length > 0) throw new SourceError(resource.file, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, { line, column: missing.join(', ') });
+  if (stranger !== undefined) throw new SourceError(resource.file, `"${stranger}" is not a column of this file; own columns are named metadata.…`, { line, column: stranger });
+  if (twice !== undefined) throw new SourceError(resource.file, 'the header names this column twice', { line, column: twice });
+  return (name) => columns.indexOf(name);
+}
+
+type Broken = (value: string, rule: string) => void;
+
+function checkStatus(status: string, modified: string, mode: Mode, broken: (column: string, value: string, rule: string) => void): 'active' | 'tobedeleted' {
+  if (status === '' && mode === 'delta') broken('status', status, 'must be active or tobedeleted in a delta file');
+  else if (!['', 'active', 'tobedeleted', 'inactive'].includes(status)) broken('status', status, 'must be active or tobedeleted');
+  if (mode === 'delta' && !dateTime.test(modified)) broken('dateLastModified', modified, 'must be a date and time such as 2026-09-01T08:00:00.000Z in a delta file');
+  return status === '' || status === 'active' ? 'active' : 'tobedeleted';
+}
+
+function checkCell(field: Field, cell: string, broken: Broken): Value {
+  const text = cell.trim();
+  if (text === '') {
+    if (field.required) broken(cell, 'must not be blank');
+    return undefined;
+  }
+  switch (field.type) {
+    case 'id':
+    case 'ref':
+      return checkId(text, broken);
+    case 'enum':
+      if (!field.values?.includes(text)) broken(cell, `must be one of ${field.values?.join(', ')}`);
+      return text;
+    case 'boolean':
+      if (text.toLowerCase() !== 'true' && text.toLowerCase() !== 'false') broken(cell, 'must be true or false');
+      return text.toLowerCase();
+    case 'date':
+      if (!isDate(text)) broken(cell, 'must be a date of the calendar, written YYYY-MM-DD');
+      return text;
+    case 'year':
+      if (!/^\d{4}$/.test(text)) broken(cell, 'must be a year, written YYYY');
+      return text;
+    case 'list':
+      return splitList(text);
+    case 'refs':
+      return splitList(text)?.map((id) => checkId(id, broken));
+    case 'userIds':
+      return checkUserIds(text, broken);
+    default:
+      return cell;
+  }
+}
+
+function checkId(id: string, broken: Broken): string {
+  const fault = idRule(id);
+  if (fault) broken(id, fault);
+  return id;
+}
+
+function idRule(id: string): string | undefined {
+  if (id === '') return 'must not be blank';
+  if (id.length > maxIdCharacters) return `must not be longer than ${maxIdCharacters} characters`;
+  return undefined;
+}
+
+function isDate(text: string): boolean {
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
+  if (!parts || parts[1] === '0000') return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+function splitList(text: string): string[] | undefined {
+  if (!text.includes(',')) return [text];
+  const items = text.split(',').map((item) => item.trim()).filter(Boolean);
+  return items.length > 0 ? items : undefined;
+}
+
+function checkUserIds(text: string, broken: Broken): UserId[] {
+  const items = [...text.matchAll(/\{([^:{}]+):([^{}]+)\}/g)].map(([, type = '', identifier = '']) => ({ type: type.trim(), identifier: identifier.trim() }));
+  if (!/^\{[^:{}]+:[^{}]+\}(\s*,\s*\{[^:{}]+:[^{}]+\})*$/.test(text)) broken(text, 'must be written {Type:Id}, several separated by commas');
+  return items;
+}
+
+function readMetadata(columns: readonly { key: string; at: number }[], cells: readonly string[]): string | undefined {
+  const entries = columns.flatMap(({ key, at }) => (cells[at]?.trim() ? [[key, cells[at]] as const] : []));
+  return entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
+}

@@ -1,0 +1,94 @@
+// In charge of opening a OneRoster CSV package, a zip or a folder, without trusting it: names, counts and sizes are
+// checked before a byte is unpacked, and counted again while unpacking.
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import yauzl from 'yauzl';
+import { SourceError } from '../../problem.ts';
+
+export type PackageFile = { name: string; size: number; open(): Promise<Readable> };
+export type CsvPackage = { files: ReadonlyMap<string, PackageFile>; close(): Promise<void> };
+
+export const maxUnpackedBytes = 8 * 1024 ** 3;
+export const maxEntries = 100;
+/** A megabyte that unpacks to more than this many is no roster. Text shrinks by 5 to 30 times. */
+export const maxCompressionRatio = 200;
+const ratioFreeBytes = 64 * 1024 ** 2;
+
+export async function openPackage(path: string): Promise<CsvPackage> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found) throw new SourceError(path, 'there is no such zip or folder');
+  return found.isDirectory() ? openFolder(path) : openZip(path);
+}
+
+async function openFolder(path: string): Promise<CsvPackage> {
+  const files = new Map<string, PackageFile>();
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (!entry.isFile() || !entry.name.endsWith('.csv')) continue;
+    const file = join(path, entry.name);
+    files.set(entry.name, { name: entry.name, size: (await stat(file)).size, open: async () => createReadStream(file, { highWaterMark: 256 * 1024 }) });
+  }
+  return { files, close: async () => {} };
+}
+
+async function openZip(path: string): Promise<CsvPackage> {
+  const zip = await openZipFile(path);
+  try {
+    return { files: await listEntries(zip, path), close: async () => zip.close() };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}
+
+function openZipFile(path: string): Promise<yauzl.ZipFile> {
+  return new Promise((resolve, reject) => {
+    yauzl.open(path, { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true }, (error, zip) => {
+      if (error) reject(new SourceError(path, `not a readable zip file (${error.message})`));
+      else resolve(zip);
+    });
+  });
+}
+
+function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, PackageFile>> {
+  const files = new Map<string, PackageFile>();
+  let unpacked = 0;
+  if (zip.entryCount > maxEntries) throw new SourceError(path, `the zip has ${zip.entryCount} entries; at most ${maxEntries} are read`);
+  return new Promise((resolve, reject) => {
+    zip.on('error', (error: Error) => reject(new SourceError(path, `the zip is damaged or holds an unsafe path (${error.message})`)));
+    zip.on('end', () => resolve(files));
+    zip.on('entry', (entry: yauzl.Entry) => {
+      const name = entry.fileName;
+      unpacked += entry.uncompressedSize;
+      const fault = findFault(entry, unpacked, files);
+      if (fault) {
+        reject(new SourceError(name, fault));
+        return;
+      }
+      if (name.endsWith('.csv')) files.set(name, { name, size: entry.uncompressedSize, open: () => openEntry(zip, entry) });
+      zip.readEntry();
+    });
+    zip.readEntry();
+  });
+}
+
+function findFault(entry: yauzl.Entry, unpacked: number, files: ReadonlyMap<string, PackageFile>): string | undefined {
+  const name = entry.fileName;
+  if (name.startsWith('__MACOSX/') || name.endsWith('/') || name.endsWith('.DS_Store')) return undefined;
+  if (name.includes('/')) return 'the files must be at the root of the zip, not in a folder';
+  if (files.has(name)) return 'the zip holds this file twice';
+  if (entry.isEncrypted()) return 'the file is encrypted; send the zip without a password';
+  if (unpacked > maxUnpackedBytes) return `the zip would unpack to more than ${maxUnpackedBytes / 1024 ** 3} GiB`;
+  if (entry.uncompressedSize > ratioFreeBytes && entry.uncompressedSize > entry.compressedSize * maxCompressionRatio) return `the file would unpack to more than ${maxCompressionRatio} times its size`;
+  return undefined;
+}
+
+function openEntry(zip: yauzl.ZipFile, entry: yauzl.Entry): Promise<Readable> {
+  return new Promise((resolve, reject) => {
+    zip.openReadStream(entry, (error, stream) => {
+      if (error) reject(new SourceError(entry.fileName, `cannot be unpacked (${error.message})`));
+      else resolve(stream);
+    });
+  });
+}

@@ -1,0 +1,74 @@
+// In charge of reading one CSV file as a stream: UTF-8 (a byte order mark is skipped), RFC 4180 quoting, CRLF or LF,
+// with the line on which each record begins. Memory stays flat: a record that does not end is refused, not collected.
+import Papa from 'papaparse';
+import { SourceError } from '../../problem.ts';
+import type { PackageFile } from './package.ts';
+
+export type CsvRecord = { line: number; cells: string[] };
+
+export const maxRecordCharacters = 1024 * 1024;
+
+type LowLevelParser = { parse(input: string, baseIndex: number, ignoreLastRow: boolean): { data: string[][]; errors: { code: string; row: number }[]; meta: { cursor: number } } };
+
+export async function* readCsv(file: PackageFile, onBytes: (count: number) => void): AsyncGenerator<CsvRecord[]> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  // Papa.parse would read ahead without a bound; its parser, fed piece by piece, is also five times as fast as
+  // the streaming parsers that were measured.
+  const parser = new (Papa as unknown as { Parser: new (config: object) => LowLevelParser }).Parser({ delimiter: ',', newline: '\n', quoteChar: '"' });
+  let rest = '';
+  let line = 1;
+
+  const take = (text: string, last: boolean): CsvRecord[] => {
+    const { data, errors, meta } = parser.parse(text, 0, !last);
+    const fault = errors.find((error) => error.code === 'MissingQuotes' || error.code === 'InvalidQuotes');
+    if (fault && (last || fault.row < data.length)) throw new SourceError(file.name, 'a quoted field does not end where it should (quotes inside must be doubled)', { line: lineOfRow(data, fault.row, line) });
+    rest = text.slice(meta.cursor);
+    if (rest.length > maxRecordCharacters) throw new SourceError(file.name, `a record is longer than ${maxRecordCharacters} characters, or a quote is never closed`, { line: lineOfRow(data, data.length, line) });
+    const records: CsvRecord[] = [];
+    for (const cells of data) {
+      const begins = line;
+      line += linesIn(cells);
+      const end = cells.length - 1;
+      if (cells[end]?.endsWith('\r')) cells[end] = cells[end].slice(0, -1);
+      if (cells.length > 1 || cells[0] !== '') records.push({ line: begins, cells });
+    }
+    return records;
+  };
+
+  const stream = await file.open();
+  try {
+    for await (const bytes of stream as AsyncIterable<Buffer>) {
+      onBytes(bytes.length);
+      const records = take(rest + decode(bytes, true), false);
+      if (records.length > 0) yield records;
+    }
+    const text = rest + decode(undefined, false);
+    if (text !== '') {
+      rest = '';
+      yield take(text, true);
+    }
+  } catch (error) {
+    if (error instanceof SourceError) throw error;
+    throw new SourceError(file.name, `cannot be read (${(error as Error).message})`, { line });
+  } finally {
+    stream.destroy();
+  }
+
+  function decode(bytes: Buffer | undefined, more: boolean): string {
+    try {
+      return decoder.decode(bytes, { stream: more });
+    } catch {
+      throw new SourceError(file.name, 'the file is not valid UTF-8; save it as UTF-8', { line: line + rest.split('\n').length - 1 });
+    }
+  }
+}
+
+function linesIn(cells: readonly string[]): number {
+  let lines = 1;
+  for (const cell of cells) for (let at = cell.indexOf('\n'); at >= 0; at = cell.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+}
+
+function lineOfRow(data: readonly string[][], row: number, firstLine: number): number {
+  return data.slice(0, row).reduce((line, cells) => line + linesIn(cells), firstLine);
+}

@@ -1,0 +1,12 @@
+// In charge of removing an establishment with everything that belongs to it.
+import type { Db } from '../db/connect.ts';
+import { allResources } from '../roster/collections.ts';
+import { lockRoster } from './merge.ts';
+
+export async function removeRoster(db: Db, estab: string): Promise<void> {
+  await db.begin(async (tx) => {
+    await lockRoster(tx, estab);
+    for (const resource of allResources) await tx`delete from ${tx(resource.table)} where estab = ${estab}`;
+    await tx`delete from establishment where estab = ${estab}`;
+  });
+}

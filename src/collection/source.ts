@@ -1,0 +1,34 @@
+// In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
+import type { Value } from '../roster/record.ts';
+import type { Resource } from '../roster/resource.ts';
+import type { Problems } from './problem.ts';
+
+/** bulk: the whole collection, what is missing is gone. delta: the changes, row by row. */
+export type Mode = 'bulk' | 'delta';
+
+export type SourceRow = Readonly<{
+  line: number;
+  sourcedId: string;
+  status: 'active' | 'tobedeleted';
+  /** In the order of the resource's fields. */
+  values: readonly Value[];
+  /** JSON text of the metadata object. */
+  metadata: string | undefined;
+}>;
+
+/** What could be read of a row that was rejected, so that its record is left alone. */
+export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined }>;
+
+export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
+
+export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(problems: Problems): AsyncIterable<SourceBatch> }>;
+
+export type Source = Readonly<{
+  collections: readonly SourceCollection[];
+  /** Files that are there but not part of rostering. */
+  ignored: readonly string[];
+  /** For the progress bar: bytes, before and after reading. */
+  totalBytes: number;
+  bytesRead(): number;
+  close(): Promise<void>;
+}>;

@@ -1,0 +1,76 @@
+// In charge of the commands on applications, their secrets, and what schools authorise.
+import { addApplication, rotateApplicationSecret } from '../access/applications.ts';
+import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } from '../access/authorisations.ts';
+import { secretKinds } from '../access/secrets.ts';
+import { createTokenKeys } from '../access/token-keys.ts';
+import { SchoolbellError } from '../errors.ts';
+import { optionalText, text, type Command } from './command.ts';
+
+const anyRp = { value: '<id>', help: 'the application (relying party)' } as const;
+const anyEstab = { value: '<id>', help: 'the establishment' } as const;
+const rp = { ...anyRp, required: true } as const;
+const estab = { ...anyEstab, required: true } as const;
+const shownOnce = 'Keep these; they are not shown again.';
+
+function stateCommand(name: string, help: string, from: readonly AuthorisationState[], to: AuthorisationState): Command {
+  return {
+    name,
+    help,
+    options: { rp, estab },
+    async run({ db }, given) {
+      const data = await changeState(db, { rp: text(given, 'rp'), estab: text(given, 'estab'), from, to });
+      return { data, lines: [`${data.rp} at ${data.estab}: ${data.state}`] };
+    },
+  };
+}
+
+export const applicationCommands: readonly Command[] = [
+  {
+    name: 'application add',
+    help: 'Adds an application and prints its secrets.',
+    options: {
+      rp,
+      name: { value: '<name>', help: 'its name, as schools will read it', required: true },
+      'callback-url': { value: '<url>', help: 'where authentication events go', required: true },
+      scopes: { value: '<list>', help: 'what it asks for, for example School,Student,Staff:optional', required: true },
+      'redirect-uri': { value: '<url>', help: 'where sign-ins may return to; may be repeated', many: true },
+    },
+    async run({ db, seal }, given) {
+      const redirectUris = ((given.options['redirect-uri'] as string[] | undefined) ?? []).map(String);
+      const data = await addApplication(db, seal, { rp: text(given, 'rp'), name: text(given, 'name'), callbackUrl: text(given, 'callback-url'), scopes: text(given, 'scopes'), redirectUris });
+      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
+    },
+  },
+  {
+    name: 'rotate',
+    help: 'Replaces a secret. The old one ends at once; a signing secret stays valid for a day. The kind token-key replaces the key that signs tokens.',
+    options: { rp: anyRp, estab: anyEstab, secret: { value: '<kind>', help: `${secretKinds.join(', ')} (school needs --estab) or token-key`, required: true } },
+    async run({ db, seal }, given) {
+      const kind = text(given, 'secret');
+      if (kind === 'token-key') {
+        const kid = await createTokenKeys(db, seal).rotate();
+        return { data: { kid }, lines: [`new tokens are signed with ${kid}`] };
+      }
+      const known = secretKinds.find((one) => one === kind);
+      if (!known) throw new SchoolbellError('invalid_request', `--secret "${kind}": must be one of ${secretKinds.join(', ')}, token-key`);
+      const [forRp, forEstab] = [optionalText(given, 'rp'), optionalText(given, 'estab')];
+      if (!forRp) throw new SchoolbellError('invalid_request', '--rp is missing');
+      if (known === 'school' && !forEstab) throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
+      const secret = known === 'school' ? await rotateSchoolSecret(db, forRp, forEstab ?? '') : await rotateApplicationSecret(db, seal, forRp, known);
+      const data = { rp: forRp, ...(known === 'school' ? { estab: forEstab } : {}), [`${known}Secret`]: secret };
+      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
+    },
+  },
+  {
+    name: 'authorise',
+    help: "Approves an application for a school, as the school's own approval would.",
+    options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; everything that it asks for unless given' } },
+    async run({ db }, given) {
+      const data = await authorise(db, { rp: text(given, 'rp'), estab: text(given, 'estab'), scopes: optionalText(given, 'scopes') });
+      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${String(value)}`), shownOnce] };
+    },
+  },
+  stateCommand('pause', 'Pauses an authorisation; tokens stop at the next call.', ['Approved'], 'Paused'),
+  stateCommand('resume', 'Resumes a paused authorisation.', ['Paused'], 'Approved'),
+  stateCommand('revoke', 'Revokes an authorisation; tokens stop at the next call.', ['Approved', 'Paused'], 'Revoked'),
+];

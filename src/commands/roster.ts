@@ -1,0 +1,71 @@
+// In charge of the commands that bring rosters in and out.
+import { requireEstablishment } from '../access/establishments.ts';
+import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
+import { openPackage } from '../collection/connectors/csv/package.ts';
+import { exportRoster } from '../collection/export.ts';
+import { importRoster, type ImportReport } from '../collection/import.ts';
+import type { Problem } from '../collection/problem.ts';
+import { SchoolbellError } from '../errors.ts';
+import { readRoster } from '../rostering/read-roster.ts';
+import { text, type Command, type Given } from './command.ts';
+import { createProgressBar } from './progress-bar.ts';
+
+const estab = { value: '<id>', help: 'the establishment', required: true } as const;
+const printedProblems = 50;
+
+export const rosterCommands: readonly Command[] = [
+  {
+    name: 'import',
+    help: "Imports a OneRoster 1.1 CSV package into a school's roster, whole or not at all.",
+    positional: { name: '<zip or folder>', help: 'the package, with manifest.csv' },
+    options: { estab, partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' }, force: { value: undefined, help: 'approve that a large part of the roster goes' } },
+    async run({ db, config }, given) {
+      const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
+      const progress = createProgressBar('importing');
+      const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
+        estab: known,
+        partial: given.options.partial === true,
+        force: given.options.force === true,
+        shrinkLimitPercent: config.shrinkLimitPercent,
+        onProgress: progress.show,
+      }).finally(progress.end);
+      const failed = describeFailure(report);
+      return { data: report, lines: [...report.problems.slice(0, printedProblems).map(describeProblem), summary(report)], ...(failed ? { failed } : {}) };
+    },
+  },
+  {
+    name: 'export',
+    help: "Writes a school's roster as a OneRoster 1.1 CSV package in bulk form.",
+    positional: { name: '<zip>', help: 'the file to write' },
+    options: { estab },
+    async run({ db }, given) {
+      const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
+      const path = requirePath(given);
+      const reading = await readRoster(db, known);
+      const collections = await exportRoster(reading, path);
+      return { data: { estab: known, version: reading.version, file: path, collections }, lines: Object.entries(collections).map(([name, count]) => `${name}\t${count}`) };
+    },
+  },
+];
+
+function requirePath({ positionals }: Given): string {
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0) throw new SchoolbellError('invalid_request', 'give exactly one path');
+  return path;
+}
+
+function describeProblem({ file, line, column, value, rule }: Problem): string {
+  const where = [file, ...(line === null ? [] : [`line ${line}`]), ...(column === null ? [] : [column])].join(', ');
+  return `${where}${value === null ? '' : ` "${value}"`}: ${rule}`;
+}
+
+function summary({ added, changed, removed, unchanged, rejected, version }: ImportReport): string {
+  return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
+}
+
+function describeFailure({ outcome, problemsTotal, shrinkage }: ImportReport): string | undefined {
+  if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed (--partial imports what is right)`;
+  if (outcome !== 'held') return undefined;
+  const parts = shrinkage.map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`);
+  return `held: ${parts.join(', ')} would go, nothing was changed (--force approves it)`;
+}

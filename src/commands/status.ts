@@ -1,0 +1,32 @@
+// In charge of the command that says how things stand.
+import type { Command } from './command.ts';
+
+type School = { estab: string; name: string; version: number; lastChanged: Date | null; lastImport: string | null; lastImportAt: Date | null; records: number };
+
+export const statusCommands: readonly Command[] = [
+  {
+    name: 'status',
+    help: 'Shows the database and, for each school, its roster, its last import and who may read it.',
+    options: {},
+    async run({ db, config }) {
+      const [server] = await db`select current_setting('server_version') as version, (select max(version) from migration) as migration, pg_database_size(current_database())::float8 as bytes`;
+      const schools = await db<School[]>`
+        select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt",
+          (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab) as records
+        from establishment e join roster r using (estab)
+        left join roster_version v on v.estab = r.estab and v.version = r.version
+        left join lateral (select outcome, finished_at from import_run i where i.estab = e.estab order by started_at desc limit 1) i on true
+        order by e.estab`;
+      const authorisations = await db<{ estab: string; rp: string; state: string; scopes: string[] }[]>`select estab, rp, state, scopes from authorisation order by estab, rp`;
+      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrl === undefined }, schools, authorisations };
+      return {
+        data,
+        lines: [
+          `PostgreSQL ${data.database.postgres}, migration ${data.database.migration}, ${Math.round(data.database.bytes / 1024 ** 2)} MB`,
+          ...schools.map((one) => `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\tlast changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`),
+          ...authorisations.map((one) => `${one.estab}\t${one.rp}\t${one.state}\t${one.scopes.join(', ')}`),
+        ],
+      };
+    },
+  },
+];

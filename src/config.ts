@@ -1,0 +1,113 @@
+// In charge of the settings: the environment is read here and nowhere else, checked at start, and every
+// problem is reported at once with the variable's name.
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+export type Role = 'api' | 'worker' | 'all';
+
+export type Config = Readonly<{
+  host: string;
+  port: number;
+  /** Used in every link, href and Link header; never ends with a slash. */
+  publicUrl: string;
+  /** CIDR list of proxies whose X-Forwarded-* headers count. */
+  trustProxy: readonly string[];
+  dataDir: string;
+  /** An external PostgreSQL; undefined means the embedded one. */
+  databaseUrl: string | undefined;
+  /** Undefined means: made in the data directory on first start. */
+  secretKey: string | undefined;
+  role: Role;
+  demo: boolean;
+  /** Requests a minute for one credential; 0 switches the limit off. */
+  rateLimitPerMinute: number;
+  purgeAfterDays: number;
+  shrinkLimitPercent: number;
+  logLevel: string;
+}>;
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+const roles = ['api', 'worker', 'all'] as const;
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const minimumSecretKeyLength = 32;
+
+export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+  const problems: string[] = [];
+  const text = (name: string) => (env[name]?.trim() === '' ? undefined : env[name]?.trim());
+
+  function number(name: string, fallback: number, min: number, max: number): number {
+    const value = text(name);
+    if (value === undefined) return fallback;
+    if (/^\d+$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value);
+    problems.push(`${name}: "${value}" is not a whole number from ${min} to ${max}`);
+    return fallback;
+  }
+
+  function choice<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+    const value = text(name);
+    if (value === undefined) return fallback;
+    const found = allowed.find((one) => one === value);
+    if (found === undefined) problems.push(`${name}: "${value}" is not one of ${allowed.join(', ')}`);
+    return found ?? fallback;
+  }
+
+  function url(name: string, protocols: readonly string[]): string | undefined {
+    const value = text(name);
+    if (value === undefined) return undefined;
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    if (parsed && protocols.includes(parsed.protocol)) return value;
+    problems.push(`${name}: not a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
+    return undefined;
+  }
+
+  const host = text('HOST') ?? '127.0.0.1';
+  const port = number('PORT', 8080, 1, 65535);
+  const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
+  if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
+  const trustProxy = (text('TRUST_PROXY') ?? '').split(',').map((one) => one.trim()).filter(Boolean);
+  for (const cidr of trustProxy) if (!isCidr(cidr)) problems.push(`TRUST_PROXY: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
+  const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const secretKey = text('SECRET_KEY');
+  if (databaseUrl && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
+  if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
+  const demoDefault = !databaseUrl && isLoopback(host) ? 'on' : 'off';
+
+  const config: Config = Object.freeze({
+    host,
+    port,
+    publicUrl: (publicUrl ? new URL(publicUrl).href : `http://${host.includes(':') ? `[${host}]` : host}:${port}`).replace(/\/+$/, ''),
+    trustProxy,
+    dataDir: resolve(text('DATA_DIR') ?? './data'),
+    databaseUrl,
+    secretKey,
+    role: choice('ROLE', roles, 'all'),
+    demo: choice('DEMO', ['on', 'off'], demoDefault) === 'on',
+    rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
+    purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
+    shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
+    logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function isCidr(value: string): boolean {
+  const [address, prefix, ...rest] = value.split('/');
+  const family = isIP(address ?? '');
+  if (family === 0 || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128);
+}

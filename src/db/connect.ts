@@ -1,0 +1,42 @@
+// In charge of connections to PostgreSQL: one way to open a pool, with the settings every session shares.
+import postgres from 'postgres';
+
+export type Db = postgres.Sql<Record<string, never>>;
+export type Tx = postgres.TransactionSql<Record<string, never>>;
+/** What both a pool and a transaction can do: compose and run statements. */
+export type Sql = postgres.ISql<Record<string, never>>;
+/** A piece of a statement, with its bound values. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>;
+
+export const oldestSupportedPostgres = 15;
+
+export function connect(url: string, options: { max: number; name: string }): Db {
+  return postgres(url, {
+    max: options.max,
+    idle_timeout: 60,
+    connect_timeout: 10,
+    onnotice: () => {},
+    // jit: compiling a plan costs more than these short statements take. Plans are made for the values at hand:
+    // a filter that matches a hundred of a million rows needs another plan than one that matches them all.
+    connection: { application_name: `schoolbell ${options.name}`, TimeZone: 'UTC', jit: 'off', plan_cache_mode: 'force_custom_plan' },
+    types: {},
+  });
+}
+
+/** Refuses a server that is too old or not UTF-8, in words that say what would do. */
+export async function requireUsableServer(db: Db): Promise<void> {
+  const [row] = await db`select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
+  const major = Math.floor(Number(row?.version) / 10_000);
+  if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
+  if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
+}
+
+/** A connection of the pool, or undefined when none came free in time. */
+export async function reserveWithin(db: Db, milliseconds: number): Promise<Awaited<ReturnType<Db['reserve']>> | undefined> {
+  const reserved = db.reserve();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), milliseconds)));
+  const first = await Promise.race([reserved, late]).finally(() => clearTimeout(timer));
+  if (!first) void reserved.then((connection) => connection.release(), () => {});
+  return first;
+}

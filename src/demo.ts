@@ -1,0 +1,81 @@
+// In charge of the demo: on first start one synthetic school and one application that it authorises, and at every
+// start the lines with which a newcomer makes the first requests.
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { addApplication } from './access/applications.ts';
+import { authorise } from './access/authorisations.ts';
+import { addEstablishment } from './access/establishments.ts';
+import { scopeNames } from './access/scopes.ts';
+import type { Seal } from './access/seal.ts';
+import { openCsvSource } from './collection/connectors/csv/csv-source.ts';
+import { demoPackage } from './collection/connectors/demo/demo-package.ts';
+import { demoEstablishment } from './collection/connectors/demo/school.ts';
+import { importRoster } from './collection/import.ts';
+import type { Config } from './config.ts';
+import type { Db } from './db/connect.ts';
+
+export type DemoCredentials = { estab: string; rp: string; clientId: string; clientSecret: string; managementSecret: string; signingSecret: string; schoolSecret: string };
+
+const rp = 'demo.example';
+const advisoryLock = 5_219_004;
+
+export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<DemoCredentials> {
+  const connection = await db.reserve();
+  try {
+    // Several processes may start at once; one of them loads the demo.
+    await connection`select pg_advisory_lock(${advisoryLock})`;
+    await loadSchool(db, config);
+    return (await findCredentials(db, config)) ?? (await makeCredentials(db, seal, config));
+  } finally {
+    await connection`select pg_advisory_unlock(${advisoryLock})`;
+    connection.release();
+  }
+}
+
+async function loadSchool(db: Db, config: Config): Promise<void> {
+  const { estab } = demoEstablishment;
+  const [known] = await db<{ version: number }[]>`select r.version from establishment join roster r using (estab) where estab = ${estab}`;
+  if (!known) await addEstablishment(db, demoEstablishment);
+  if (known && known.version > 0) return;
+  const report = await importRoster(db, () => openCsvSource(demoPackage()), { estab, partial: false, force: false, shrinkLimitPercent: config.shrinkLimitPercent });
+  if (report.outcome !== 'done') throw new Error(`the demo school did not load: ${JSON.stringify(report.problems[0])}`);
+}
+
+const fileOf = (config: Config) => join(config.dataDir, 'demo.json');
+
+async function findCredentials(db: Db, config: Config): Promise<DemoCredentials | undefined> {
+  let kept: DemoCredentials;
+  try {
+    kept = JSON.parse(readFileSync(fileOf(config), 'utf8')) as DemoCredentials;
+  } catch {
+    return undefined;
+  }
+  const [known] = await db`select from application where rp = ${rp} and client_id = ${kept.clientId}`;
+  return known && kept;
+}
+
+/** Secrets are shown once, so that a lost file means a new application. */
+async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<DemoCredentials> {
+  await db`delete from application where rp = ${rp}`;
+  const application = await addApplication(db, seal, { rp, name: 'Demo application', callbackUrl: 'http://127.0.0.1:8081/events', scopes: scopeNames.join(','), redirectUris: [] });
+  const { schoolSecret } = await authorise(db, { rp, estab: demoEstablishment.estab });
+  const credentials = { estab: demoEstablishment.estab, ...application, schoolSecret };
+  const half = `${fileOf(config)}.${process.pid}`;
+  writeFileSync(half, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+  renameSync(half, fileOf(config));
+  return credentials;
+}
+
+/** For each variant a line that works when pasted alone. */
+export function renderDemoLines(publicUrl: string, { estab, clientId, clientSecret, schoolSecret }: DemoCredentials): string[] {
+  const request = (user: string, token: string, list: string) =>
+    `curl -s -H "Authorization: Bearer $(curl -s -X POST -u '${user}' ${publicUrl}${token} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')" '${publicUrl}${list}'`;
+  return [
+    `The demo school ${demoEstablishment.name} (${estab}) is loaded. Read it through either variant:`,
+    '',
+    request(`${clientId}:${clientSecret}`, '/api/ims/oneroster/v1p1/token', '/api/ims/oneroster/v1p1/users?limit=2'),
+    '',
+    request(`${rp}|${estab}:${schoolSecret}`, '/ims/oneroster/v1p1/auth/token', '/ims/oneroster/v1p1/students?limit=2&filter=status=%27active%27'),
+    '',
+  ];
+}

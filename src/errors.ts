@@ -1,0 +1,41 @@
+// In charge of every error that may reach a caller: one class, one table of codes.
+// The message is public and says what was wrong and what would be right; the detail is for the log only.
+
+export const errorCodes = {
+  invalid_request: { status: 400, minor: 'invalid data' },
+  invalid_filter: { status: 400, minor: 'invalid_filter_field' },
+  invalid_sort: { status: 400, minor: 'invalid_sort_field' },
+  invalid_selection: { status: 400, minor: 'invalid_selection_field' },
+  blank_selection: { status: 400, minor: 'invalid_blank_selection_field' },
+  ambiguous: { status: 400, minor: 'invalid data' },
+  missing_token: { status: 401, minor: 'unauthorized' },
+  invalid_token: { status: 401, minor: 'unauthorized' },
+  forbidden: { status: 403, minor: 'forbidden' },
+  not_found: { status: 404, minor: 'unknown object' },
+  method_not_allowed: { status: 405, minor: 'invalid data' },
+  too_large: { status: 413, minor: 'invalid data' },
+  unsupported_media_type: { status: 415, minor: 'invalid data' },
+  too_many_requests: { status: 429, minor: 'server_busy' },
+  headers_too_large: { status: 431, minor: 'invalid data' },
+  unexpected: { status: 500, minor: 'internal_server_error' },
+  invalid_client: { status: 401, minor: 'unauthorized' },
+  unsupported_grant_type: { status: 400, minor: 'invalid data' },
+  invalid_scope: { status: 400, minor: 'invalid data' },
+  conflict: { status: 409, minor: 'invalid data' },
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export class SchoolbellError extends Error {
+  readonly code: ErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly detail: string | undefined;
+
+  constructor(code: ErrorCode, message: string, more: { headers?: Record<string, string>; detail?: string; cause?: unknown } = {}) {
+    super(message, { cause: more.cause });
+    this.name = 'SchoolbellError';
+    this.code = code;
+    this.headers = more.headers ?? {};
+    this.detail = more.detail;
+  }
+}

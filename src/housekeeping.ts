@@ -1,0 +1,34 @@
+// In charge of what is due again and again: records that were deleted long ago are purged, old counts forgotten.
+// Any process may do it at any time; what has been done already is found done.
+import { forgetOldCounts } from './access/wrong-tries.ts';
+import { purgeRosters } from './collection/purge.ts';
+import type { Config } from './config.ts';
+import type { Db } from './db/connect.ts';
+
+const everyMs = 60 * 60_000;
+
+type Log = { info(details: object, message: string): void; error(details: object, message: string): void };
+
+export function startHousekeeping(db: Db, config: Config, log: Log): { stop(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  const run = async () => {
+    try {
+      await forgetOldCounts(db);
+      const purged = await purgeRosters(db, config.purgeAfterDays);
+      if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
+    } catch (error) {
+      log.error({ err: error }, 'housekeeping failed; it will be tried again');
+    }
+  };
+  const start = () => {
+    running ??= run().finally(() => (running = undefined));
+  };
+  start();
+  const timer = setInterval(start, everyMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

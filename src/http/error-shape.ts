@@ -1,0 +1,62 @@
+// In charge of how an error leaves: the one renderer, and the shapes in which the APIs speak of errors.
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
+
+export type ErrorShape = Readonly<{
+  contentType: string;
+  /** Statuses that differ from the table of codes. */
+  statuses: Partial<Record<ErrorCode, number>>;
+  /** Headers that go with a status. */
+  headers: Readonly<Record<number, Record<string, string>>>;
+  body: (error: SchoolbellError) => string;
+}>;
+
+/** The token endpoints: RFC 6749. */
+export const oauthShape: ErrorShape = {
+  contentType: 'application/json; charset=utf-8',
+  statuses: {},
+  headers: { 401: { 'www-authenticate': 'Basic realm="schoolbell"' } },
+  body: (error) => JSON.stringify({ error: oauthCodes[error.code] ?? 'invalid_request', error_description: error.message }),
+};
+
+const oauthCodes: Partial<Record<ErrorCode, string>> = {
+  invalid_client: 'invalid_client',
+  unsupported_grant_type: 'unsupported_grant_type',
+  invalid_scope: 'invalid_scope',
+  too_many_requests: 'slow_down',
+  unexpected: 'server_error',
+};
+
+/** Everything else: the envelope, with its four last fields. */
+export const envelopeShape: ErrorShape = {
+  contentType: 'application/json; charset=utf-8',
+  statuses: {},
+  headers: { 401: { 'www-authenticate': 'Bearer realm="schoolbell"' } },
+  body: (error) => JSON.stringify({ Message: null, ExceptionType: error.code, ExceptionMessage: error.message, InnerException: null }),
+};
+
+export function useErrorShape(app: FastifyInstance, shape: ErrorShape): void {
+  app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => sendError(error, shape, request, reply));
+}
+
+export function sendError(error: FastifyError | SchoolbellError, shape: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = toSchoolbellError(error);
+  const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
+  if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
+  else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
+  return reply
+    .code(status)
+    .headers({ ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })
+    .type(shape.contentType)
+    .send(shape.body(known));
+}
+
+/** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
+function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellError {
+  if (error instanceof SchoolbellError) return error;
+  if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
+  return new SchoolbellError('unexpected', 'Something went wrong on the server; it has been logged.', { cause: error });
+}

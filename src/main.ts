@@ -1,0 +1,56 @@
+// In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
+import { readSecretKey, createSeal } from './access/seal.ts';
+import { createTokenKeys } from './access/token-keys.ts';
+import { createApp } from './app.ts';
+import { ConfigError, readConfig, type Config } from './config.ts';
+import { openDatabase } from './db/open.ts';
+import { prepareDemo, renderDemoLines } from './demo.ts';
+import { startHousekeeping } from './housekeeping.ts';
+
+const pageConnections = 10;
+const streamConnections = 8;
+
+async function main(config: Config): Promise<void> {
+  const ending = endOnSignal();
+  const seal = createSeal(readSecretKey(config));
+  const database = await openDatabase(config, { max: pageConnections, name: config.role });
+  try {
+    const { db } = database;
+    const app = createApp({ config, db, streams: database.pool({ max: streamConnections, name: 'streams' }), seal });
+    if (database.embedded) app.log.info({ cluster: database.embedded.place.cluster, log: database.embedded.place.log, account: database.embedded.place.account?.name }, 'embedded PostgreSQL');
+    // Fails here, with a clear message, when SECRET_KEY is not the one that this database was started with.
+    await createTokenKeys(db, seal).signingKey();
+    const demo = config.demo ? await prepareDemo(db, seal, config) : undefined;
+    const housekeeping = config.role === 'api' ? undefined : startHousekeeping(db, config, app.log);
+    if (config.role !== 'worker') await app.listen({ host: config.host, port: config.port });
+    if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
+    console.log(`schoolbell ready ${config.publicUrl}`);
+    await ending;
+    await app.close();
+    await housekeeping?.stop();
+  } finally {
+    await database.close();
+  }
+}
+
+/** The first signal ends the process cleanly; a second one at once. */
+function endOnSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        signals += 1;
+        if (signals > 1) process.exit(1);
+        resolve();
+      });
+    }
+  });
+}
+
+try {
+  await main(readConfig());
+} catch (error) {
+  const lines = error instanceof ConfigError ? error.problems : [(error as Error).message];
+  for (const line of lines) console.error(`schoolbell: ${line}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,110 @@
+// In charge of the walk of one request: parse, plan, query, render, once each. It also says which version of the
+// roster the answer is of, and answers 304 when the caller has it already.
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Caller } from '../access/authenticate.ts';
+import { SchoolbellError } from '../errors.ts';
+import type { Query } from '../http/query.ts';
+import { collections } from '../roster/collections.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { renderLinks } from './link.ts';
+import { parseListRequest, parseSelection, type ListRequest } from './list-request.ts';
+import { pathParameters, type Operation } from './operations.ts';
+import type { Question } from './plan.ts';
+import type { Remembered } from './remembered.ts';
+import { renderList, renderOne, renderStream, selectFields } from './render.ts';
+import { openStream, selectPage, selectTotal, type Reader } from './select-page.ts';
+import { requireTargets, type Target } from './visibility.ts';
+
+export type Asked = { params: Record<string, string>; query: Query; ifNoneMatch: string | undefined; head: boolean };
+export type Answer = { status: 200 | 304; headers: Record<string, string>; body: Buffer | Readable | undefined };
+export type Page = { body: Buffer; total: number };
+
+export type Answering = {
+  reader: Reader;
+  pages: Remembered<Page>;
+  dialect: Dialect;
+  /** Where the dialect's root is found from outside. */
+  address: string;
+};
+
+/** Up to here an answer is one statement and fits in memory; beyond, and without a limit, it is streamed. */
+const longestPage = 1000;
+
+export async function answerOperation(answering: Answering, operation: Operation, caller: Caller, asked: Asked): Promise<Answer> {
+  const { dialect, reader, address } = answering;
+  const targets = requireTargets(caller, operation);
+  const ids = pathParameters(operation.path).map((name) => asked.params[name] ?? '');
+  if (ids.some((id) => id.includes('\0'))) throw new SchoolbellError('not_found', 'There is no such record.');
+  const resource = collections[operation.collection];
+  const request = operation.single ? { ...nothingAsked, fields: parseSelection(asked.query, resource, dialect) } : parseListRequest(asked.query, resource, dialect);
+
+  const key = keyOf(answering, operation, ids, targets, asked.query);
+  const headers = versionHeaders(targets, key);
+  if (matches(asked.ifNoneMatch, headers.etag ?? '')) return { status: 304, headers, body: undefined };
+  const versions = new Map(await Promise.all(targets.map(async ({ estab, version }) => [estab, (await reader.facts.facts(reader.db, estab, version)).versions] as const)));
+  const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
+  return operation.single ? answerOne(answering, question, request, headers) : answerList(answering, question, request, headers, key, asked);
+}
+
+const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
+
+async function answerOne({ reader }: Answering, question: Question, request: ListRequest, headers: Record<string, string>): Promise<Answer> {
+  const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 });
+  if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
+  if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
+  return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], selectFields(records, request.fields))) };
+}
+
+async function answerList(answering: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
+  const { reader, pages, address } = answering;
+  const resource = collections[question.operation.collection];
+  // The total depends on the question, not on the page or the selection.
+  const totalKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
+  const { limit, offset, fields } = request;
+  const withTotal = (total: number) => ({
+    ...headers,
+    'x-total-count': String(total),
+    ...(limit === undefined ? {} : { link: renderLinks(address + fillPath(question), asked.query, { limit, offset, total }) }),
+  });
+  if (limit !== undefined && limit <= longestPage) {
+    let page = pages.get(key);
+    if (!page) {
+      const total = await selectTotal(reader, question, totalKey);
+      const { records } = await selectPage(reader, question, request);
+      page = { body: Buffer.from(renderList(resource, selectFields(records, fields))), total };
+      pages.set(key, page, page.body.length);
+    }
+    return { status: 200, headers: withTotal(page.total), body: page.body };
+  }
+  if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, totalKey)), body: undefined };
+  const { total, pieces } = await openStream(reader, question, request, totalKey);
+  return { status: 200, headers: withTotal(total), body: Readable.from(renderStream(resource, pieces, fields), { objectMode: false }) };
+}
+
+function fillPath({ operation, ids }: Question): string {
+  let at = 0;
+  return operation.path.replace(/:\w+/g, () => encodeURIComponent(ids[at++] ?? ''));
+}
+
+/** Everything that the answer depends on. */
+function keyOf({ address }: Answering, operation: Operation, ids: readonly string[], targets: readonly Target[], query: Query): string {
+  return JSON.stringify([address, operation.name, ids, targets.map(({ estab, version, kinds, people }) => [estab, version, kinds, people]), query]);
+}
+
+function versionHeaders(targets: readonly Target[], key: string): Record<string, string> {
+  const [only, ...others] = targets;
+  const version = only && others.length === 0 ? String(only.version) : digest(targets.map(({ estab, version: at }) => `${estab} ${at}`).join());
+  return { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization' };
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** Weak comparison, as If-None-Match asks for. */
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
+  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag));
+}

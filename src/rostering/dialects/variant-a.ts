@@ -1,0 +1,22 @@
+// In charge of variant A: six collections under /api/ims, filters on status alone, errors as plain text.
+import type { Dialect } from './dialect.ts';
+
+const offered = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSession'];
+const plurals = ['Orgs', 'Users', 'Classes', 'Courses', 'Enrollments', 'AcademicSessions'];
+const operations = new Set([...offered.map((one) => `get${one}`), ...plurals.map((many) => `getAll${many}`)]);
+
+export const variantA: Dialect = {
+  name: 'A',
+  root: '/api/ims/oneroster/v1p1',
+  tokenKind: 'rostering-a',
+  offers: (operation) => operations.has(operation),
+  filter: { fields: ['status'], operators: ['='], joined: false, ignoredOn: ['enrollments'] },
+  sorts: false,
+  selects: false,
+  errors: {
+    contentType: 'text/plain; charset=utf-8',
+    statuses: { missing_token: 403, invalid_token: 400, forbidden: 400, unexpected: 400 },
+    headers: {},
+    body: (error) => error.message,
+  },
+};

@@ -1,0 +1,108 @@
+// In charge of the operations of OneRoster 1.1 rostering: a table, one row each. What a nested route is nested in is
+// a list of parents that must exist, and a relation that ties the records to them.
+import type { Fragment, Sql } from '../db/connect.ts';
+import type { CollectionName } from '../roster/resource.ts';
+import type { OneRosterScope } from '../access/scopes.ts';
+
+/** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
+export type Relation = (sql: Sql, ids: readonly string[]) => Fragment;
+
+export type Parent = Readonly<{ collection: CollectionName; kinds?: readonly string[]; within?: Relation }>;
+
+export type Operation = Readonly<{
+  name: string;
+  path: string;
+  collection: CollectionName;
+  /** The sub-type: only records of these kinds. */
+  kinds?: readonly string[];
+  single?: true;
+  parents?: readonly Parent[];
+  relation?: Relation;
+  scope: OneRosterScope;
+}>;
+
+const school: Parent = { collection: 'orgs', kinds: ['school'] };
+const term: Parent = { collection: 'academicSessions', kinds: ['term'] };
+const course: Parent = { collection: 'courses' };
+const aClass: Parent = { collection: 'classes' };
+const student: Parent = { collection: 'users', kinds: ['student'] };
+const teacher: Parent = { collection: 'users', kinds: ['teacher'] };
+const anyone: Parent = { collection: 'users' };
+const ofSchool: Relation = (sql, ids) => sql`t.school_id = ${ids[0] ?? ''}`;
+const classInSchool: readonly Parent[] = [school, { collection: 'classes', within: ofSchool }];
+
+const memberOfSchool: Relation = (sql, ids) => sql`t.org_ids @> ${[ids[0] ?? '']}::text[]`;
+const inClass: Relation = (sql, ids) => sql`t.class_id = ${ids.at(-1) ?? ''}`;
+const offeredBySchool: Relation = (sql, ids) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
+  select from roster_class c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
+const usedBySchool: Relation = (sql, ids) => sql`exists (
+  select from roster_class c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
+const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
+const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
+const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
+const attendedBy: Relation = (sql, ids) => sql`t.sourced_id in (
+  select e.class_id from roster_enrollment e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active')`;
+/** Members of a class are those with an active enrolment of that role. */
+const enrolledAs = (role: string): Relation => (sql, ids) => sql`t.sourced_id in (
+  select e.user_id from roster_enrollment e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role} and e.status = 'active')`;
+
+type Row = [name: string, path: string, collection: CollectionName, more?: Omit<Operation, 'name' | 'path' | 'collection' | 'scope'>];
+
+const core: Row[] = [
+  ['getAllAcademicSessions', '/academicSessions', 'academicSessions'],
+  ['getAcademicSession', '/academicSessions/:id', 'academicSessions', { single: true }],
+  ['getAllClasses', '/classes', 'classes'],
+  ['getClass', '/classes/:id', 'classes', { single: true }],
+  ['getAllCourses', '/courses', 'courses'],
+  ['getCourse', '/courses/:id', 'courses', { single: true }],
+  ['getAllGradingPeriods', '/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'] }],
+  ['getGradingPeriod', '/gradingPeriods/:id', 'academicSessions', { kinds: ['gradingPeriod'], single: true }],
+  ['getAllEnrollments', '/enrollments', 'enrollments'],
+  ['getEnrollment', '/enrollments/:id', 'enrollments', { single: true }],
+  ['getAllOrgs', '/orgs', 'orgs'],
+  ['getOrg', '/orgs/:id', 'orgs', { single: true }],
+  ['getAllSchools', '/schools', 'orgs', { kinds: ['school'] }],
+  ['getSchool', '/schools/:id', 'orgs', { kinds: ['school'], single: true }],
+  ['getAllStudents', '/students', 'users', { kinds: ['student'] }],
+  ['getStudent', '/students/:id', 'users', { kinds: ['student'], single: true }],
+  ['getAllTeachers', '/teachers', 'users', { kinds: ['teacher'] }],
+  ['getTeacher', '/teachers/:id', 'users', { kinds: ['teacher'], single: true }],
+  ['getAllTerms', '/terms', 'academicSessions', { kinds: ['term'] }],
+  ['getTerm', '/terms/:id', 'academicSessions', { kinds: ['term'], single: true }],
+  ['getAllUsers', '/users', 'users'],
+  ['getUser', '/users/:id', 'users', { single: true }],
+];
+
+const nested: Row[] = [
+  ['getCoursesForSchool', '/schools/:id/courses', 'courses', { parents: [school], relation: offeredBySchool }],
+  ['getEnrollmentsForClassInSchool', '/schools/:id/classes/:classId/enrollments', 'enrollments', { parents: classInSchool, relation: inClass }],
+  ['getStudentsForClassInSchool', '/schools/:id/classes/:classId/students', 'users', { kinds: ['student'], parents: classInSchool, relation: enrolledAs('student') }],
+  ['getTeachersForClassInSchool', '/schools/:id/classes/:classId/teachers', 'users', { kinds: ['teacher', 'staff'], parents: classInSchool, relation: enrolledAs('teacher') }],
+  ['getEnrollmentsForSchool', '/schools/:id/enrollments', 'enrollments', { parents: [school], relation: ofSchool }],
+  ['getStudentsForSchool', '/schools/:id/students', 'users', { kinds: ['student'], parents: [school], relation: memberOfSchool }],
+  ['getTeachersForSchool', '/schools/:id/teachers', 'users', { kinds: ['teacher'], parents: [school], relation: memberOfSchool }],
+  ['getTermsForSchool', '/schools/:id/terms', 'academicSessions', { kinds: ['term'], parents: [school], relation: usedBySchool }],
+  ['getClassesForTerm', '/terms/:id/classes', 'classes', { parents: [term], relation: inTerm }],
+  ['getGradingPeriodsForTerm', '/terms/:id/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'], parents: [term], relation: partOfTerm }],
+  ['getClassesForCourse', '/courses/:id/classes', 'classes', { parents: [course], relation: ofCourse }],
+  ['getClassesForStudent', '/students/:id/classes', 'classes', { parents: [student], relation: attendedBy }],
+  ['getClassesForTeacher', '/teachers/:id/classes', 'classes', { parents: [teacher], relation: attendedBy }],
+  ['getClassesForSchool', '/schools/:id/classes', 'classes', { parents: [school], relation: ofSchool }],
+  ['getClassesForUser', '/users/:id/classes', 'classes', { parents: [anyone], relation: attendedBy }],
+  ['getStudentsForClass', '/classes/:id/students', 'users', { kinds: ['student'], parents: [aClass], relation: enrolledAs('student') }],
+  ['getTeachersForClass', '/classes/:id/teachers', 'users', { kinds: ['teacher', 'staff'], parents: [aClass], relation: enrolledAs('teacher') }],
+];
+
+const demographics: Row[] = [
+  ['getAllDemographics', '/demographics', 'demographics'],
+  ['getDemographics', '/demographics/:id', 'demographics', { single: true }],
+];
+
+const toOperation = (scope: OneRosterScope) => ([name, path, collection, more]: Row): Operation => ({ name, path, collection, scope, ...more });
+
+export const operations: readonly Operation[] = [...core.map(toOperation('core')), ...nested.map(toOperation('roster')), ...demographics.map(toOperation('demographics'))];
+
+/** The names of the path's parameters, in their order. */
+export function pathParameters(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '');
+}

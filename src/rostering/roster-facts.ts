@@ -1,0 +1,88 @@
+// In charge of what is known of a roster as long as its version stands: the instants of its versions, totals by kind
+// and status, and the marks that make a deep offset a seek. Read once per version and process, then kept.
+import type { Sql } from '../db/connect.ts';
+import type { CollectionName } from '../roster/resource.ts';
+import type { Version } from './field-path.ts';
+
+export type Group = { kind: string; status: string };
+export type Mark = { sourcedId: string; preceding: Readonly<Record<string, number>> };
+
+export type RosterFacts = {
+  versions: readonly Version[];
+  totals: ReadonlyMap<CollectionName, readonly (Group & { count: number })[]>;
+  marks: Map<CollectionName, readonly Mark[]>;
+};
+
+/** The roster moved on between two statements: ask again with the version that stands now. */
+export class RosterMoved extends Error {}
+
+const rememberedRosters = 500;
+
+export type FactsReader = {
+  facts(sql: Sql, estab: string, version: number): Promise<RosterFacts>;
+  marks(sql: Sql, estab: string, version: number, collection: CollectionName): Promise<readonly Mark[]>;
+};
+
+export function createFactsReader(): FactsReader {
+  const remembered = new Map<string, { version: number; facts: RosterFacts }>();
+
+  async function facts(sql: Sql, estab: string, version: number): Promise<RosterFacts> {
+    const known = remembered.get(estab);
+    if (known?.version === version) return known.facts;
+    const fresh = await readFacts(sql, estab, version);
+    remembered.delete(estab);
+    if (remembered.size >= rememberedRosters) remembered.delete(remembered.keys().next().value ?? '');
+    remembered.set(estab, { version, facts: fresh });
+    return fresh;
+  }
+
+  return {
+    facts,
+    async marks(sql, estab, version, collection) {
+      const { marks } = await facts(sql, estab, version);
+      const known = marks.get(collection) ?? (await readMarks(sql, estab, version, collection));
+      marks.set(collection, known);
+      return known;
+    },
+  };
+}
+
+async function readFacts(sql: Sql, estab: string, version: number): Promise<RosterFacts> {
+  const [row] = await sql<{ version: number; versions: Version[] | null; totals: (Group & { collection: CollectionName; count: number })[] | null }[]>`
+    select r.version,
+      (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp) order by v.version) from roster_version v where v.estab = r.estab) as versions,
+      (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t where t.estab = r.estab) as totals
+    from roster r where r.estab = ${estab}`;
+  if (row?.version !== version) throw new RosterMoved();
+  return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), marks: new Map() };
+}
+
+async function readMarks(sql: Sql, estab: string, version: number, collection: CollectionName): Promise<Mark[]> {
+  const rows = await sql<(Mark & { version: number })[]>`
+    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_mark m join roster r using (estab)
+    where m.estab = ${estab} and m.collection = ${collection} order by m.sourced_id`;
+  if (rows.some((row) => row.version !== version)) throw new RosterMoved();
+  return rows;
+}
+
+/** How many records of these groups there are, or precede a mark. */
+export function sumOf(counts: Readonly<Record<string, number>>, kinds: readonly string[], status: string | undefined): number {
+  let sum = 0;
+  for (const [group, count] of Object.entries(counts)) {
+    const cut = group.lastIndexOf(' ');
+    if (kinds.includes(group.slice(0, cut)) && (status === undefined || group.slice(cut + 1) === status)) sum += count;
+  }
+  return sum;
+}
+
+/** The last mark that at most `offset` of these records precede. */
+export function findMark(marks: readonly Mark[], kinds: readonly string[], status: string | undefined, offset: number): { sourcedId: string; preceding: number } | undefined {
+  let [low, high] = [0, marks.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sumOf(marks[middle]?.preceding ?? {}, kinds, status) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const mark = marks[low - 1];
+  return mark && { sourcedId: mark.sourcedId, preceding: sumOf(mark.preceding, kinds, status) };
+}

@@ -1,0 +1,62 @@
+// In charge of the addresses of the rostering API: every operation in every dialect that offers it.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticate } from '../access/authenticate.ts';
+import { useErrorShape } from '../http/error-shape.ts';
+import type { Query } from '../http/query.ts';
+import { refuseOtherMethods } from '../http/server.ts';
+import { cutOffSlowReader, type SlowReaderLimit } from '../http/slow-reader.ts';
+import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { variantA } from './dialects/variant-a.ts';
+import { variantB } from './dialects/variant-b.ts';
+import { describeOperation } from './describe-operation.ts';
+import { operations, type Operation } from './operations.ts';
+import { createRemembered } from './remembered.ts';
+import { RosterMoved } from './roster-facts.ts';
+import type { Reader } from './select-page.ts';
+
+export const dialects: readonly Dialect[] = [variantA, variantB];
+
+const rememberedPageBytes = 64 * 1024 * 1024;
+/** A merge would have to commit between two statements of each of these tries. */
+const tries = 5;
+
+export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; slowReader: SlowReaderLimit };
+
+export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, slowReader }: Rostering): void {
+  const pages = createRemembered<Page>(rememberedPageBytes);
+  for (const dialect of dialects) {
+    const answering: Answering = { reader, pages, dialect, address: publicUrl + dialect.root };
+    app.register(async (scope) => {
+      useErrorShape(scope, dialect.errors);
+      for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
+        const path = dialect.root + operation.path;
+        scope.get(path, describeOperation(operation, dialect), async (request, reply) => send(await answer(answering, operation, authenticate, request), reply, slowReader));
+        refuseOtherMethods(scope, path, ['GET']);
+      }
+    });
+  }
+}
+
+async function answer(answering: Answering, operation: Operation, authenticate: Authenticate, request: FastifyRequest): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const caller = await authenticate(request.headers.authorization, answering.dialect.tokenKind);
+    try {
+      return await answerOperation(answering, operation, caller, {
+        params: request.params as Record<string, string>,
+        query: request.query as Query,
+        ifNoneMatch: request.headers['if-none-match'],
+        head: request.method === 'HEAD',
+      });
+    } catch (error) {
+      if (!(error instanceof RosterMoved) || attempt === tries) throw error;
+    }
+  }
+}
+
+function send({ status, headers, body }: Answer, reply: FastifyReply, slowReader: SlowReaderLimit): FastifyReply {
+  reply.code(status).headers(headers);
+  if (status === 304) return reply.send();
+  cutOffSlowReader(reply.raw, slowReader);
+  return reply.type('application/json; charset=utf-8').send(body ?? '');
+}

@@ -1,0 +1,51 @@
+// In charge of what a caller may see of a collection: which establishments, and which kinds of records in each.
+import type { Caller } from '../access/authenticate.ts';
+import { oneRosterScopes, visibleDemographics, visiblePeople } from '../access/scopes.ts';
+import { SchoolbellError } from '../errors.ts';
+import { collections } from '../roster/collections.ts';
+import type { CollectionName } from '../roster/resource.ts';
+import type { Operation } from './operations.ts';
+
+/** One establishment as the caller sees it for one operation. */
+export type Target = Readonly<{
+  estab: string;
+  version: number;
+  kinds: readonly string[];
+  /** Kinds of people to whom references may be shown. */
+  people: readonly string[];
+}>;
+
+const needed: Record<CollectionName, string> = {
+  orgs: 'School',
+  academicSessions: 'School',
+  courses: 'School',
+  classes: 'School',
+  users: 'Student, Staff or Contact',
+  enrollments: 'Student, Staff or Contact',
+  demographics: 'StudentDemographic',
+};
+
+/** The establishments in which the scopes open something of the operation; none is refused, never an empty list. */
+export function requireTargets(caller: Caller, operation: Operation): Target[] {
+  requireOneRosterScope(caller, operation);
+  const targets = caller.reach.flatMap(({ estab, scopes, version }) => {
+    const opened = openedKinds(operation.collection, scopes);
+    const kinds = operation.kinds ? opened.filter((kind) => operation.kinds?.includes(kind)) : opened;
+    return kinds.length > 0 ? [{ estab, version, kinds, people: visiblePeople(scopes) }] : [];
+  });
+  if (targets.length > 0) return targets;
+  throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${needed[operation.collection]}.`);
+}
+
+function openedKinds(collection: CollectionName, scopes: readonly string[]): readonly string[] {
+  if (collection === 'demographics') return visibleDemographics(scopes);
+  if (collection === 'users' || collection === 'enrollments') return visiblePeople(scopes);
+  return scopes.includes('School') ? collections[collection].kinds : [];
+}
+
+/** A token that was asked for with fewer OneRoster scopes opens fewer operations; roster.readonly opens the core too. */
+function requireOneRosterScope({ oneRosterScopes: held }: Caller, { scope }: Operation): void {
+  if (!held) return;
+  const accepted = scope === 'core' ? [oneRosterScopes.core, oneRosterScopes.roster] : [oneRosterScopes[scope]];
+  if (!accepted.some((one) => held.includes(one))) throw new SchoolbellError('forbidden', `The token was narrowed to ${held.join(' ')}; this needs ${accepted.join(' or ')}.`);
+}
