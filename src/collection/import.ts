@@ -1,6 +1,7 @@
 // In charge of one collection of a roster from its source, as one transaction: stage, verify, guard, merge. It ends
 // as done, unchanged, held or refused, and every ending is recorded with its report.
 import type { Db, Tx } from '../db/connect.ts';
+import { allResources } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { lockRoster, mergeStage, type MergeCount } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
@@ -31,6 +32,8 @@ export type ImportReport = MergeCount & {
   problemsTotal: number;
 };
 
+const rowsWorthCounting = 500;
+
 /** Ends the transaction without leaving anything behind but the report. */
 class NothingChanged extends Error {}
 
@@ -50,12 +53,21 @@ export async function importRoster(db: Db, openSource: () => Promise<Source>, op
   } finally {
     await source?.close();
   }
+  await refreshStatistics(db, report);
   report.problems = problems.listed;
   report.problemsTotal = problems.total;
   await db`
     insert into import_run (estab, started_at, outcome, version, report)
     values (${options.estab}, ${startedAt}, ${report.outcome}, ${report.version}, ${db.json(report as unknown as Parameters<typeof db.json>[0])})`;
   return report;
+}
+
+/** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */
+async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
+  for (const { collection, table } of allResources) {
+    const count = report.collections[collection];
+    if (report.outcome === 'done' && count && count.added + count.changed + count.removed >= rowsWorthCounting) await db`analyze ${db(table)}`;
+  }
 }
 
 async function importInto(tx: Tx, source: Source, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {

@@ -56,7 +56,6 @@ async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 
 
 async function updateLive(tx: Tx, estab: string, resource: Resource, mode: 'bulk' | 'delta', version: number): Promise<{ updated: number; removed: { missing: number; marked: number } }> {
   const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
-  await tx.unsafe(`analyze ${stageTable(resource)}`);
   const [marked] = await tx<{ count: number }[]>`
     select count(*)::int as count from ${stage} s join ${table} t on t.estab = ${estab} and t.sourced_id = s.sourced_id and t.status = 'active' where s.status = 'tobedeleted'`;
   let missing = 0;

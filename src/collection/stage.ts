@@ -54,6 +54,7 @@ export async function stageCollection(tx: Tx, source: SourceCollection, problems
   }
   const writable = await tx.unsafe(`copy ${stageTable(resource)} (line, sourced_id, kind, status, ${own.join(', ')}, metadata, record, late) from stdin`).writable();
   await pipeline(lines(), writable);
+  await tx.unsafe(`analyze ${stageTable(resource)}`);
   for (let at = 0; at < rejected.length; at += 10_000) {
     const part = rejected.slice(at, at + 10_000);
     await tx`insert into stage_rejected select ${resource.collection}, line, sourced_id from unnest(${part.map((one) => one.line)}::int[], ${part.map((one) => one.sourcedId ?? null)}::text[]) as given (line, sourced_id)`;

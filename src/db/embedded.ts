@@ -67,7 +67,7 @@ function makeCluster(place: Place, password: string): void {
   rmSync(half, { recursive: true, force: true });
   mkdirSync(half, { mode: 0o700 });
   handOver(half, place.account, 0o700);
-  const passwordFile = `${place.cluster}.password`;
+  const passwordFile = `${place.cluster}.initial-password`;
   writeFileSync(passwordFile, password, { mode: 0o600 });
   handOver(passwordFile, place.account, 0o600);
   try {
@@ -129,17 +129,17 @@ async function start(place: Place, all: Record<string, string>, deadline: number
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.
     const server = spawn(join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: {}, cwd: place.cluster });
     closeSync(log);
-    let failure: Error | undefined;
-    server.once('error', (error) => (failure = error));
-    server.once('exit', () => (failure ??= new Error('it ended at once')));
+    const failures: string[] = [];
+    server.once('error', (error) => failures.push(error.message));
+    server.once('exit', () => failures.push('it ended at once'));
     server.unref();
-    while (!failure && Date.now() < deadline) {
+    while (failures.length === 0 && Date.now() < deadline) {
       const file = readPidFile(place);
       if (file?.pid === server.pid && file?.status === 'ready') return port;
       await pause(50);
     }
     // Somebody else may have taken the port in between.
-    if (attempt >= 3 || Date.now() >= deadline) throw new Error(`the embedded PostgreSQL did not start: ${failure?.message ?? 'it took too long'}; see ${place.log}`);
+    if (attempt >= 3 || Date.now() >= deadline) throw new Error(`the embedded PostgreSQL did not start: ${failures[0] ?? 'it took too long'}; see ${place.log}`);
   }
 }
 

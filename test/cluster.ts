@@ -1,0 +1,13 @@
+// In charge of the PostgreSQL that tests run on: one real cluster, kept in the temporary folder between runs, without
+// the syncs that make it crash-safe.
+import { chmodSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEmbedded, type EmbeddedDatabase } from '../src/db/embedded.ts';
+
+export async function openTestCluster(): Promise<EmbeddedDatabase> {
+  const folder = join(tmpdir(), 'schoolbell-test');
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o711);
+  return openEmbedded(folder, { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' });
+}

@@ -1,0 +1,108 @@
+// In charge of a running service for tests: a real server on a real port over a real database, and short ways to add
+// schools and applications and to ask it things.
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'node:net';
+import { after } from 'node:test';
+import { addApplication, type NewApplication } from '../src/access/applications.ts';
+import { authorise } from '../src/access/authorisations.ts';
+import { addEstablishment } from '../src/access/establishments.ts';
+import { scopeNames } from '../src/access/scopes.ts';
+import { createSeal, type Seal } from '../src/access/seal.ts';
+import { createApp, type AppParts } from '../src/app.ts';
+import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
+import { openPackage, type CsvPackage } from '../src/collection/connectors/csv/package.ts';
+import { importRoster, type ImportReport } from '../src/collection/import.ts';
+import { readConfig } from '../src/config.ts';
+import { connect, type Db } from '../src/db/connect.ts';
+import { useDatabase } from './database.ts';
+
+export const rootA = '/api/ims/oneroster/v1p1';
+export const rootB = '/ims/oneroster/v1p1';
+
+export type Service = {
+  db: Db;
+  url: string;
+  seal: Seal;
+  app: FastifyInstance;
+  addSchool(estab: string, given?: string | CsvPackage): Promise<ImportReport | undefined>;
+  addClient(rp: string, estabs: readonly string[], scopes?: string): Promise<Client>;
+  load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
+};
+
+export type Client = NewApplication & {
+  schoolSecrets: Record<string, string>;
+  tokenA(): Promise<string>;
+  tokenB(estab: string): Promise<string>;
+  /** GET under variant A. */
+  a(path: string, headers?: Record<string, string>): Promise<Response>;
+  /** GET under variant B, as that establishment's client. */
+  b(estab: string, path: string, headers?: Record<string, string>): Promise<Response>;
+};
+
+export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader'>> = {}): Promise<Service> {
+  const { db, url: databaseUrl } = await useDatabase();
+  const streams = connect(databaseUrl, { max: 4, name: 'test streams' });
+  const port = await freePort();
+  const config = readConfig({ PORT: String(port), DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
+  const seal = createSeal(config.secretKey ?? '');
+  const app = createApp({ config, db, streams, seal, ...parts });
+  await app.listen({ host: '127.0.0.1', port });
+  after(async () => {
+    await app.close();
+    await streams.end({ timeout: 5 });
+  });
+  const url = `http://127.0.0.1:${port}`;
+
+  const load: Service['load'] = (estab, given, options = {}) =>
+    importRoster(db, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), { estab, partial: options.partial ?? false, force: options.force ?? false, shrinkLimitPercent: config.shrinkLimitPercent });
+
+  return {
+    db,
+    url,
+    seal,
+    app,
+    load,
+    async addSchool(estab, given) {
+      await addEstablishment(db, { estab, name: `School ${estab}`, email: `office@${estab}.example` });
+      return given === undefined ? undefined : load(estab, given);
+    },
+    async addClient(rp, estabs, scopes = scopeNames.join(',')) {
+      const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl: 'http://127.0.0.1:9/events', scopes, redirectUris: [] });
+      const schoolSecrets: Record<string, string> = {};
+      for (const estab of estabs) schoolSecrets[estab] = (await authorise(db, { rp, estab })).schoolSecret;
+      const tokens = new Map<string, Promise<string>>();
+      const once = (key: string, make: () => Promise<string>) => {
+        const made = tokens.get(key) ?? make();
+        tokens.set(key, made);
+        return made;
+      };
+      const tokenA = () => requestToken(`${url}${rootA}/token`, application.clientId, application.clientSecret);
+      const tokenB = (estab: string) => requestToken(`${url}${rootB}/auth/token`, `${rp}|${estab}`, schoolSecrets[estab] ?? '');
+      return {
+        ...application,
+        schoolSecrets,
+        tokenA,
+        tokenB,
+        a: async (path, headers = {}) => fetch(`${url}${rootA}${path}`, { headers: { authorization: `Bearer ${await once('A', tokenA)}`, ...headers } }),
+        b: async (estab, path, headers = {}) => fetch(`${url}${rootB}${path}`, { headers: { authorization: `Bearer ${await once(estab, () => tokenB(estab))}`, ...headers } }),
+      };
+    },
+  };
+}
+
+async function requestToken(url: string, user: string, password: string): Promise<string> {
+  const response = await fetch(url, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` } });
+  if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
