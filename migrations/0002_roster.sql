@@ -1,9 +1,10 @@
 -- The roster of each establishment: one table per collection, every key beginning with the establishment.
 --
--- record: the JSON of the record from its second field on, made once when it is merged. The byte 0x01 stands for the
---   address of the API, which depends on the variant that is asked.
--- late:   JSON of the references that follow (children, agents); apart, because children are derived and agents
---   may have to be left out.
+-- head, record, late: the JSON of the record in three parts, made once when it is merged, so that a read only joins
+--   them. head has the first fields; between two bytes 0x02 it names the version whose instant is dateLastModified.
+--   record has the fields from the source; the byte 0x01 stands for the address of the API, which depends on the
+--   variant that is asked. late has the references that follow (children, agents); apart, because children are
+--   derived and agents may have to be left out.
 -- kind:   what a caller's scopes and the sub-type routes select by. For enrollments and demographics it is the
 --   kind of the person.
 -- version: the merge that last changed the row. Its instant is in roster_version, written last before the commit,
@@ -24,6 +25,10 @@ $$;
 create function roster_encode(id text) returns text language sql immutable strict parallel safe as $$
   select string_agg(case when c ~ '[A-Za-z0-9_.!~*''()-]' then c else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
   from regexp_split_to_table(id, '') with ordinality as split (c, n)
+$$;
+
+create function roster_head(estab text, sourced_id text, status text, version int) returns text language sql immutable strict parallel safe as $$
+  select '{"sourcedId":"' || replace(replace(sourced_id, '\', '\\'), '"', '\"') || '","status":"' || status || '","dateLastModified":"' || chr(2) || estab || ' ' || version || chr(2) || '"'
 $$;
 
 create table roster (
@@ -72,6 +77,7 @@ create table roster_org (
   parent_id text collate "C",
   child_ids text[] collate "C",
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -93,6 +99,7 @@ create table roster_academic_session (
   child_ids text[] collate "C",
   school_year text collate "C" not null,
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -114,6 +121,7 @@ create table roster_course (
   subjects text[] collate "C",
   subject_codes text[] collate "C",
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -138,6 +146,7 @@ create table roster_class (
   subject_codes text[] collate "C",
   periods text[] collate "C",
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -168,6 +177,7 @@ create table roster_user (
   agent_ids text[] collate "C",
   grades text[] collate "C",
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -188,6 +198,7 @@ create table roster_enrollment (
   begin_date date,
   end_date date,
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)
@@ -216,6 +227,7 @@ create table roster_demographics (
   city_of_birth text collate "C",
   public_school_residence_status text collate "C",
   metadata jsonb,
+  head text not null generated always as (roster_head(estab, sourced_id, status, version)) stored,
   record text not null,
   late text not null default '',
   primary key (estab, sourced_id)

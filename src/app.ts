@@ -7,7 +7,7 @@ import type { Seal } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
-import type { Db } from './db/connect.ts';
+import type { Db, PoolOptions } from './db/connect.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import { describeApi } from './http/openapi.ts';
@@ -19,19 +19,32 @@ import { dialects, rosteringRoutes } from './rostering/routes.ts';
 
 export type AppParts = {
   config: Config;
-  db: Db;
-  /** A pool of its own for whole lists, so that slow readers of those hold up no page. */
-  streams: Db;
+  pools: Pools;
   seal: Seal;
   now?: () => number;
   slowReader?: SlowReaderLimit;
 };
 
+export type Pools = {
+  /** For what is asked the same way again and again: who is calling, and pages. */
+  db: Db;
+  /** For filtered lists, whose plans are made anew. */
+  searches: Db;
+  /** For whole lists, so that slow readers of those hold up no page. */
+  streams: Db;
+};
+
+/** The pools of one process; `open` makes one on its database. */
+export function createPools(open: (options: PoolOptions) => Db): Pools {
+  return { db: open({ max: 10, name: 'api', plans: 'kept' }), searches: open({ max: 6, name: 'searches', plans: 'made' }), streams: open({ max: 8, name: 'streams', plans: 'made' }) };
+}
+
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
 
-export function createApp({ config, db, streams, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
+export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
+  const { db } = pools;
   const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor: (path) => errorShapes.find(({ prefix }) => path.startsWith(prefix))?.shape ?? envelopeShape });
   const keys = createTokenKeys(db, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
@@ -43,7 +56,7 @@ export function createApp({ config, db, streams, seal, now = Date.now, slowReade
     accessRoutes(api, { db, tokens, keys });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),
-      reader: { db, streams, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes) },
+      reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes) },
       publicUrl: config.publicUrl,
       slowReader,
     });

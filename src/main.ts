@@ -1,22 +1,20 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
 import { readSecretKey, createSeal } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { createApp } from './app.ts';
+import { createApp, createPools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { prepareDemo, renderDemoLines } from './demo.ts';
 import { startHousekeeping } from './housekeeping.ts';
 
-const pageConnections = 10;
-const streamConnections = 8;
 
 async function main(config: Config): Promise<void> {
   const ending = endOnSignal();
   const seal = createSeal(readSecretKey(config));
-  const database = await openDatabase(config, { max: pageConnections, name: config.role });
+  const database = await openDatabase(config, { max: 4, name: config.role });
   try {
     const { db } = database;
-    const app = createApp({ config, db, streams: database.pool({ max: streamConnections, name: 'streams' }), seal });
+    const app = createApp({ config, pools: createPools(database.pool), seal });
     if (database.embedded) app.log.info({ cluster: database.embedded.place.cluster, log: database.embedded.place.log, account: database.embedded.place.account?.name }, 'embedded PostgreSQL');
     // Fails here, with a clear message, when SECRET_KEY is not the one that this database was started with.
     await createTokenKeys(db, seal).signingKey();

@@ -8,7 +8,7 @@ import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { scopeNames } from '../src/access/scopes.ts';
 import { createSeal, type Seal } from '../src/access/seal.ts';
-import { createApp, type AppParts } from '../src/app.ts';
+import { createApp, createPools, type AppParts } from '../src/app.ts';
 import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { openPackage, type CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { importRoster, type ImportReport } from '../src/collection/import.ts';
@@ -41,15 +41,20 @@ export type Client = NewApplication & {
 
 export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader'>> = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
-  const streams = connect(databaseUrl, { max: 4, name: 'test streams' });
+  const opened: Db[] = [];
+  const pools = createPools((options) => {
+    const pool = connect(databaseUrl, options);
+    opened.push(pool);
+    return pool;
+  });
   const port = await freePort();
   const config = readConfig({ PORT: String(port), DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
   const seal = createSeal(config.secretKey ?? '');
-  const app = createApp({ config, db, streams, seal, ...parts });
+  const app = createApp({ config, pools, seal, ...parts });
   await app.listen({ host: '127.0.0.1', port });
   after(async () => {
     await app.close();
-    await streams.end({ timeout: 5 });
+    for (const pool of opened) await pool.end({ timeout: 5 });
   });
   const url = `http://127.0.0.1:${port}`;
 

@@ -10,15 +10,23 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 export const oldestSupportedPostgres = 15;
 
-export function connect(url: string, options: { max: number; name: string }): Db {
+/**
+ * How statements are planned. kept: once, whatever the values; planning a page again would cost more than reading it.
+ * made: anew for the values at hand; a filter that matches a hundred of a million rows needs another plan than one
+ * that matches them all. Otherwise PostgreSQL chooses.
+ */
+export type PoolOptions = { max: number; name: string; plans?: 'kept' | 'made' };
+
+const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
+
+export function connect(url: string, options: PoolOptions): Db {
   return postgres(url, {
     max: options.max,
     idle_timeout: 60,
     connect_timeout: 10,
     onnotice: () => {},
-    // jit: compiling a plan costs more than these short statements take. Plans are made for the values at hand:
-    // a filter that matches a hundred of a million rows needs another plan than one that matches them all.
-    connection: { application_name: `schoolbell ${options.name}`, TimeZone: 'UTC', jit: 'off', plan_cache_mode: 'force_custom_plan' },
+    // jit: compiling a plan costs more than these short statements take.
+    connection: { application_name: `schoolbell ${options.name}`, TimeZone: 'UTC', jit: 'off', plan_cache_mode: planCacheModes[options.plans ?? 'chosen'] },
     types: {},
   });
 }

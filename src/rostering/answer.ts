@@ -12,7 +12,7 @@ import { parseListRequest, parseSelection, type ListRequest } from './list-reque
 import { pathParameters, type Operation } from './operations.ts';
 import type { Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
-import { renderList, renderOne, renderStream, selectFields } from './render.ts';
+import { createFinish, renderList, renderOne, renderStream } from './render.ts';
 import { openStream, selectPage, selectTotal, type Reader } from './select-page.ts';
 import { requireTargets, type Target } from './visibility.ts';
 
@@ -53,7 +53,7 @@ async function answerOne({ reader }: Answering, question: Question, request: Lis
   const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 });
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
-  return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], selectFields(records, request.fields))) };
+  return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))) };
 }
 
 async function answerList(answering: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
@@ -61,7 +61,8 @@ async function answerList(answering: Answering, question: Question, request: Lis
   const resource = collections[question.operation.collection];
   // The total depends on the question, not on the page or the selection.
   const totalKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
-  const { limit, offset, fields } = request;
+  const { limit, offset } = request;
+  const finish = createFinish(address, question.versions, request.fields);
   const withTotal = (total: number) => ({
     ...headers,
     'x-total-count': String(total),
@@ -72,14 +73,14 @@ async function answerList(answering: Answering, question: Question, request: Lis
     if (!page) {
       const total = await selectTotal(reader, question, totalKey);
       const { records } = await selectPage(reader, question, request);
-      page = { body: Buffer.from(renderList(resource, selectFields(records, fields))), total };
+      page = { body: Buffer.from(renderList(resource, finish(records))), total };
       pages.set(key, page, page.body.length);
     }
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, totalKey)), body: undefined };
   const { total, pieces } = await openStream(reader, question, request, totalKey);
-  return { status: 200, headers: withTotal(total), body: Readable.from(renderStream(resource, pieces, fields), { objectMode: false }) };
+  return { status: 200, headers: withTotal(total), body: Readable.from(renderStream(resource, pieces, finish), { objectMode: false }) };
 }
 
 function fillPath({ operation, ids }: Question): string {

@@ -22,10 +22,15 @@ export type PathContext = {
 
 export type FieldPath = { name: string; comparison: Comparison; sql: (sql: Sql, context: PathContext) => Fragment };
 
+/** Within one roster, versions are in the order of their instants. */
+function instantOf(sql: Sql, { versions }: PathContext): Fragment {
+  return versions.size === 1 ? sql`t.version` : sql`(select v.instant from roster_version v where v.estab = t.estab and v.version = t.version)`;
+}
+
 const base: Record<string, FieldPath> = {
   sourcedId: { name: 'sourcedId', comparison: 'exact', sql: (sql) => sql`t.sourced_id` },
   status: { name: 'status', comparison: 'text', sql: (sql) => sql`t.status` },
-  dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: (sql) => sql`v.instant` },
+  dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: instantOf },
 };
 
 export const selectableFields = (resource: Resource): string[] => ['sourcedId', 'status', 'dateLastModified', 'metadata', ...resource.fields.map((field) => field.name)];

@@ -20,12 +20,12 @@ export type Question = Readonly<{
   versions: ReadonlyMap<string, readonly Version[]>;
 }>;
 
-/** Pieces of statements about the records t (and their versions v) that the question is about. */
+/** Pieces of statements about the records t that the question is about. */
 export type Plan = Readonly<{
   from: Fragment;
   where: Fragment;
   orderBy: Fragment;
-  /** The record's JSON. */
+  /** The record's JSON but for the closing brace; marks stand for the address and the version's instant. */
   json: Fragment;
   /** Whether every parent exists. */
   parentsExist: Fragment;
@@ -43,7 +43,7 @@ export function makePlan(sql: Sql, question: Question): Plan {
   if (filter) conditions.push(sql`(${joined(sql, filter.map((all) => joined(sql, all.map((check) => compareSql(sql, check, context)), sql` and `)), sql` or `)})`);
   const byField = sort ? sql`${sort.path.sql(sql, context)} ${sort.descending ? sql`desc` : sql`asc`} nulls last,` : sql``;
   return {
-    from: sql`${sql(resource.table)} t join roster_version v on v.estab = t.estab and v.version = t.version`,
+    from: sql`${sql(resource.table)} t`,
     where: joined(sql, conditions, sql` and `),
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
     json: recordJson(sql, resource, targets, address),
@@ -77,8 +77,8 @@ function visibleAgents(sql: Sql, targets: readonly Target[]): Fragment {
 }
 
 function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string): Fragment {
-  const late = resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address);
-  return sql`'{"sourcedId":' || to_json(t.sourced_id) || ',"status":"' || t.status || '","dateLastModified":"' || v.stamp || '"' || replace(t.record || ${late}, ${addressMark}, ${address}) || '}'`;
+  if (!resource.fields.some((field) => field.late)) return sql`t.head || t.record`;
+  return sql`t.head || t.record || ${resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address)}`;
 }
 
 /** The agents' references, without those that the scopes hide. */

@@ -1,5 +1,17 @@
 // In charge of the bytes of an answer: records, made when they were merged, inside the wrapper of the standard.
-import type { Resource } from '../roster/resource.ts';
+import { addressMark, versionMark, type Resource } from '../roster/resource.ts';
+import type { Version } from './field-path.ts';
+
+const versionName = new RegExp(`${versionMark}([^${versionMark} ]*) (\\d+)${versionMark}`, 'g');
+
+export type Finish = (records: string) => string;
+
+/** Puts the address and the instants in, where records were stored with marks for them, and selects fields. */
+export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>, fields: readonly string[] | undefined): Finish {
+  // Versions are numbered from 1 without gaps.
+  const stampOf = (_: string, estab: string, version: string) => versions.get(estab)?.[Number(version) - 1]?.stamp ?? '';
+  return (records) => selectFields(records.replaceAll(addressMark, address).replace(versionName, stampOf), fields);
+}
 
 export function renderList(resource: Resource, records: string): string {
   return `{"${resource.collection}":[${records}]}`;
@@ -10,18 +22,18 @@ export function renderOne(resource: Resource, record: string): string {
 }
 
 /** A whole list in pieces; each piece holds some records separated by commas. */
-export async function* renderStream(resource: Resource, pieces: AsyncIterable<string>, fields: readonly string[] | undefined): AsyncGenerator<Buffer> {
+export async function* renderStream(resource: Resource, pieces: AsyncIterable<string>, finish: Finish): AsyncGenerator<Buffer> {
   let before = `{"${resource.collection}":[`;
   for await (const piece of pieces) {
     if (piece === '') continue;
-    yield Buffer.from(before + selectFields(piece, fields));
+    yield Buffer.from(before + finish(piece));
     before = ',';
   }
   yield Buffer.from(before === ',' ? ']}' : `${before}]}`);
 }
 
 /** Only the fields that were asked for, in the order of the record. */
-export function selectFields(records: string, fields: readonly string[] | undefined): string {
+function selectFields(records: string, fields: readonly string[] | undefined): string {
   if (!fields || records === '') return records;
   const parsed = JSON.parse(`[${records}]`) as Record<string, unknown>[];
   const selected = parsed.map((record) => Object.fromEntries(Object.entries(record).filter(([name]) => fields.includes(name))));

@@ -1,13 +1,13 @@
 // In charge of running a plan: a page in one statement, a whole list as a stream out of one snapshot, a total from
 // what is known or by counting once per version. Whatever is answered is of the versions that the question names;
 // if a merge committed in between, RosterMoved says so and the question is asked again.
-import { reserveWithin, type Db, type Sql } from '../db/connect.ts';
+import { reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
 import { findMark, RosterMoved, sumOf, type FactsReader } from './roster-facts.ts';
 
-export type Reader = { db: Db; streams: Db; facts: FactsReader; totals: Remembered<number> };
+export type Reader = { db: Db; searches: Db; streams: Db; facts: FactsReader; totals: Remembered<number> };
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
@@ -16,20 +16,19 @@ const longestWaitMs = 30_000;
 
 /** The records of a page as JSON, separated by commas, and how many they are. */
 export async function selectPage(reader: Reader, question: Question, { limit, offset }: Paging): Promise<{ records: string; count: number }> {
-  const sql: Sql = reader.db;
+  const sql = poolFor(reader, question);
   const plan = makePlan(sql, question);
   const seek = await findSeek(reader, sql, question, offset);
   const [row] = await sql<{ versions: Record<string, number>; parents: boolean; records: string | null; count: number }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.records, page.count
-    from (select string_agg(json, ',') as records, count(*)::int as count
-          from (select ${plan.json} as json from ${plan.from} where ${plan.where} ${seek ? sql`and t.sourced_id >= ${seek.sourcedId}` : sql``}
-                order by ${plan.orderBy} limit ${limit ?? null} offset ${offset - (seek?.preceding ?? 0)}) listed) page`;
+    from (select string_agg(json, '},') || '}' as records, count(*)::int as count
+          from (select ${plan.json} as json from (${listRows(sql, plan, seek, { limit, offset })}) t) listed) page`;
   requireSame(question, row?.versions, row?.parents);
   return { records: row?.records ?? '', count: row?.count ?? 0 };
 }
 
 /** How many records match, paging aside. */
-export async function selectTotal(reader: Reader, question: Question, key: string, sql: Sql = reader.db): Promise<number> {
+export async function selectTotal(reader: Reader, question: Question, key: string, sql: Sql = poolFor(reader, question)): Promise<number> {
   const status = countableStatus(question);
   if (status !== false) {
     let sum = 0;
@@ -79,15 +78,24 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   }
 }
 
-async function* streamPieces(sql: Sql, plan: Plan, seek: Seek, { limit, offset }: Paging, end: () => Promise<void>): AsyncGenerator<string> {
+async function* streamPieces(sql: Sql, plan: Plan, seek: Seek, paging: Paging, end: () => Promise<void>): AsyncGenerator<string> {
   try {
     const rows = sql<{ json: string }[]>`
-      select ${plan.json} as json from ${plan.from} where ${plan.where} ${seek ? sql`and t.sourced_id >= ${seek.sourcedId}` : sql``}
-      order by ${plan.orderBy} limit ${limit ?? null} offset ${offset - (seek?.preceding ?? 0)}`.cursor(recordsPerFetch);
-    for await (const batch of rows) yield batch.map((row) => row.json).join(',');
+      select ${plan.json} as json from (${listRows(sql, plan, seek, paging)}) t`.cursor(recordsPerFetch);
+    for await (const batch of rows) yield `${batch.map((row) => row.json).join('},')}}`;
   } finally {
     await end();
   }
+}
+
+/** The rows of a page in their order; what is costly per record is put on top, so that it is done for these alone. */
+function listRows(sql: Sql, plan: Plan, seek: Seek, { limit, offset }: Paging): Fragment {
+  return sql`select t.* from ${plan.from} where ${plan.where} ${seek ? sql`and t.sourced_id >= ${seek.sourcedId}` : sql``}
+    order by ${plan.orderBy} limit ${limit ?? null} offset ${offset - (seek?.preceding ?? 0)}`;
+}
+
+function poolFor(reader: Reader, { filter, operation }: Question): Db {
+  return filter || operation.relation ? reader.searches : reader.db;
 }
 
 type Seek = { sourcedId: string; preceding: number } | undefined;

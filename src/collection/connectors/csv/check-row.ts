@@ -11,6 +11,8 @@ const maxTextCharacters = 4000;
 /** Control characters but tab and line breaks, and what a wrong encoding leaves behind. */
 // oxlint-disable-next-line no-control-regex
 const unreadable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffd]/;
+// oxlint-disable-next-line no-control-regex
+const controlCharacter = /[\u0000-\u001f\u007f]/;
 const dateTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 const metadataPrefix = 'metadata.';
 
@@ -112,6 +114,7 @@ function checkId(id: string, broken: Broken): string {
 function idRule(id: string): string | undefined {
   if (id === '') return 'must not be blank';
   if (id.length > maxIdCharacters) return `must not be longer than ${maxIdCharacters} characters`;
+  if (controlCharacter.test(id)) return 'must not hold line breaks or other control characters';
   return undefined;
 }
 

@@ -1,0 +1,109 @@
+// In charge of what the figures share: a cluster with the settings of production, a large school, a service, a load.
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { addApplication } from '../src/access/applications.ts';
+import { authorise } from '../src/access/authorisations.ts';
+import { addEstablishment } from '../src/access/establishments.ts';
+import { createSeal } from '../src/access/seal.ts';
+import { createApp, createPools } from '../src/app.ts';
+import { readConfig } from '../src/config.ts';
+import { connect, type Db } from '../src/db/connect.ts';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { migrate } from '../src/db/migrate.ts';
+
+export type Figure = { name: string; measured: string; goal: string; holds: boolean | undefined };
+
+export type Bench = {
+  db: Db;
+  folder: string;
+  app: FastifyInstance;
+  url: string;
+  token: string;
+  figures: Figure[];
+  add(name: string, measured: string, goal?: string, holds?: boolean): void;
+  close(): Promise<void>;
+};
+
+export const estab = 'bench';
+const port = 18_080;
+
+export async function openBench(): Promise<Bench> {
+  const folder = await mkdtemp(join(tmpdir(), 'schoolbell-bench-'));
+  chmodSync(folder, 0o711);
+  const embedded = await openEmbedded(folder);
+  const db = connect(embedded.url, { max: 10, name: 'bench' });
+  const opened: Db[] = [db];
+  const pools = createPools((options) => {
+    const pool = connect(embedded.url, options);
+    opened.push(pool);
+    return pool;
+  });
+  await migrate(db);
+  const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: 'a key for the benchmarks, long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
+  const seal = createSeal(config.secretKey ?? '');
+  const app = createApp({ config, pools, seal });
+  const figures: Figure[] = [];
+  await addEstablishment(db, { estab, name: 'Bench', email: 'bench@school.example' });
+  await addApplication(db, seal, { rp: 'bench', name: 'Bench', callbackUrl: 'http://127.0.0.1:9/', scopes: 'School,Student,Staff,Contact', redirectUris: [] });
+  const { schoolSecret } = await authorise(db, { rp: 'bench', estab });
+  const bench: Bench = {
+    db,
+    folder,
+    app,
+    url: `http://127.0.0.1:${port}`,
+    token: '',
+    figures,
+    add(name, measured, goal = '', holds = undefined) {
+      figures.push({ name, measured, goal, holds });
+      console.log(`${name}: ${measured}${goal ? ` (goal ${goal}${holds ? '' : ', MISSED'})` : ''}`);
+    },
+    async close() {
+      await app.close();
+      for (const pool of opened) await pool.end({ timeout: 5 });
+      await embedded.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  let constant = Buffer.alloc(0);
+  app.post('/bench/constant', async (request) => {
+    constant = Buffer.from(request.body as string);
+    return '';
+  });
+  app.addContentTypeParser('text/plain', { parseAs: 'string', bodyLimit: 64 * 1024 ** 2 }, (_request, body, done) => done(null, body));
+  app.get('/bench/constant', async (_request, reply) => reply.type('application/json; charset=utf-8').send(constant));
+  await app.listen({ host: '127.0.0.1', port });
+  const response = await fetch(`${bench.url}/ims/oneroster/v1p1/auth/token`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`bench|${estab}:${schoolSecret}`).toString('base64')}` } });
+  bench.token = ((await response.json()) as { access_token: string }).access_token;
+  return bench;
+}
+
+/** Requests a second over 16 connections, from a process of its own. `__n__` in the path becomes a number never used before. */
+export async function load(bench: Bench, path: string, seconds = 5): Promise<number> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  for await (const chunk of child.stdout) output += String(chunk);
+  return Number(output);
+}
+
+export async function get(bench: Bench, path: string): Promise<Response> {
+  const response = await fetch(bench.url + path, { headers: { authorization: `Bearer ${bench.token}` } });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response;
+}
+
+/** Milliseconds of the middle of several runs, one request at a time. */
+export async function medianMs(run: (at: number) => Promise<unknown>, times: number): Promise<number> {
+  const taken: number[] = [];
+  for (let at = 0; at < times; at += 1) {
+    const started = performance.now();
+    await run(at);
+    taken.push(performance.now() - started);
+  }
+  return taken.toSorted((a, b) => a - b)[Math.floor(times / 2)] ?? 0;
+}
+
+export const ratio = (value: number) => value.toFixed(2);

@@ -1,0 +1,40 @@
+// In charge of the figures of the import: against a bare COPY of the same rows into a table with the same indexes,
+// and the same file again.
+import { pipeline } from 'node:stream/promises';
+import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
+import { openPackage } from '../src/collection/connectors/csv/package.ts';
+import { importRoster } from '../src/collection/import.ts';
+import { estab, ratio, type Bench } from './bench.ts';
+
+export async function benchImport(bench: Bench, folder: string): Promise<void> {
+  const { db } = bench;
+  const run = async () => {
+    const started = performance.now();
+    const report = await importRoster(db, async () => openCsvSource(await openPackage(folder)), { estab, partial: false, force: false, shrinkLimitPercent: 20 });
+    if (report.outcome === 'refused' || report.outcome === 'held') throw new Error(JSON.stringify(report.problems[0]));
+    return { seconds: (performance.now() - started) / 1000, report };
+  };
+  const first = await run();
+  const again = await run();
+  const bare = await bareCopy(bench);
+  const rows = first.report.collections.enrollments?.added ?? 0;
+  bench.add('import, seconds', `${first.seconds.toFixed(1)} for ${first.report.added} records (${rows} enrolments)`);
+  bench.add('import: speed of a bare COPY of the enrolments', ratio(bare / first.seconds), '>= 0.4', bare / first.seconds >= 0.4);
+  bench.add('import again: time of the first', `${ratio(again.seconds / first.seconds)}, ${again.report.changed} changed`, '<= 0.5, 0 changed', again.seconds / first.seconds <= 0.5 && again.report.changed === 0);
+}
+
+/** Seconds for a COPY of the enrolments, in the order of the file, into an empty table like theirs. */
+async function bareCopy({ db }: Bench): Promise<number> {
+  await db`create table bare (like roster_enrollment including all)`;
+  await db`create table shuffled as select * from roster_enrollment order by (substr(sourced_id, 5)::bigint * 548_317) % 1_000_003`;
+  await db`alter table shuffled drop column head`;
+  const columns = db(['estab', 'sourced_id', 'kind', 'status', 'version', 'class_id', 'school_id', 'user_id', 'role', 'primary', 'begin_date', 'end_date', 'metadata', 'record', 'late']);
+  await db`checkpoint`;
+  const chunks: Buffer[] = [];
+  for await (const chunk of await db`copy shuffled (${columns}) to stdout`.readable()) chunks.push(chunk as Buffer);
+  const started = performance.now();
+  await pipeline(chunks, await db`copy bare (${columns}) from stdin`.writable());
+  const seconds = (performance.now() - started) / 1000;
+  await db`drop table bare, shuffled`;
+  return seconds;
+}

@@ -1,0 +1,126 @@
+// The request limit: per credential and minute, in both variants, off at 0, and shared by processes on one database.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
+import { useService } from '../../test/service.ts';
+import { SchoolbellError } from '../errors.ts';
+import { createRateLimit, type RateLimit } from './rate-limit.ts';
+
+const estab = '9990001';
+const perMinute = 5;
+let clock = Date.UTC(2026, 0, 15, 12, 0, 20);
+const now = () => clock;
+const limited = await useService({ RATE_LIMIT_PER_MINUTE: String(perMinute) }, { now });
+const unlimited = await useService({ RATE_LIMIT_PER_MINUTE: '0' });
+for (const service of [limited, unlimited]) await service.addSchool(estab, csvPackage({ orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }] }));
+
+const nextMinute = () => {
+  clock += 60_000;
+};
+
+test('beyond the limit both variants answer 429 with Retry-After, each in its shape, until the minute is over', async () => {
+  const client = await limited.addClient('app', [estab]);
+  for (const [ask, contentType, readMessage] of [
+    [() => client.a('/orgs'), /^text\/plain/, (text: string) => text],
+    [() => client.b(estab, '/orgs'), /^application\/json/, requireServerBusy],
+  ] as const) {
+    for (let count = 1; count <= perMinute; count += 1) assert.equal((await ask()).status, 200, `request ${count}`);
+    for (let more = 1; more <= 2; more += 1) {
+      const response = await ask();
+      assert.equal(response.status, 429);
+      assert.equal(response.headers.get('retry-after'), '40');
+      assert.match(response.headers.get('content-type') ?? '', contentType);
+      assert.match(readMessage(await response.text()), /5 requests.*wait/i);
+    }
+  }
+  nextMinute();
+  assert.equal((await client.a('/orgs')).status, 200);
+  assert.equal((await client.b(estab, '/orgs')).status, 200);
+});
+
+function requireServerBusy(text: string): string {
+  const { statusInfoSet } = JSON.parse(text) as { statusInfoSet: Record<string, string>[] };
+  const { imsx_description: message = '', ...rest } = statusInfoSet[0] ?? {};
+  assert.deepEqual(rest, { imsx_codeMajor: 'failure', imsx_severity: 'error', imsx_codeMinor: 'server_busy' });
+  return message;
+}
+
+test('tokens of one credential share its limit, and credentials do not', async () => {
+  nextMinute();
+  const [one, other] = [await limited.addClient('one', [estab]), await limited.addClient('other', [estab])];
+  for (let count = 0; count < perMinute; count += 1) await one.b(estab, '/orgs');
+  const anotherToken = { authorization: `Bearer ${await one.tokenB(estab)}` };
+  assert.equal((await one.b(estab, '/orgs', anotherToken)).status, 429);
+  assert.equal((await one.a('/orgs')).status, 200, 'the credential of the other variant');
+  assert.equal((await other.b(estab, '/orgs')).status, 200, 'another application');
+});
+
+test('Retry-After is never 0 and never beyond the minute', async () => {
+  nextMinute();
+  const client = await limited.addClient('timing', [estab]);
+  for (let count = 0; count < perMinute; count += 1) await client.b(estab, '/orgs');
+  const start = Math.floor(clock / 60_000) * 60_000;
+  for (const [after, wait] of [[0, '60'], [1, '60'], [59_001, '1'], [59_999, '1']] as const) {
+    clock = start + after;
+    assert.equal((await client.b(estab, '/orgs')).headers.get('retry-after'), wait, `${after} ms into the minute`);
+  }
+  clock = start + 60_000;
+  assert.equal((await client.b(estab, '/orgs')).status, 200);
+});
+
+test('0 switches the limit off', async () => {
+  const client = await unlimited.addClient('app', [estab]);
+  const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await client.b(estab, '/orgs')).status));
+  assert.deepEqual([...new Set(statuses)], [200]);
+});
+
+function tryCount(limit: RateLimit, credential: string): boolean {
+  try {
+    limit.count(credential);
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof SchoolbellError && error.code === 'too_many_requests');
+    return false;
+  }
+}
+
+test('two processes on one database share the count after they exchanged it', async ({ mock }) => {
+  mock.timers.enable({ apis: ['setInterval'] }); // Exchanges happen where the test asks for them.
+  const [first, second] = [createRateLimit(limited.db, 10, now), createRateLimit(limited.db, 10, now)];
+  try {
+    nextMinute();
+    for (let count = 0; count < 6; count += 1) assert.ok(tryCount(first, 'shared'));
+    for (let count = 0; count < 4; count += 1) assert.ok(tryCount(second, 'shared'));
+    await first.exchange();
+    assert.ok(tryCount(first, 'shared'), 'the four of the second are not known yet');
+    await second.exchange();
+    assert.ok(!tryCount(second, 'shared'), 'six and four are ten');
+    assert.ok(tryCount(second, 'another'));
+    await first.exchange();
+    assert.ok(!tryCount(first, 'shared'), 'six, four and one are eleven');
+    nextMinute();
+    assert.ok(tryCount(first, 'shared'));
+    assert.ok(tryCount(second, 'shared'));
+    await Promise.all([first.exchange(), second.exchange()]);
+    const rows = await limited.db`select count from request_count where credential = 'shared' order by minute`;
+    assert.deepEqual(rows.map((row) => row.count as number), [11, 2]);
+  } finally {
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
+test('what was counted while an exchange was under way is exchanged by the next', async ({ mock }) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  const limit = createRateLimit(limited.db, 100, now);
+  try {
+    for (let count = 0; count < 3; count += 1) limit.count('busy');
+    const exchange = limit.exchange();
+    for (let count = 0; count < 4; count += 1) limit.count('busy');
+    await exchange;
+    await limit.exchange();
+    const [row] = await limited.db`select count from request_count where credential = 'busy'`;
+    assert.equal(row?.count, 7);
+  } finally {
+    await limit.close();
+  }
+});

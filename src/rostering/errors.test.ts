@@ -1,0 +1,287 @@
+// Every error of the rostering API through HTTP, in both variants: status, headers, shape, and a message that says
+// what was wrong and what would be right and gives nothing of the machine away. And what happens without a database.
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+import { test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
+import { rootA, rootB, useService, type Service } from '../../test/service.ts';
+import { changeState } from '../access/authorisations.ts';
+
+const estab = '9990001';
+let clock = Date.now();
+const rows = () =>
+  csvPackage({
+    orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }],
+    users: ['pupil', 'teacher'].map((sourcedId) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role: sourcedId === 'pupil' ? 'student' : 'teacher', username: sourcedId, givenName: 'Ann', familyName: 'Lee' })),
+  });
+const service = await useService({}, { now: () => clock });
+await service.addSchool(estab, rows());
+const client = await service.addClient('app', [estab]);
+
+type Variant = 'A' | 'B';
+type Expected = { status: number; minor?: string; says?: readonly (RegExp | string)[] };
+const roots = { A: rootA, B: rootB };
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** Asserts the shape of an error and gives its message. */
+async function assertError(variant: Variant, response: Response, { status, minor, says = [] }: Expected, what: string): Promise<string> {
+  const text = await response.text();
+  assert.equal(response.status, status, `${what}: ${text}`);
+  const message = variant === 'A' ? plainMessage(response, text) : statusInfo(response, text, minor);
+  assertHarmless(message, what);
+  for (const one of says) assert.ok(typeof one === 'string' ? message.includes(one) : one.test(message), `${what}: "${message}" should say ${one}`);
+  return message;
+}
+
+function plainMessage(response: Response, text: string): string {
+  assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
+  assert.throws(() => JSON.parse(text) as unknown, 'plain text, not JSON');
+  return text;
+}
+
+function statusInfo(response: Response, text: string, minor: string | undefined): string {
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+  const body = JSON.parse(text) as { statusInfoSet: Record<string, string>[] };
+  assert.deepEqual(Object.keys(body), ['statusInfoSet']);
+  assert.equal(body.statusInfoSet.length, 1);
+  const { imsx_description: message = '', imsx_codeMinor: codeMinor = '', ...rest } = body.statusInfoSet[0] ?? {};
+  assert.deepEqual(rest, { imsx_codeMajor: 'failure', imsx_severity: 'error' });
+  assert.ok(codeMinor.length > 0);
+  if (minor !== undefined) assert.equal(codeMinor, minor);
+  return message;
+}
+
+function assertHarmless(message: string, what: string): void {
+  assert.ok(message.length > 10, what);
+  assert.doesNotMatch(message, /\b(select|insert|update|delete)\b.*\b(from|into|set|where)\b|relation|column|roster_|postgres|sqlstate/i, what);
+  assert.doesNotMatch(message, /\.(ts|js|mjs)\b|node_modules|node:|file:|\/(work|home|root|usr|var|tmp|src)\//, what);
+  assert.doesNotMatch(message, /\n\s+at |Error:|undefined|\[object/, what);
+}
+
+const field = 'favouriteColour';
+const at = (text: string, part: string) => `position ${text.indexOf(part) + 1}`;
+type Bad = { path: string; query: Record<string, string> | string; a?: Expected; b: Expected };
+const bad = (path: string, query: Bad['query'], b: Omit<Expected, 'status'>, a: Omit<Expected, 'status'> = { says: b.says ?? [] }): Bad => ({ path, query, a: { status: 400, ...a }, b: { status: 400, ...b } });
+const badFilter = (filter: string, says: Expected['says'], aSays: Expected['says'] = says) => bad('/users', { filter }, { minor: 'invalid_filter_field', says: says ?? [] }, { says: aSays ?? [] });
+const joined = `status='active' and ${field}='red'`;
+const numbers = ['limit', 'offset'].flatMap((name) => {
+  const wrong = ['', 'ten', '1.5', '-1', '1e3', '0x10', ' 1', '１', ...(name === 'limit' ? ['0'] : [])];
+  const says = [name, /whole number from [01]/];
+  return [...wrong.map((value) => bad('/users', { [name]: value }, { says })), bad('/users', `${name}=1&${name}=1`, { says: [name, /once/] }), bad('/enrollments', { [name]: 'ten' }, { says })];
+});
+
+const invalid: readonly Bad[] = [
+  badFilter(`${field}='red'`, [field, 'position 1', 'familyName'], [field, 'position 1', 'status']),
+  badFilter(joined, [field, at(joined, field), 'familyName'], ['one expression', at(joined, field), 'status']),
+  badFilter("Status='active'", ['Status', 'position 1', 'status']),
+  badFilter("orgs='sch'", ['orgs', 'position 1', 'orgs.sourcedId'], ['orgs', 'status']),
+  badFilter('status', ['position 7', '='], ['position 7']),
+  badFilter('status=active', ['position 8', /quotes/]),
+  badFilter("status='active", ['position 8', /quotes/]),
+  badFilter("status='active' familyName='Lee'", ['position 16', 'and']),
+  badFilter("(status='active')", ['position 1', "status='active'"]),
+  badFilter("='active'", ['position 1', /field/]),
+  badFilter("dateLastModified>'yesterday'", ['dateLastModified', 'position 1', 'yesterday', /\d{4}-\d{2}-\d{2}/], ['dateLastModified', 'position 1', 'status']),
+  bad('/users', { filter: '' }, { says: ['filter', /empty/] }),
+  bad('/users', { filter: '  ' }, { says: ['filter', /empty/] }),
+  bad('/users', { sort: field }, { minor: 'invalid_sort_field', says: [field, 'position 1', 'familyName'] }, { says: [field] }),
+  bad('/users', { sort: '' }, { says: ['sort', /empty/] }),
+  bad('/users', { orderBy: 'up' }, { says: ['orderBy', 'up', 'asc', 'desc'] }),
+  bad('/users', { orderBy: '' }, { says: ['orderBy', 'asc', 'desc'] }),
+  bad('/users', { sort: 'status', orderBy: 'ASCENDING' }, { says: ['orderBy', 'asc', 'desc'] }),
+  bad('/users', { fields: field }, { minor: 'invalid_selection_field', says: [field, 'position 1', 'familyName'] }, { says: [field] }),
+  bad('/users', { fields: `sourcedId,${field}` }, { minor: 'invalid_selection_field', says: [field, 'position 11'] }, { says: [field] }),
+  bad('/users', { fields: `sourcedId, ${field}` }, { minor: 'invalid_selection_field', says: [field, 'position 12'] }, { says: [field] }),
+  bad('/users/pupil', { fields: field }, { minor: 'invalid_selection_field', says: [field, 'position 1'] }, { says: [field] }),
+  bad('/users', { fields: '' }, { says: ['fields', /empty/] }),
+  bad('/users', { fields: 'sourcedId,,status' }, { says: ['fields', /empty/] }),
+  bad('/users', 'filter=%ff', { says: [/percent-encoded UTF-8/] }),
+  bad('/users', 'filter=status%3D%27a%00%27', { says: [/percent-encoded UTF-8/] }),
+  ...numbers,
+];
+for (const { path, query, ...expected } of invalid) {
+  const text = typeof query === 'string' ? query : new URLSearchParams(query).toString();
+  for (const [variant, one] of [['A', expected.a], ['B', expected.b]] as const) {
+    if (!one) continue;
+    test(`variant ${variant} refuses ${path}?${decodeURI(text.replaceAll('%ff', '%25ff').replaceAll('%00', '%2500').replaceAll('+', ' '))}`, async () => {
+      const response = variant === 'A' ? await client.a(`${path}?${text}`) : await client.b(estab, `${path}?${text}`);
+      await assertError(variant, response, one, text);
+    });
+  }
+}
+
+test('variant A takes one status expression, and no other operator or value form', async () => {
+  for (const filter of ["status!='active'", "status>'a'", "status~'act'", "status='active' or status='tobedeleted'", "status='active' AND status='active'"]) {
+    await assertError('A', await client.a(`/users?filter=${encodeURIComponent(filter)}`), { status: 400, says: ['position', '='] }, filter);
+  }
+  assert.equal((await client.a(`/users?filter=${encodeURIComponent("status='active'")}`)).status, 200);
+});
+
+test('variant A ignores the filter on enrollments entirely, and sort, orderBy and fields that are right', async () => {
+  for (const query of ['filter=nonsense', 'filter=', 'filter=role%3D%27student%27', 'sort=role', 'sort=role&orderBy=desc', 'fields=role']) assert.equal((await client.a(`/enrollments?${query}`)).status, 200, query);
+  const [plain, asked] = [await client.a('/users'), await client.a('/users?sort=username&orderBy=desc&fields=username')];
+  assert.equal(await asked.text(), await plain.text());
+});
+
+const raw = (variant: Variant, path: string, headers: Record<string, string> = {}) => fetch(`${service.url}${roots[variant]}${path}`, { headers });
+
+test('no Authorization header: 403 in variant A, 401 that asks for Bearer in variant B', async () => {
+  for (const path of ['/users', '/users/pupil', '/users?limit=ten', '/enrollments', '/orgs/']) {
+    await assertError('A', await raw('A', path), { status: 403, says: ['Authorization', 'Bearer'] }, path);
+    const response = await raw('B', path);
+    assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer\b/);
+    await assertError('B', response, { status: 401, minor: 'unauthorized', says: ['Authorization', 'Bearer'] }, path);
+  }
+});
+
+test('a token that does not hold: 400 in variant A, 401 in variant B', async () => {
+  const fetchToken = async (body: object) => ((await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as { token: string }).token;
+  const tokens = { A: await client.tokenA(), B: await client.tokenB(estab) };
+  const sts = { school: await fetchToken({ estab, relyingParty: 'app', password: client.schoolSecrets[estab] }), management: await fetchToken({ relyingParty: 'app', password: client.managementSecret }) };
+  const [header, , signature] = tokens.B.split('.');
+  const forged = `${header}.${Buffer.from(JSON.stringify({ sub: 'app', aud: 'rostering-b', estab, exp: 9_999_999_999 })).toString('base64url')}.${signature}`;
+  const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${tokens.B.split('.')[1]}.`;
+  for (const variant of ['A', 'B'] as const) {
+    const token = tokens[variant];
+    const refused: [what: string, authorization: string][] = [
+      ['empty header', ''],
+      ['a scheme alone', 'Bearer'],
+      ['another scheme', `Basic ${token}`],
+      ['a token without a scheme', token],
+      ['two tokens', `Bearer ${token} ${token}`],
+      ['no token at all', 'Bearer x'],
+      ['a token cut short', `Bearer ${token.slice(0, -8)}`],
+      ['a changed signature', `Bearer ${token.slice(0, -8)}AAAAAAAA`],
+      ['a forged payload', `Bearer ${forged}`],
+      ['no signature', `Bearer ${unsigned}`],
+      ['the other variant', `Bearer ${tokens[variant === 'A' ? 'B' : 'A']}`],
+      ['a school token', `Bearer ${sts.school}`],
+      ['a management token', `Bearer ${sts.management}`],
+    ];
+    for (const [what, authorization] of refused) {
+      const response = await raw(variant, '/users', { authorization });
+      if (variant === 'B') assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer\b/, what);
+      await assertError(variant, response, variant === 'A' ? { status: 400, says: [/token/i] } : { status: 401, minor: 'unauthorized', says: [/token/i] }, what);
+    }
+  }
+  clock += 3_600_000;
+  try {
+    for (const variant of ['A', 'B'] as const) await assertError(variant, await raw(variant, '/users', bearer(tokens[variant])), { status: variant === 'A' ? 400 : 401, says: [/expired/, /new/] }, 'expired');
+  } finally {
+    clock -= 3_600_000;
+  }
+});
+
+test('a missing scope and a paused or revoked authorisation: 400 in variant A, 403 forbidden in variant B', async () => {
+  const narrow = await service.addClient('narrow', [estab], 'School');
+  await assertError('A', await narrow.a('/users'), { status: 400, says: ['Student', 'Staff', 'Contact'] }, 'scope');
+  await assertError('B', await narrow.b(estab, '/users'), { status: 403, minor: 'forbidden', says: ['Student', 'Staff', 'Contact'] }, 'scope');
+  await assertError('B', await narrow.b(estab, '/demographics'), { status: 403, minor: 'forbidden', says: ['StudentDemographic'] }, 'scope');
+  for (const to of ['Paused', 'Revoked'] as const) {
+    const one = await service.addClient(to, [estab]);
+    const tokens = { a: bearer(await one.tokenA()), b: bearer(await one.tokenB(estab)) };
+    await changeState(service.db, { rp: to, estab, from: ['Approved'], to });
+    await assertError('A', await raw('A', '/users', tokens.a), { status: 400, says: [new RegExp(to, 'i')] }, to);
+    await assertError('B', await raw('B', '/users', tokens.b), { status: 403, minor: 'forbidden', says: [new RegExp(to, 'i')] }, to);
+  }
+});
+
+test('no such record: 404, also where the id is long, odd or of another type', async () => {
+  const ids = ['nobody', 'x'.repeat(255), '😀'.repeat(127), 'a%2Fb', '%00', "'%20or%20'1'%3D'1", 'PUPIL', 'pupil%20'];
+  for (const id of ids) {
+    const encoded = id.includes('%') ? id : encodeURIComponent(id);
+    await assertError('A', await client.a(`/users/${encoded}`), { status: 404, says: [/no such record/] }, id);
+    await assertError('B', await client.b(estab, `/users/${encoded}`), { status: 404, minor: 'unknown object', says: [/no such record/] }, id);
+  }
+  for (const path of ['/orgs/pupil', '/students/teacher', '/teachers/pupil', '/schools/nowhere/classes', '/schools/sch/classes/none/students', '/users/nobody/classes']) await assertError('B', await client.b(estab, path), { status: 404, minor: 'unknown object' }, path);
+});
+
+test('addresses that are not there: 404 in the shape of what they stand under', async () => {
+  for (const path of ['', '/nothing', '/demographics', '/schools', '/users/pupil/classes', '/users/pupil/extra/parts', '/tokens', '/auth/token']) await assertError('A', await raw('A', path), { status: 404 }, path);
+  for (const path of ['', '/nothing', '/resources', '/users/pupil/extra', '/token', '/auth', '/auth/tokens']) await assertError('B', await raw('B', path), { status: 404, minor: 'unknown object' }, path);
+  await assertError('A', await client.a('/users/%ff'), { status: 400, says: [/UTF-8/] }, 'path that is not UTF-8');
+  await assertError('B', await client.b(estab, '/users/%ff'), { status: 400, says: [/UTF-8/] }, 'path that is not UTF-8');
+  for (const path of ['/api/v1/nothing', '/api', '/nothing', '/']) {
+    const response = await fetch(service.url + path);
+    assert.equal(response.status, 404, path);
+    const envelope = (await response.json()) as { ExceptionMessage: string };
+    assert.deepEqual(Object.keys(envelope).toSorted(), ['ExceptionMessage', 'ExceptionType', 'InnerException', 'Message'], path);
+    assertHarmless(envelope.ExceptionMessage, path);
+  }
+});
+
+test('other verbs: 405 with Allow', async () => {
+  for (const variant of ['A', 'B'] as const) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      for (const path of ['/users', '/users/', '/users/pupil', '/orgs/sch']) {
+        const response = await fetch(`${service.url}${roots[variant]}${path}`, { method, ...(method === 'OPTIONS' ? {} : { body: '{' }), headers: { 'content-type': 'application/json' } });
+        assert.equal(response.headers.get('allow'), 'GET, HEAD');
+        await assertError(variant, response, { status: 405, says: ['GET'] }, `${method} ${path}`);
+      }
+    }
+    assert.equal(await statusOf(service, 'TRACE', `${roots[variant]}/users`), 405);
+  }
+  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json']) assert.equal((await fetch(service.url + path, { method: 'POST' })).headers.get('allow'), 'GET, HEAD');
+});
+
+function statusOf({ url }: Service, method: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => httpRequest(url + path, { method }, (response) => resolve(response.resume().statusCode)).once('error', reject).end());
+}
+
+const broken = await useService();
+await broken.addSchool(estab, rows());
+const brokenClient = await broken.addClient('app', [estab]);
+
+async function assertBroken(tokens: { a: string; b: string }, path: string): Promise<void> {
+  await assertError('A', await fetch(`${broken.url}${rootA}${path}`, { headers: bearer(tokens.a) }), { status: 400, says: [/server/] }, `A ${path}`);
+  await assertError('B', await fetch(`${broken.url}${rootB}${path}`, { headers: bearer(tokens.b) }), { status: 500, says: [/server/] }, `B ${path}`);
+}
+
+const postBroken = (path: string, body: string, headers: Record<string, string>) => fetch(broken.url + path, { method: 'POST', headers, body });
+
+async function assertTokensBroken(): Promise<void> {
+  const basic = (user: string) => ({ authorization: `Basic ${Buffer.from(`${user}:secret`).toString('base64')}` });
+  for (const [path, user] of [[`${rootA}/token`, 'app'], [`${rootB}/auth/token`, `app|${estab}`]] as const) {
+    const response = await postBroken(path, '', basic(user));
+    assert.equal(response.status, 500);
+    const { error, error_description: message } = (await response.json()) as Record<string, string>;
+    assert.equal(error, 'server_error');
+    assertHarmless(message ?? '', path);
+  }
+  const response = await postBroken('/api/oauth/GetToken', JSON.stringify({ relyingParty: 'app', password: 'x' }), { 'content-type': 'application/json' });
+  assert.equal(response.status, 500);
+  const { ExceptionMessage: message, ...envelope } = (await response.json()) as Record<string, string | null>;
+  assert.deepEqual(envelope, { token: null, expires: null, Message: null, ExceptionType: 'unexpected', InnerException: null });
+  assertHarmless(message ?? '', 'GetToken');
+}
+
+const lists = ['/users?limit=10', '/users', '/users/pupil', "/users?limit=5000&filter=status%3D'active'"];
+
+test('anything unexpected: 400 in variant A, 500 in variant B, whichever table it strikes', async () => {
+  const { db } = broken;
+  const used = { a: await brokenClient.tokenA(), b: await brokenClient.tokenB(estab) };
+  const striking: [table: string, paths: readonly string[]][] = [['roster_user', lists], ['roster_version', lists], ['authorisation', lists], ['token_key', ['/orgs']]];
+  for (const [table, paths] of striking) {
+    await db`alter table ${db(table)} rename to away`;
+    for (const path of paths) await assertBroken(used, path);
+    await db`alter table away rename to ${db(table)}`;
+    for (const path of paths) assert.equal((await fetch(`${broken.url}${rootB}${path}`, { headers: bearer(used.b) })).status, 200, `${path} after ${table} came back`);
+  }
+  await db`alter table wrong_try rename to away`;
+  await assertTokensBroken();
+  await db`alter table away rename to wrong_try`;
+});
+
+test('/readyz says whether the database is migrated and there, /healthz that the process is alive', async () => {
+  const { db } = broken;
+  const status = async (path: string) => (await fetch(broken.url + path)).status;
+  const used = { a: await brokenClient.tokenA(), b: await brokenClient.tokenB(estab) };
+  assert.deepEqual([await status('/healthz'), await status('/readyz'), await status('/readyz/')], [200, 200, 200]);
+  await db`update migration set version = version - 1`.catch(() => db`update migration set version = version + 1000`);
+  assert.deepEqual([await status('/healthz'), await status('/readyz')], [200, 503]);
+  await db.end({ timeout: 1 });
+  assert.deepEqual([await status('/healthz'), await status('/readyz')], [200, 503]);
+  assertHarmless(await (await fetch(`${broken.url}/readyz`)).text(), '/readyz');
+  for (const path of lists) await assertBroken(used, path);
+  await assertTokensBroken();
+});

@@ -1,0 +1,189 @@
+// Every operation in every variant, on the small school of test/fixtures: each answer is compared with one that was
+// reviewed against the CSV and committed in golden/<variant>/<operation>.json, and with the schema that documents it.
+// After an intended change, `UPDATE_GOLDEN=1 node_modules/.bin/node --test src/rostering/golden.test.ts` writes the
+// answers anew; read the difference before committing it.
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Type } from 'typebox';
+import { Errors } from 'typebox/value';
+import { collections } from '../roster/collections.ts';
+import { rootA, rootB, useService } from '../../test/service.ts';
+import { recordSchema } from './describe-operation.ts';
+import { operations } from './operations.ts';
+import { dialects } from './routes.ts';
+
+const estab = '8881001';
+const updating = process.env.UPDATE_GOLDEN === '1';
+const fixture = join(import.meta.dirname, '../../test/fixtures/small-school');
+const goldenFolder = join(import.meta.dirname, 'golden');
+
+const north = 'sch/north@ashdown';
+const maths = '9A/Ma1@north';
+
+/** The standard's operation, path and wrapper, then the ids that the golden answer was asked with. */
+type Row = [name: string, path: string, wrapper: string, ...ids: string[]];
+
+const standard: Row[] = [
+  ['getAllAcademicSessions', '/academicSessions', 'academicSessions'],
+  ['getAcademicSession', '/academicSessions/{}', 'academicSession', 'Y2027'],
+  ['getAllClasses', '/classes', 'classes'],
+  ['getClass', '/classes/{}', 'class', maths],
+  ['getAllCourses', '/courses', 'courses'],
+  ['getCourse', '/courses/{}', 'course', 'crs-french'],
+  ['getAllGradingPeriods', '/gradingPeriods', 'academicSessions'],
+  ['getGradingPeriod', '/gradingPeriods/{}', 'academicSession', 'gp-old'],
+  ['getAllDemographics', '/demographics', 'demographics'],
+  ['getDemographics', '/demographics/{}', 'demographics', 'stu/001@north'],
+  ['getAllEnrollments', '/enrollments', 'enrollments'],
+  ['getEnrollment', '/enrollments/{}', 'enrollment', 'enr-02'],
+  ['getAllOrgs', '/orgs', 'orgs'],
+  ['getOrg', '/orgs/{}', 'org', 'trust'],
+  ['getAllSchools', '/schools', 'orgs'],
+  ['getSchool', '/schools/{}', 'org', north],
+  ['getAllStudents', '/students', 'users'],
+  ['getStudent', '/students/{}', 'user', 'stu-002'],
+  ['getAllTeachers', '/teachers', 'users'],
+  ['getTeacher', '/teachers/{}', 'user', 'tch-1'],
+  ['getAllTerms', '/terms', 'academicSessions'],
+  ['getTerm', '/terms/{}', 'academicSession', 'T1-27'],
+  ['getAllUsers', '/users', 'users'],
+  ['getUser', '/users/{}', 'user', 'stu/001@north'],
+  ['getCoursesForSchool', '/schools/{}/courses', 'courses', north],
+  ['getEnrollmentsForClassInSchool', '/schools/{}/classes/{}/enrollments', 'enrollments', north, maths],
+  ['getStudentsForClassInSchool', '/schools/{}/classes/{}/students', 'users', north, maths],
+  ['getTeachersForClassInSchool', '/schools/{}/classes/{}/teachers', 'users', north, maths],
+  ['getEnrollmentsForSchool', '/schools/{}/enrollments', 'enrollments', 'sch-south'],
+  ['getStudentsForSchool', '/schools/{}/students', 'users', north],
+  ['getTeachersForSchool', '/schools/{}/teachers', 'users', north],
+  ['getTermsForSchool', '/schools/{}/terms', 'academicSessions', 'sch-south'],
+  ['getClassesForTerm', '/terms/{}/classes', 'classes', 'T2-27'],
+  ['getGradingPeriodsForTerm', '/terms/{}/gradingPeriods', 'academicSessions', 'T1-27'],
+  ['getClassesForCourse', '/courses/{}/classes', 'classes', 'crs-french'],
+  ['getClassesForStudent', '/students/{}/classes', 'classes', 'stu/001@north'],
+  ['getClassesForTeacher', '/teachers/{}/classes', 'classes', 'tch-1'],
+  ['getClassesForSchool', '/schools/{}/classes', 'classes', 'sch-south'],
+  ['getClassesForUser', '/users/{}/classes', 'classes', 'tch-2'],
+  ['getStudentsForClass', '/classes/{}/students', 'users', maths],
+  ['getTeachersForClass', '/classes/{}/teachers', 'users', '9B-Fr'],
+];
+
+const ofVariantA = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSession'].map((one) => `get${one}`).concat(['Orgs', 'Users', 'Classes', 'Courses', 'Enrollments', 'AcademicSessions'].map((many) => `getAll${many}`));
+
+const service = await useService();
+const importStarted = Date.now();
+const report = await service.addSchool(estab, fixture);
+const client = await service.addClient('app', [estab]);
+const read = { A: (path: string) => client.a(path), B: (path: string) => client.b(estab, path) };
+type Variant = keyof typeof read;
+
+const fill = (path: string, ids: readonly string[]) => ids.reduce((filled, id) => filled.replace('{}', encodeURIComponent(id)), path);
+const goldenFile = (variant: Variant, name: string) => join(goldenFolder, variant.toLowerCase(), `${name}.json`);
+
+test('the fixture is as awkward as it is meant to be, and loads whole', () => {
+  const text = (file: string) => readFileSync(join(fixture, file), 'utf8');
+  assert.ok(text('users.csv').startsWith('\uFEFF'), 'a byte order mark');
+  for (const file of readdirSync(fixture)) assert.ok(!/[^\r]\n/.test(text(file)), `${file}: CRLF`);
+  assert.equal(report?.outcome, 'done');
+  assert.deepEqual(report?.problems, []);
+  assert.equal(report?.added, 7 + 9 + 6 + 7 + 12 + 13 + 4);
+});
+
+test('the operations are the 41 of the standard', () => {
+  assert.equal(standard.length, 41);
+  const named = (list: readonly (readonly [string, string])[]) => list.map(([name, path]) => `${name} ${path}`).sort();
+  assert.deepEqual(named(operations.map(({ name, path }) => [name, path.replace(/:\w+/g, '{}')] as const)), named(standard.map(([name, path]) => [name, path] as const)));
+});
+
+test('variant A offers twelve of them, variant B all', () => {
+  const offered = (variant: string) => operations.filter(({ name }) => dialects.find((dialect) => dialect.name === variant)?.offers(name)).map(({ name }) => name).sort();
+  assert.deepEqual(offered('A'), ofVariantA.toSorted());
+  assert.equal(offered('B').length, 41);
+});
+
+for (const variant of ['A', 'B'] as const) {
+  for (const [name, path, wrapper, ...ids] of standard) {
+    if (variant === 'B' || ofVariantA.includes(name)) test(`variant ${variant} ${name}`, () => checkGolden(variant, name, fill(path, ids), wrapper));
+  }
+}
+
+async function checkGolden(variant: Variant, name: string, path: string, wrapper: string): Promise<void> {
+  const response = await read[variant](path);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(response.headers.get('link'), null, 'a whole list is not paged');
+  const body: unknown = JSON.parse(text);
+  checkSchema(name, wrapper, body);
+  checkInstants(text);
+
+  const total = response.headers.get('x-total-count');
+  const golden = { request: `GET ${path}`, ...(total === null ? {} : { total }), body };
+  const rendered = `${JSON.stringify(golden, null, 2)}\n`.replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"').replaceAll(service.url, '{base}');
+  if (updating) {
+    mkdirSync(join(goldenFolder, variant.toLowerCase()), { recursive: true });
+    writeFileSync(goldenFile(variant, name), rendered);
+  }
+  assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(goldenFile(variant, name), 'utf8')));
+}
+
+function checkSchema(name: string, wrapper: string, body: unknown): void {
+  const operation = operations.find((one) => one.name === name);
+  assert.ok(operation);
+  const record = recordSchema(collections[operation.collection]);
+  const schema = Type.Object({ [wrapper]: operation.single ? record : Type.Array(record) }, { additionalProperties: false });
+  assert.deepEqual(Errors(schema, body), []);
+}
+
+/** All records came with one import, whatever the source said about some of them. */
+function checkInstants(text: string): void {
+  const instants = new Set([...text.matchAll(/"dateLastModified":"([^"]*)"/g)].map((match) => match[1] ?? ''));
+  assert.equal(instants.size, 1);
+  for (const instant of instants) assert.ok(Date.parse(instant) >= importStarted && Date.parse(instant) <= Date.now(), instant);
+}
+
+test('the variants give the same records, each with references under its own root', async () => {
+  for (const [name, path, , ...ids] of standard.filter(([name]) => ofVariantA.includes(name))) {
+    const [a, b] = [await (await read.A(fill(path, ids))).text(), await (await read.B(fill(path, ids))).text()];
+    assert.ok(!a.includes(`${service.url}${rootB}`), name);
+    assert.equal(a.replaceAll(`${service.url}${rootA}`, `${service.url}${rootB}`), b, name);
+  }
+});
+
+test('every reference leads to the record it names, in the variant that gave it', async () => {
+  for (const variant of ['A', 'B'] as const) {
+    const text = (await Promise.all(['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read[variant](`/${collection}`)).text()))).join('');
+    const references = new Map([...text.matchAll(/\{"href":"([^"]*)","sourcedId":"([^"]*)","type":"([^"]*)"\}/g)].map(([, href = '', sourcedId = '', type = '']) => [href, { sourcedId, type }]));
+    assert.ok(references.size > 25);
+    const authorization = `Bearer ${await (variant === 'A' ? client.tokenA() : client.tokenB(estab))}`;
+    for (const [href, { sourcedId, type }] of references) {
+      const response = await fetch(href, { headers: { authorization } });
+      assert.equal(response.status, 200, href);
+      assert.equal(((await response.json()) as Record<string, { sourcedId: string }>)[type]?.sourcedId, sourcedId);
+    }
+  }
+});
+
+test('a record of another sub-type, an unknown parent and a class of another school are not there', async () => {
+  const missing = ['/schools/trust', '/students/tch-1', '/teachers/Adm-1', '/terms/Y2027', '/gradingPeriods/T1-27', '/users/nobody', '/demographics/tch-1',
+    '/schools/dep-MATHS/classes', '/schools/nowhere/courses', '/terms/GP1-27/classes', '/courses/none/classes', '/students/par-1/classes', '/teachers/stu-002/classes', '/users/nobody/classes', '/classes/none/students',
+    '/schools/sch-south/classes/9B-Fr/students', '/schools/nowhere/classes/9B-Fr/teachers'];
+  for (const path of missing) assert.equal((await read.B(path)).status, 404, path);
+});
+
+test('a list that nothing belongs to is an empty list', async () => {
+  for (const [path, wrapper] of [['/users/par-1/classes', 'classes'], ['/terms/T3-27/gradingPeriods', 'academicSessions'], ['/classes/9B-Mu/teachers', 'users'], ['/courses/crs-latin/classes', 'classes']] as const) {
+    const response = await read.B(path);
+    assert.equal(response.headers.get('x-total-count'), '0');
+    assert.equal(await response.text(), `{"${wrapper}":[]}`);
+  }
+});
+
+test('no golden answer is left over, and none holds a password', () => {
+  const files = (folder: string) => readdirSync(join(goldenFolder, folder)).sort();
+  assert.deepEqual(files('a'), ofVariantA.map((name) => `${name}.json`).sort());
+  assert.deepEqual(files('b'), standard.map(([name]) => `${name}.json`).sort());
+  assert.ok(readFileSync(join(fixture, 'users.csv'), 'utf8').includes('hunter2'));
+  for (const folder of ['a', 'b']) for (const file of files(folder)) assert.ok(!/hunter2|password/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
+});

@@ -1,0 +1,304 @@
+// Pages: put together they are the whole list, byte for byte, whatever the limit, filter, sort, scope or variant; the
+// total is that of the whole; links lead through all of it.
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { demoPackage } from '../collection/connectors/demo/demo-package.ts';
+import { csvPackage, type Rows } from '../../test/csv-package.ts';
+import { rootA, rootB, useService } from '../../test/service.ts';
+
+const demo = '9990001';
+const small = '8881001';
+const largest = '9007199254740991';
+
+const service = await useService();
+await service.addSchool(demo, demoPackage());
+await service.addSchool(small, join(import.meta.dirname, '../../test/fixtures/small-school'));
+const client = await service.addClient('app', [demo]);
+const smallClient = await service.addClient('small', [small]);
+
+type Read = (path: string) => Promise<Response>;
+const a: Read = (path) => client.a(path);
+const b: Read = (path) => client.b(demo, path);
+
+type Listed = { inner: string; total: number; link: string | null };
+type Parameters = Record<string, string>;
+type RosterRecord = Readonly<Record<string, unknown>> & { sourcedId: string };
+
+/** The records between the brackets of the answer, and what the headers say. */
+async function list(read: Read, path: string, parameters: Parameters = {}): Promise<Listed> {
+  const query = new URLSearchParams(parameters).toString();
+  const response = await read(query === '' ? path : `${path}?${query}`);
+  const text = await response.text();
+  assert.equal(response.status, 200, text.slice(0, 300));
+  assert.match(response.headers.get('x-total-count') ?? '', /^\d+$/);
+  return { inner: text.slice(text.indexOf('[') + 1, -2), total: Number(response.headers.get('x-total-count')), link: response.headers.get('link') };
+}
+
+const recordsOf = ({ inner }: Pick<Listed, 'inner'>) => JSON.parse(`[${inner}]`) as RosterRecord[];
+const idsOf = (listed: Pick<Listed, 'inner'>) => recordsOf(listed).map((record) => record.sourcedId);
+const byCodePoint = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other));
+
+/** Compares the list without limit with walks by offset that end at the first short page, as those of consumers do. */
+async function checkWalks(read: Read, path: string, limits: readonly number[], parameters: Parameters = {}): Promise<Listed> {
+  const whole = await list(read, path, parameters);
+  assert.equal(whole.link, null, 'a whole list has no links');
+  const ids = idsOf(whole);
+  assert.equal(ids.length, whole.total);
+  assert.equal(new Set(ids).size, ids.length, 'each record once');
+  for (const limit of limits) {
+    const pages: string[] = [];
+    for (let offset = 0, size = limit; size === limit; offset += limit) {
+      const page = await list(read, path, { ...parameters, limit: String(limit), offset: String(offset) });
+      size = recordsOf(page).length;
+      assert.equal(size, Math.max(0, Math.min(limit, whole.total - offset)), `${path} limit ${limit} offset ${offset}`);
+      assert.equal(page.total, whole.total);
+      if (size > 0) pages.push(page.inner);
+    }
+    // Not assert.equal: its difference of two megabytes would take minutes.
+    assert.ok(pages.join(',') === whole.inner, `${path} ${JSON.stringify(parameters)}: the pages of ${limit} are the whole list`);
+  }
+  return whole;
+}
+
+const collectionWalks: Record<string, number[]> = {
+  orgs: [1, 5, 12, 13],
+  academicSessions: [1, 7, 14],
+  courses: [7, 100, 148, 1001],
+  classes: [7, 100, 999],
+  users: [100, 999, 1000, 1001, 5000, 99_999],
+  enrollments: [1000, 1001, 5000, 99_999],
+};
+
+for (const [variant, read] of Object.entries({ A: a, B: b })) {
+  for (const [collection, limits] of Object.entries(collectionWalks)) {
+    test(`variant ${variant}: pages of ${collection} are the whole list, in code point order`, async () => {
+      const ids = idsOf(await checkWalks(read, `/${collection}`, limits));
+      assert.ok(ids.length >= 12);
+      assert.deepEqual(ids, ids.toSorted(byCodePoint));
+    });
+  }
+}
+
+test('variant B: pages of the other lists are the whole list', async () => {
+  const school = '/schools/org-9990001';
+  const walks: Record<string, number[]> = {
+    '/demographics': [100, 1210, 5000],
+    '/schools': [1],
+    '/terms': [1],
+    '/gradingPeriods': [4],
+    '/students': [100, 1001],
+    '/teachers': [7, 69],
+    [`${school}/courses`]: [100],
+    [`${school}/enrollments`]: [1000, 5000],
+    [`${school}/students`]: [250],
+    [`${school}/teachers`]: [7],
+    [`${school}/terms`]: [2],
+    [`${school}/classes`]: [100],
+    '/terms/ses-2027-aut/classes': [99],
+    '/courses/crs-27-07-rg/classes': [1],
+  };
+  for (const [path, limits] of Object.entries(walks)) assert.ok((await checkWalks(b, path, limits)).total > 0, path);
+});
+
+test('variant B: filters and sorts keep pages whole', async () => {
+  const walks: [string, number, Parameters][] = [
+    ['/users', 100, { filter: "role='student'", sort: 'familyName' }],
+    ['/users', 999, { sort: 'familyName', orderBy: 'desc' }],
+    ['/users', 1001, { sort: 'grades' }],
+    ['/users', 1000, { sort: 'agents.sourcedId', orderBy: 'desc' }],
+    ['/users', 100, { filter: "familyName~'''' or givenName>='t'" }],
+    ['/users', 1000, { filter: "dateLastModified>'2000-01-01' and status!='tobedeleted'", sort: 'dateLastModified', orderBy: 'desc' }],
+    ['/enrollments', 5000, { sort: 'role', orderBy: 'desc' }],
+    ['/enrollments', 1000, { filter: "role='teacher'", sort: 'class.sourcedId' }],
+    ['/enrollments', 100, { filter: "status='tobedeleted'", sort: 'endDate', orderBy: 'desc' }],
+    ['/classes', 100, { filter: "classType='homeroom'", fields: 'sourcedId,title', sort: 'location' }],
+    ['/schools/org-9990001/students', 500, { filter: "metadata.house~'a'", sort: 'metadata.house' }],
+  ];
+  for (const [path, limit, parameters] of walks) {
+    const { total } = await checkWalks(b, path, [limit], parameters);
+    assert.ok(total > 10, `${path} ${JSON.stringify(parameters)} finds ${total}`);
+  }
+});
+
+/** The field's text in a record, or undefined when it is missing. */
+const fieldOf = (name: string) => (record: RosterRecord) => name.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], record) as string | undefined;
+
+test('variant B: a sort is by code point, missing values last both ways, ties by sourcedId', async () => {
+  const sorts: [string, string][] = [['/users', 'familyName'], ['/users', 'middleName'], ['/users', 'metadata.house'], ['/enrollments', 'primary'], ['/enrollments', 'endDate'], ['/classes', 'location'], ['/academicSessions', 'parent.sourcedId'], ['/demographics', 'countryOfBirthCode']];
+  for (const [path, field] of sorts) {
+    const value = fieldOf(field);
+    for (const orderBy of ['asc', 'desc']) {
+      const records = recordsOf(await checkWalks(b, path, [7000], { sort: field, orderBy }));
+      const expected = records.toSorted((one, other) => {
+        const [first, second] = [value(one), value(other)];
+        if (first === undefined || second === undefined || first === second) return Number(first === undefined) - Number(second === undefined) || byCodePoint(one.sourcedId, other.sourcedId);
+        return (orderBy === 'asc' ? 1 : -1) * byCodePoint(first, second);
+      });
+      assert.deepEqual(records.map((record) => record.sourcedId), expected.map((record) => record.sourcedId), `${path} ${field} ${orderBy}`);
+    }
+  }
+});
+
+test('variant A: status filters page whole, sort and fields change nothing, enrollments ignore any filter', async () => {
+  for (const status of ['active', 'tobedeleted']) {
+    const whole = await checkWalks(a, '/users', [status === 'active' ? 1000 : 4], { filter: `status='${status}'` });
+    assert.ok(recordsOf(whole).every((record) => record.status === status));
+    assert.equal(whole.total, status === 'active' ? 2947 - 15 : 15);
+  }
+  assert.equal((await list(a, '/classes', { sort: 'title', orderBy: 'desc', fields: 'title' })).inner, (await list(a, '/classes')).inner);
+  const enrollments = await checkWalks(a, '/enrollments', [10_000], { filter: "status='tobedeleted'" });
+  assert.equal(enrollments.total, 14_903);
+});
+
+test('an offset past the end gives an empty list with the true total', async () => {
+  for (const [read, path, total] of [[a, '/users', 2947], [b, '/users', 2947], [b, '/enrollments', 14_903], [b, '/schools/org-9990001/teachers', 69], [b, "/users?filter=status%3D'tobedeleted'", 15], [b, '/users?sort=familyName', 2947]] as const) {
+    for (const offset of [total, total + 1, 1_000_000, largest]) {
+      for (const limit of ['', '&limit=1', '&limit=1000', '&limit=1001', `&limit=${largest}`]) {
+        const response = await read(`${path}${path.includes('?') ? '&' : '?'}offset=${offset}${limit}`);
+        assert.equal(response.status, 200);
+        assert.match(await response.text(), /^\{"\w+":\[\]\}$/);
+        assert.equal(response.headers.get('x-total-count'), String(total));
+      }
+    }
+  }
+});
+
+test('the largest limit gives everything; an offset without a limit gives the rest', async () => {
+  for (const read of [a, b]) {
+    const whole = await list(read, '/users');
+    assert.equal((await list(read, '/users', { limit: largest })).inner, whole.inner);
+    const records = idsOf(whole);
+    for (const offset of [1, 1000, 2500, 2946]) assert.deepEqual(idsOf(await list(read, '/users', { offset: String(offset) })), records.slice(offset));
+    assert.deepEqual(idsOf(await list(read, '/users', { offset: '1234', limit: largest })), records.slice(1234));
+  }
+});
+
+test('totals under narrowed scopes count what the scopes open', async () => {
+  const staff = await service.addClient('staff-only', [demo], 'School,Staff');
+  const read: Read = (path) => staff.b(demo, path);
+  const everyone = recordsOf(await list(b, '/users'));
+  const staffIds = new Set(everyone.filter((user) => ['teacher', 'administrator', 'aide', 'proctor'].includes(String(user.role))).map((user) => user.sourcedId));
+  const enrollments = recordsOf(await list(b, '/enrollments')).filter((enrollment) => staffIds.has((enrollment.user as RosterRecord).sourcedId));
+  const cases: [string, Parameters, number][] = [
+    ['/users', {}, 93],
+    ['/users', { filter: "status='active'" }, everyone.filter((user) => staffIds.has(user.sourcedId) && user.status === 'active').length],
+    ['/users', { filter: "familyName>='m'" }, everyone.filter((user) => staffIds.has(user.sourcedId) && String(user.familyName).toLowerCase() >= 'm').length],
+    ['/teachers', {}, 69],
+    ['/enrollments', {}, enrollments.length],
+    ['/enrollments', { filter: "status='tobedeleted'" }, enrollments.filter((one) => one.status === 'tobedeleted').length],
+    ['/schools/org-9990001/enrollments', {}, enrollments.length],
+    ['/classes', {}, 586],
+  ];
+  for (const [path, parameters, total] of cases) {
+    assert.equal((await checkWalks(read, path, [200], parameters)).total, total, `${path} ${JSON.stringify(parameters)}`);
+  }
+  assert.equal((await staff.b(demo, '/students')).status, 403, 'a list of which the scopes open nothing is refused');
+});
+
+const linksOf = (header: string | null) => Object.fromEntries([...(header ?? '').matchAll(/<([^>]*)>; rel="(\w+)"/g)].map(([, address = '', rel = '']) => [rel, new URL(address)]));
+
+/** Like any client: follows an absolute address with its own token. */
+async function follow(token: string, address: string): Promise<Response> {
+  return fetch(address, { headers: { authorization: `Bearer ${token}` } });
+}
+
+test('following next from the first page visits everything, and the other links lead where they say', async () => {
+  const cases: [string, string, string, Parameters][] = [
+    [await client.tokenA(), rootA, '/classes', { limit: '100', filter: "status='active'" }],
+    [await client.tokenB(demo), rootB, '/users', { limit: '1001' }],
+    [await client.tokenB(demo), rootB, '/users', { limit: '300', filter: "familyName~'o' or familyName='O''Neil, \"Jr\"'", fields: 'sourcedId,familyName', sort: 'familyName', orderBy: 'desc' }],
+    [await smallClient.tokenB(small), rootB, `/schools/${encodeURIComponent('sch/north@ashdown')}/courses`, { limit: '2', 'x,"y\'': 'é,"\' &=+' }],
+  ];
+  for (const [token, root, path, parameters] of cases) {
+    const { limit = '', ...others } = parameters;
+    const first = `${service.url}${root}${path}?${new URLSearchParams(parameters).toString()}`;
+    const whole = await list((where) => follow(token, where), `${service.url}${root}${path}`, others);
+    const visited: string[] = [];
+    let next: URL | undefined = new URL(first);
+    for (let offset = 0; next; offset += Number(limit)) {
+      const response = await follow(token, next.href);
+      const text = await response.text();
+      visited.push(text.slice(text.indexOf('[') + 1, -2));
+      const header = response.headers.get('link') ?? '';
+      for (const [, address = ''] of header.matchAll(/<([^>]*)>/g)) assert.ok(!/[,'" ]/.test(address), `nothing that readers split at: ${address}`);
+      assert.ok(/^<[^>]*>; rel="\w+"(, <[^>]*>; rel="\w+")*$/.test(header), header);
+      const links = linksOf(header);
+      const last = Math.floor((whole.total - 1) / Number(limit)) * Number(limit);
+      const expected = { first: 0, ...(offset > 0 ? { prev: offset - Number(limit) } : {}), ...(offset < last ? { next: offset + Number(limit) } : {}), last };
+      assert.deepEqual(Object.fromEntries(Object.entries(links).map(([rel, { searchParams }]) => [rel, Number(searchParams.get('offset'))])), expected);
+      for (const { origin, pathname, searchParams } of Object.values(links)) {
+        assert.equal(`${origin}${pathname}`, `${service.url}${root}${path}`);
+        assert.deepEqual(Object.fromEntries([...searchParams].filter(([name]) => name !== 'offset')), parameters);
+      }
+      next = links.next;
+    }
+    assert.ok(visited.length > 1);
+    assert.ok(visited.join(',') === whole.inner, path);
+  }
+});
+
+test('links hold the public address, whatever host was asked for', async () => {
+  const token = await client.tokenB(demo);
+  const link = await new Promise<string>((resolve, reject) => {
+    request(`${service.url}${rootB}/orgs?limit=5`, { headers: { host: 'elsewhere.example', authorization: `Bearer ${token}` } }, (response) => {
+      response.resume();
+      resolve(String(response.headers.link));
+    }).on('error', reject).end();
+  });
+  for (const { origin } of Object.values(linksOf(link))) assert.equal(origin, service.url);
+});
+
+// A school of 3,600 people in whom the kinds and states are bunched, so that every thousandth key, from which deep
+// offsets count, has few or none of a kind before it. Ids of several scripts: code point order is not that of UTF-16.
+const crowd = ['7770001', '7770002'] as const;
+const kinds = ['parent', 'student', 'teacher', 'aide', 'guardian', 'student'];
+const starts = ['A', 'Z', 'a', 'z', '\u00e9', '\uff5a', '\u{1d4b3}'];
+const people = Array.from({ length: 3600 }, (_, at) => ({
+  sourcedId: `${starts[Math.floor(at / 520)] ?? ''}${String(at).padStart(4, '0')}`,
+  role: at < 1300 ? 'parent' : at >= 2600 && at < 2900 ? 'student' : (kinds[(at * 7) % 6] ?? ''),
+  status: at % 9 === 0 || (at >= 1900 && at < 2400) ? 'tobedeleted' : 'active',
+}));
+const rolesOf: Record<string, string[]> = { Student: ['student'], Staff: ['teacher', 'aide'], Contact: ['parent', 'guardian'] };
+
+const crowdPackage = (givenName: string) => {
+  const users: Rows = people.map(({ sourcedId, role, status }) => ({ sourcedId, role, status, enabledUser: 'true', orgSourcedIds: 'org', username: sourcedId, givenName, familyName: 'Many' })).reverse();
+  return csvPackage({ orgs: [{ sourcedId: 'org', name: 'Crowd', type: 'school' }], users });
+};
+await service.addSchool(crowd[0], crowdPackage('First'));
+await service.addSchool(crowd[1], crowdPackage('Second'));
+
+const offsets = (total: number) => [...new Set([0, 1, 499, 999, 1000, 1001, 1299, 1300, 1899, 2000, 2399, 3000, 3001, total - 1, total, total + 1, ...[0.17, 0.31, 0.55, 0.83].map((part) => Math.floor(total * part))])].filter((offset) => offset >= 0);
+
+for (const scopes of ['Staff', 'Contact', 'Student', 'Student,Staff', 'Student,Staff,Contact']) {
+  test(`deep offsets count only what ${scopes} and the status open`, async () => {
+    const reader = await service.addClient(`crowd-${scopes.replaceAll(',', '-')}`, [crowd[0]], `School,${scopes}`);
+    const opened = people.filter(({ role }) => scopes.split(',').some((scope) => rolesOf[scope]?.includes(role)));
+    const lists: [Read, string, (role: string) => boolean][] = [[(path) => reader.a(path), '/users', () => true], [(path) => reader.b(crowd[0], path), '/users', () => true]];
+    if (scopes.includes('Staff')) lists.push([(path) => reader.b(crowd[0], path), '/teachers', (role) => role === 'teacher']);
+    for (const [read, path, isListed] of lists) {
+      for (const status of [undefined, 'active', 'tobedeleted', 'ToBeDeleted']) {
+        const filter: Parameters = status === undefined ? {} : { filter: `status='${status}'` };
+        const expected = opened.filter((person) => isListed(person.role) && (status === undefined || person.status === status.toLowerCase())).map(({ sourcedId }) => sourcedId).sort(byCodePoint);
+        assert.deepEqual(idsOf(await list(read, path, filter)), expected);
+        for (const offset of offsets(expected.length)) {
+          const limit = offset % 2 === 0 ? 3 : offset % 3 === 0 ? 1500 : 40;
+          const page = await list(read, path, { ...filter, limit: String(limit), offset: String(offset) });
+          assert.deepEqual(idsOf(page), expected.slice(offset, offset + limit), `${path} ${status} offset ${offset}`);
+          assert.equal(page.total, expected.length);
+        }
+      }
+    }
+  });
+}
+
+test('a page over two schools with the same ids orders by sourcedId, then by school', async () => {
+  const both = await service.addClient('both', crowd, 'School,Student,Staff,Contact');
+  const read: Read = (path) => both.a(path);
+  const expected = people.map(({ sourcedId }) => sourcedId).sort(byCodePoint).flatMap((id) => [`${id} First`, `${id} Second`]);
+  const shown = (listed: Listed) => recordsOf(listed).map((user) => `${user.sourcedId} ${String(user.givenName)}`);
+  assert.deepEqual(shown(await list(read, '/users')), expected);
+  for (const offset of offsets(7200)) assert.deepEqual(shown(await list(read, '/users', { limit: '7', offset: String(offset) })), expected.slice(offset, offset + 7));
+  assert.equal((await list(read, '/users', { limit: '2', filter: "status='tobedeleted'" })).total, 2 * people.filter(({ status }) => status === 'tobedeleted').length);
+});
