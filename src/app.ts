@@ -40,6 +40,7 @@ export function createPools(open: (options: PoolOptions) => Db): Pools {
 }
 
 const rememberedTotalsBytes = 4 * 1024 * 1024;
+const rememberedEndsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
 
@@ -56,7 +57,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     accessRoutes(api, { db, tokens, keys });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),
-      reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes) },
+      reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },
       publicUrl: config.publicUrl,
       slowReader,
     });

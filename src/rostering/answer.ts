@@ -44,13 +44,13 @@ export async function answerOperation(answering: Answering, operation: Operation
   if (matches(asked.ifNoneMatch, headers.etag ?? '')) return { status: 304, headers, body: undefined };
   const versions = new Map(await Promise.all(targets.map(async ({ estab, version }) => [estab, (await reader.facts.facts(reader.db, estab, version)).versions] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
-  return operation.single ? answerOne(answering, question, request, headers) : answerList(answering, question, request, headers, key, asked);
+  return operation.single ? answerOne(answering, question, request, headers, key) : answerList(answering, question, request, headers, key, asked);
 }
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
 
-async function answerOne({ reader }: Answering, question: Question, request: ListRequest, headers: Record<string, string>): Promise<Answer> {
-  const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 });
+async function answerOne({ reader }: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string): Promise<Answer> {
+  const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 }, key);
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
   return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))) };
@@ -59,8 +59,8 @@ async function answerOne({ reader }: Answering, question: Question, request: Lis
 async function answerList(answering: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
   const { reader, pages, address } = answering;
   const resource = collections[question.operation.collection];
-  // The total depends on the question, not on the page or the selection.
-  const totalKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
+  // The question without the page and the selection.
+  const questionKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
   const { limit, offset } = request;
   const finish = createFinish(address, question.versions, request.fields);
   const withTotal = (total: number) => ({
@@ -71,16 +71,18 @@ async function answerList(answering: Answering, question: Question, request: Lis
   if (limit !== undefined && limit <= longestPage) {
     let page = pages.get(key);
     if (!page) {
-      const total = await selectTotal(reader, question, totalKey);
-      const { records } = await selectPage(reader, question, request);
+      const total = await selectTotal(reader, question, questionKey);
+      const { records } = await selectPage(reader, question, request, questionKey);
       page = { body: Buffer.from(renderList(resource, finish(records))), total };
       pages.set(key, page, page.body.length);
     }
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
-  if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, totalKey)), body: undefined };
-  const { total, pieces } = await openStream(reader, question, request, totalKey);
-  return { status: 200, headers: withTotal(total), body: Readable.from(renderStream(resource, pieces, finish), { objectMode: false }) };
+  if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
+  const { total, pieces, close } = await openStream(reader, question, request, questionKey);
+  const body = Readable.from(renderStream(resource, pieces, finish), { objectMode: false });
+  body.once('close', () => void close());
+  return { status: 200, headers: withTotal(total), body };
 }
 
 function fillPath({ operation, ids }: Question): string {

@@ -11,7 +11,7 @@ import { openStream, selectMetadataKeys, selectTotal, type Reader } from './sele
 
 export async function readRoster(db: Db, estab: string) {
   const [row] = await db<{ version: number }[]>`select version from roster where estab = ${estab}`;
-  const reader: Reader = { db, searches: db, streams: db, facts: createFactsReader(), totals: createRemembered(0) };
+  const reader: Reader = { db, searches: db, streams: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
   const versions = new Map([[estab, (await reader.facts.facts(db, estab, row?.version ?? 0)).versions]]);
 
   const finish = createFinish('', versions, undefined);
@@ -25,8 +25,12 @@ export async function readRoster(db: Db, estab: string) {
     metadataKeys: (resource: Resource) => selectMetadataKeys(reader, question(resource)),
     count: (resource: Resource) => selectTotal(reader, question(resource), ''),
     async *records(resource: Resource): AsyncGenerator<string> {
-      const { pieces } = await openStream(reader, question(resource), { limit: undefined, offset: 0 }, '');
-      for await (const piece of pieces) yield finish(piece);
+      const { pieces, close } = await openStream(reader, question(resource), { limit: undefined, offset: 0 }, '');
+      try {
+        for await (const piece of pieces) yield finish(piece);
+      } finally {
+        await close();
+      }
     },
   };
 }

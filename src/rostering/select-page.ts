@@ -7,24 +7,40 @@ import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
 import { findMark, RosterMoved, sumOf, type FactsReader } from './roster-facts.ts';
 
-export type Reader = { db: Db; searches: Db; streams: Db; facts: FactsReader; totals: Remembered<number> };
+export type Reader = {
+  db: Db;
+  searches: Db;
+  streams: Db;
+  facts: FactsReader;
+  totals: Remembered<number>;
+  /** Where pages ended, so that the next page of a walk begins there. */
+  ends: Remembered<End>;
+};
+export type End = { sourcedId: string; estab: string };
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
+/** Lower than any character of an id, so that joined ids are in the order of the ids. */
+const separator = '\u0001';
 /** How long a whole list waits for others to finish. */
 const longestWaitMs = 30_000;
 
-/** The records of a page as JSON, separated by commas, and how many they are. */
-export async function selectPage(reader: Reader, question: Question, { limit, offset }: Paging): Promise<{ records: string; count: number }> {
+/** The records of a page as JSON, separated by commas, and how many they are. `key` names the question. */
+export async function selectPage(reader: Reader, question: Question, paging: Paging, key: string): Promise<{ records: string; count: number }> {
   const sql = poolFor(reader, question);
   const plan = makePlan(sql, question);
-  const seek = await findSeek(reader, sql, question, offset);
-  const [row] = await sql<{ versions: Record<string, number>; parents: boolean; records: string | null; count: number }[]>`
-    select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.records, page.count
-    from (select string_agg(json, '},') || '}' as records, count(*)::int as count
-          from (select ${plan.json} as json from (${listRows(sql, plan, seek, { limit, offset })}) t) listed) page`;
+  const seek = reader.ends.get(`${key} ${paging.offset}`) ?? (await findSeek(reader, sql, question, paging.offset));
+  const [row] = await sql<{ versions: Record<string, number>; parents: boolean; records: string | null; count: number; last: string | null }[]>`
+    select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.*
+    from (select string_agg(json, '},') || '}' as records, count(*)::int as count, max(sourced_id || ${separator} || estab) as last
+          from (select ${plan.json} as json, t.sourced_id, t.estab from (${listRows(sql, plan, question, seek, paging)}) t) listed) page`;
   requireSame(question, row?.versions, row?.parents);
-  return { records: row?.records ?? '', count: row?.count ?? 0 };
+  const { records, count, last } = row ?? { records: null, count: 0, last: null };
+  if (last !== null && count === paging.limit && !question.sort) {
+    const [sourcedId = '', estab = ''] = last.split(separator);
+    reader.ends.set(`${key} ${paging.offset + count}`, { sourcedId, estab }, last.length * 2 + key.length * 2);
+  }
+  return { records: records ?? '', count };
 }
 
 /** How many records match, paging aside. */
@@ -56,14 +72,15 @@ export async function selectMetadataKeys(reader: Reader, question: Question): Pr
   return rows.map((row) => row.key);
 }
 
+export type OpenStream = { total: number; pieces: AsyncGenerator<string>; close(): Promise<void> };
+
 /** The records from an offset on, in pieces of JSON whose records are separated by commas, out of one snapshot. */
-export async function openStream(reader: Reader, question: Question, paging: Paging, key: string): Promise<{ total: number; pieces: AsyncGenerator<string> }> {
+export async function openStream(reader: Reader, question: Question, paging: Paging, key: string): Promise<OpenStream> {
   const connection = await reserveWithin(reader.streams, longestWaitMs);
   if (!connection) throw new SchoolbellError('too_many_requests', 'Too many whole lists are being read at once. Wait and try again, or read in pages with limit.', { headers: { 'retry-after': '30' } });
-  const end = async () => {
-    await connection`rollback`.catch(() => {});
-    connection.release();
-  };
+  let closing: Promise<void> | undefined;
+  // A stream that is dropped before its first byte never runs, so closing is for whoever holds it.
+  const close = () => (closing ??= connection`rollback`.then(() => {}, () => {}).finally(() => connection.release()));
   try {
     await connection`begin isolation level repeatable read read only`;
     const plan = makePlan(connection, question);
@@ -71,37 +88,40 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
     requireSame(question, row?.versions, row?.parents);
     const total = await selectTotal(reader, question, key, connection);
     const seek = await findSeek(reader, connection, question, paging.offset);
-    return { total, pieces: streamPieces(connection, plan, seek, paging, end) };
+    return { total, pieces: streamPieces(connection, plan, listRows(connection, plan, question, seek, paging)), close };
   } catch (error) {
-    await end();
+    await close();
     throw error;
   }
 }
 
-async function* streamPieces(sql: Sql, plan: Plan, seek: Seek, paging: Paging, end: () => Promise<void>): AsyncGenerator<string> {
-  try {
-    const rows = sql<{ json: string }[]>`
-      select ${plan.json} as json from (${listRows(sql, plan, seek, paging)}) t`.cursor(recordsPerFetch);
-    for await (const batch of rows) yield `${batch.map((row) => row.json).join('},')}}`;
-  } finally {
-    await end();
+async function* streamPieces(sql: Sql, plan: Plan, rows: Fragment): AsyncGenerator<string> {
+  for await (const batch of sql<{ json: string }[]>`select ${plan.json} as json from (${rows}) t`.cursor(recordsPerFetch)) {
+    yield `${batch.map((row) => row.json).join('},')}}`;
   }
 }
 
 /** The rows of a page in their order; what is costly per record is put on top, so that it is done for these alone. */
-function listRows(sql: Sql, plan: Plan, seek: Seek, { limit, offset }: Paging): Fragment {
-  return sql`select t.* from ${plan.from} where ${plan.where} ${seek ? sql`and t.sourced_id >= ${seek.sourcedId}` : sql``}
-    order by ${plan.orderBy} limit ${limit ?? null} offset ${offset - (seek?.preceding ?? 0)}`;
+function listRows(sql: Sql, plan: Plan, question: Question, seek: Seek | End | undefined, { limit, offset }: Paging): Fragment {
+  const skip = seek === undefined ? offset : 'preceding' in seek ? offset - seek.preceding : 0;
+  const from = seek === undefined ? sql`` : sql`and t.sourced_id >= ${seek.sourcedId} ${'estab' in seek ? sql`and (t.sourced_id, t.estab) > (${seek.sourcedId}, ${seek.estab})` : sql``}`;
+  const rows = sql`select t.* from ${plan.from} where ${plan.where} ${from}`;
+  if (question.targets.length === 1 || question.sort || limit === undefined) return sql`${rows} order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
+  // Several establishments: the first rows of each by its own key, instead of sorting all rows of all.
+  return sql`
+    select t.* from unnest(${question.targets.map((target) => target.estab)}::text[]) as each (estab)
+    cross join lateral (${rows} and t.estab = each.estab order by t.sourced_id limit ${limit + skip}) t
+    order by ${plan.orderBy} limit ${limit} offset ${skip}`;
 }
 
 function poolFor(reader: Reader, { filter, operation }: Question): Db {
   return filter || operation.relation ? reader.searches : reader.db;
 }
 
-type Seek = { sourcedId: string; preceding: number } | undefined;
+type Seek = { sourcedId: string; preceding: number };
 
 /** Marks hold for the collection in its own order, whole or by status. */
-async function findSeek(reader: Reader, sql: Sql, question: Question, offset: number): Promise<Seek> {
+async function findSeek(reader: Reader, sql: Sql, question: Question, offset: number): Promise<Seek | undefined> {
   const [target, ...others] = question.targets;
   const status = countableStatus(question);
   if (!target || others.length > 0 || question.sort || status === false || offset === 0) return undefined;

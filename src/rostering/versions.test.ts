@@ -1,7 +1,7 @@
 // Versions of a roster as readers see them: one answer is of one version, tags and dates change exactly with the data,
 // what left stays readable; and what HTTP adds to it: 304, gzip, HEAD.
 import assert from 'node:assert/strict';
-import { get, request, type IncomingHttpHeaders } from 'node:http';
+import { get, request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -110,26 +110,21 @@ test('a list that is read slowly while an import commits is of the old version, 
   const old = people(5000, { middleName: 'old', 'metadata.filler': filler });
   const { load, read, token } = await openSchool('slow', files(old));
   const oldVersion = versionOf(await read('/orgs'));
-  const text = await new Promise<string>((resolve, reject) => {
-    get(`${service.url}${rootB}/users`, { headers: { authorization: `Bearer ${token}` } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.once('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        response.pause();
-        // Leaves 500 out, changes 4,000, adds 100.
-        const changed = [...old.slice(0, 500), ...people(5100, { middleName: 'new' }).slice(1000)];
-        load({ users: changed }, { force: true }).then(async (report) => {
-          assert.deepEqual([report.added, report.changed, report.removed], [100, 4000, 500]);
-          const [open] = await service.db`select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`;
-          assert.ok(open, 'the list is still being read');
-          assert.deepEqual([response.headers['x-roster-version'], response.headers['x-total-count']], [oldVersion, '5000']);
-          response.on('data', (more: Buffer) => chunks.push(more));
-          response.on('end', () => resolve(Buffer.concat(chunks).toString()));
-          response.resume();
-        }).catch(reject);
-      });
-    }).on('error', reject);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${service.url}${rootB}/users`, { headers: { authorization: `Bearer ${token}` } }, resolve).on('error', reject);
   });
+  assert.deepEqual([response.headers['x-roster-version'], response.headers['x-total-count']], [oldVersion, '5000']);
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+    if (text === '') {
+      // Leaves 500 out, changes 4,000, adds 100.
+      const report = await load({ users: [...old.slice(0, 500), ...people(5100, { middleName: 'new' }).slice(1000)] }, { force: true });
+      assert.deepEqual([report.added, report.changed, report.removed], [100, 4000, 500]);
+      const [open] = await service.db`select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null`;
+      assert.ok(open, 'the list is still being read');
+    }
+    text += chunk;
+  }
   const users = (JSON.parse(text) as { users: RosterRecord[] }).users;
   assert.equal(users.length, 5000);
   assert.ok(users.every((user, at) => user.sourcedId === old[at]?.sourcedId && user.middleName === 'old' && user.status === 'active'));
@@ -143,26 +138,26 @@ test('no answer mixes versions while imports commit', async () => {
   const generationFiles = (generation: number) => files(people(size(generation), { middleName: `g${generation}` }));
   const { load, read } = await openSchool('moving', generationFiles(0));
   const generations = new Map([[versionOf(await read('/orgs')), 0]]);
-  const questions: [string, (size: number) => number, number?][] = [['/users?limit=100&offset=1100', (all) => all, 1100], ['/users?limit=1150&offset=20', (all) => all, 20], ['/users', (all) => all, 0], ["/users?limit=50&filter=status%3D'active'", (all) => all, 0], ['/schools/school/students?limit=90&offset=1150', (all) => all, 1150], ['/classes/class/students', () => 10, 0], ['/users/p1200', () => 1]];
+  const questions: [string, (size: number) => number, number?][] = [['/users?limit=100&offset=1100', (all) => all, 1100], ['/users?limit=1150&offset=20', (all) => all, 20], ['/users', (all) => all, 0], ["/users?limit=50&filter=status%3D'active'", (all) => all, 0], ['/schools/school/students?limit=90&offset=1150', (all) => all, 1150], ['/classes/class/students', () => 10, 0], ['/users/p1199', () => 1]];
   const seen: { path: string; status: number; version: string; total: string | null; text: string }[] = [];
-  let moving = true;
+  const arrived = new AbortController();
   const poll = async (from: number) => {
-    for (let at = from; moving; at += 1) {
+    for (let at = from; !arrived.signal.aborted; at += 1) {
       const [path] = questions[at % questions.length] ?? ['/users'];
       const response = await read(path);
       seen.push({ path, status: response.status, version: versionOf(response), total: response.headers.get('x-total-count'), text: await response.text() });
     }
   };
-  const polls = [0, 2, 5].map(poll);
-  for (let generation = 1; generation <= 8; generation += 1) {
+  const polls = [0, 3].map(poll);
+  for (let generation = 1; generation <= 6; generation += 1) {
     generations.set(String((await load(generationFiles(generation))).version), generation);
     await setTimeout(50);
   }
-  moving = false;
+  arrived.abort();
   await Promise.all(polls);
 
-  assert.equal(generations.size, 9);
-  assert.ok(new Set(seen.map(({ version }) => version)).size >= 5, 'the readers saw the roster move');
+  assert.equal(generations.size, 7);
+  assert.ok(new Set(seen.map(({ version }) => version)).size >= 4, 'the readers saw the roster move');
   for (const { path, status, version, total, text } of seen) {
     assert.equal(status, 200, `${path} ${text.slice(0, 200)}`);
     const generation = generations.get(version) ?? -1;
@@ -263,18 +258,18 @@ test('gzip comes when it is asked for, and nothing else is ever used', async () 
   }
 });
 
+const { token: headToken } = await openSchool('head', files(people(1100)));
 const volatile = ['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length'];
 
 for (const [kind, paths, headers] of [
   ['a page, a record and what is refused', ['/users?limit=10', '/users/p0003', '/users/nobody', '/users?limit=0', '/schools/nowhere/classes'], {}],
   ['a whole list and a long page', ['/users', '/users?limit=1001', '/schools/school/students'], {}],
   ['an answer that would be gzipped', ['/users?limit=100', '/users'], { 'accept-encoding': 'gzip' }],
-  ['an answer that the caller has', ['/users?limit=10', '/users'], { 'if-none-match': '*' }],
+  ['an answer that the caller knows', ['/users?limit=10', '/users'], { 'if-none-match': '*' }],
 ] as const) {
   test(`HEAD of ${kind} has the headers of GET and no body`, async () => {
-    const { token } = await openSchool(`head-${kind.length}`, files(people(1100)));
     for (const path of paths) {
-      const [got, head] = [await ask(token, 'GET', path, headers), await ask(token, 'HEAD', path, headers)];
+      const [got, head] = [await ask(headToken, 'GET', path, headers), await ask(headToken, 'HEAD', path, headers)];
       assert.deepEqual([head.status, head.body.length], [got.status, 0], path);
       // A length may be left out where it is not known before the body is made; a wrong one is never right (RFC 9110, 8.6).
       if (head.headers['content-length'] !== undefined) assert.equal(Number(head.headers['content-length']), got.body.length, `${path}: content-length`);
