@@ -16,10 +16,13 @@ export async function useDatabase(): Promise<TestDatabase> {
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
   const name = `test_${randomBytes(6).toString('hex')}`;
   await admin`select pg_advisory_lock(${templateLock})`;
-  const [known] = await admin`select from pg_database where datname = ${template}`;
-  if (!known) await makeTemplate(admin, cluster.url);
-  await admin.unsafe(`create database ${name} template ${template}`);
-  await admin`select pg_advisory_unlock(${templateLock})`;
+  try {
+    const [known] = await admin`select from pg_database where datname = ${template}`;
+    if (!known) await makeTemplate(admin, cluster.url);
+    await admin.unsafe(`create database ${name} template ${template}`);
+  } finally {
+    await admin`select pg_advisory_unlock(${templateLock})`;
+  }
   const url = cluster.url.replace(/\/[^/]*$/, `/${name}`);
   const db = connect(url, { max: 10, name: 'test' });
   after(async () => {

@@ -1,12 +1,13 @@
 // In charge of connections to PostgreSQL: one way to open a pool, with the settings every session shares.
-import postgres from 'postgres';
+import type { ISql, PendingQuery, Row, Sql as PostgresSql, TransactionSql } from 'postgres';
+import { postgres } from './postgres.ts';
 
-export type Db = postgres.Sql<Record<string, never>>;
-export type Tx = postgres.TransactionSql<Record<string, never>>;
+export type Db = PostgresSql<Record<string, never>>;
+export type Tx = TransactionSql<Record<string, never>>;
 /** What both a pool and a transaction can do: compose and run statements. */
-export type Sql = postgres.ISql<Record<string, never>>;
+export type Sql = ISql<Record<string, never>>;
 /** A piece of a statement, with its bound values. */
-export type Fragment = postgres.PendingQuery<postgres.Row[]>;
+export type Fragment = PendingQuery<Row[]>;
 
 export const oldestSupportedPostgres = 15;
 

@@ -6,10 +6,11 @@ import { randomBytes } from 'node:crypto';
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import postgres from 'postgres';
+import type { Sql } from 'postgres';
 import { findPlace, handOver, type Place } from './embedded-place.ts';
+import { postgres } from './postgres.ts';
 
 export type EmbeddedDatabase = { url: string; place: Place; close(): Promise<void> };
 
@@ -36,23 +37,50 @@ const settings = {
 export async function openEmbedded(dataDir: string, overrides: Record<string, string> = {}): Promise<EmbeddedDatabase> {
   const place = findPlace(dataDir);
   const password = readOrMakePassword(dataDir);
-  const deadline = Date.now() + startTimeoutMs;
-  for (;;) {
-    const port = await withStartLock(dataDir, deadline, async () => {
-      if (!existsSync(join(place.cluster, 'PG_VERSION'))) makeCluster(place, password);
-      return (await findRunning(place, deadline)) ?? (await start(place, { ...settings, ...overrides }, deadline));
-    });
-    const url = `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
-    const seat = await takeSeat(url, password, port);
-    if (seat) return { url, place, close: () => leave(seat, place) };
-    // It was shutting down, or died, between being found and being joined.
-    if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
-    await pause(200);
+  let port: number | undefined;
+  let leaving = false;
+  let seat = await join();
+
+  async function join(): Promise<Sql> {
+    const deadline = Date.now() + startTimeoutMs;
+    for (;;) {
+      const found = await withStartLock(dataDir, deadline, async () => {
+        if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, password);
+        return (await findRunning(place, deadline)) ?? (await start(place, { ...settings, ...overrides }, deadline, port));
+      });
+      port ??= found;
+      const taken = await takeSeat(password, found, () => void rejoin());
+      if (taken) return taken;
+      // It was shutting down, or died, between being found and being joined.
+      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
+      await pause(200);
+    }
   }
+
+  /** Whatever ended the server, its users bring it back, on the port that their connections know. */
+  async function rejoin(): Promise<void> {
+    while (!leaving) {
+      try {
+        seat = await join();
+        return;
+      } catch {
+        await pause(1000);
+      }
+    }
+  }
+
+  return {
+    url: `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
+    place,
+    close: () => {
+      leaving = true;
+      return leave(seat, place);
+    },
+  };
 }
 
 function readOrMakePassword(dataDir: string): string {
-  const file = join(dataDir, 'postgres.password');
+  const file = path.join(dataDir, 'postgres.password');
   try {
     writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o600, flag: 'wx' });
   } catch (error) {
@@ -72,7 +100,7 @@ function makeCluster(place: Place, password: string): void {
   handOver(passwordFile, place.account, 0o600);
   try {
     const args = ['-D', half, '-U', user, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C'];
-    const made = spawnSync(join(place.programs, 'bin', 'initdb'), args, { ...identity(place), encoding: 'utf8', env: {}, cwd: half });
+    const made = spawnSync(path.join(place.programs, 'bin', 'initdb'), args, { ...identity(place), encoding: 'utf8', env: {}, cwd: half });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr.trim()}`);
   } finally {
     rmSync(passwordFile, { force: true });
@@ -84,7 +112,7 @@ type PidFile = { pid: number; port: number; status: string };
 
 function readPidFile(place: Place): PidFile | undefined {
   try {
-    const lines = readFileSync(join(place.cluster, 'postmaster.pid'), 'utf8').split('\n');
+    const lines = readFileSync(path.join(place.cluster, 'postmaster.pid'), 'utf8').split('\n');
     return { pid: Number(lines[0]), port: Number(lines[3]), status: lines[7]?.trim() ?? '' };
   } catch {
     return undefined;
@@ -98,7 +126,7 @@ async function findRunning(place: Place, deadline: number): Promise<number | und
     if (!file) return undefined;
     if (!isPostmaster(file.pid)) {
       // Left by a crash. PostgreSQL would refuse to start if another process has that number by now.
-      rmSync(join(place.cluster, 'postmaster.pid'), { force: true });
+      rmSync(path.join(place.cluster, 'postmaster.pid'), { force: true });
       return undefined;
     }
     if (file.status === 'ready') return file.port;
@@ -121,13 +149,13 @@ function isPostmaster(pid: number): boolean {
   }
 }
 
-async function start(place: Place, all: Record<string, string>, deadline: number): Promise<number> {
+async function start(place: Place, all: Record<string, string>, deadline: number, wanted: number | undefined): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = wanted ?? (await freePort());
     const log = openSync(place.log, 'a', 0o600);
     const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.
-    const server = spawn(join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: {}, cwd: place.cluster });
+    const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: {}, cwd: place.cluster });
     closeSync(log);
     const failures: string[] = [];
     server.once('error', (error) => failures.push(error.message));
@@ -144,17 +172,23 @@ async function start(place: Place, all: Record<string, string>, deadline: number
 }
 
 /** A connection that holds the users' lock, or undefined when the server is on its way down. */
-async function takeSeat(url: string, password: string, port: number): Promise<postgres.Sql | undefined> {
-  const admin = postgres({ host: '127.0.0.1', port, user, password, database: 'postgres', max: 1, idle_timeout: 0, max_lifetime: null, onnotice: () => {} });
+async function takeSeat(password: string, port: number, onLost: () => void): Promise<Sql | undefined> {
+  let seated = false;
+  const lost = () => {
+    if (seated) onLost();
+    seated = false;
+  };
+  const admin = postgres({ host: '127.0.0.1', port, user, password, database: 'postgres', max: 1, idle_timeout: 0, max_lifetime: null, onnotice: () => {}, onclose: lost });
   try {
     await admin`select pg_advisory_lock_shared(${usersLock})`;
     const [known] = await admin`select from pg_database where datname = ${database}`;
     if (!known) await admin.unsafe(`create database ${database}`).catch(ignoreDuplicate);
+    seated = true;
     return admin;
   } catch (error) {
     await admin.end({ timeout: 1 });
     if (['57P01', '57P03', 'CONNECTION_CLOSED', 'CONNECTION_ENDED', 'ECONNREFUSED', 'ECONNRESET'].includes((error as { code?: string }).code ?? '')) return undefined;
-    throw new Error(`cannot join the embedded PostgreSQL at ${url.replace(/:[^:@]+@/, ':…@')}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`cannot join the embedded PostgreSQL on port ${port}: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -162,7 +196,7 @@ function ignoreDuplicate(error: { code?: string }): void {
   if (error.code !== '42P04' && error.code !== '23505') throw error;
 }
 
-async function leave(seat: postgres.Sql, place: Place): Promise<void> {
+async function leave(seat: Sql, place: Place): Promise<void> {
   const pid = readPidFile(place)?.pid;
   const [last] = await seat`select pg_advisory_unlock_shared(${usersLock}), pg_try_advisory_lock(${usersLock}) as alone`.catch(() => []);
   if (!last?.alone || pid === undefined) {
@@ -177,7 +211,7 @@ async function leave(seat: postgres.Sql, place: Place): Promise<void> {
 
 /** One process at a time makes or starts the cluster. The lock names its holder, so a dead one's is taken over. */
 async function withStartLock<T>(dataDir: string, deadline: number, work: () => Promise<T>): Promise<T> {
-  const file = join(dataDir, 'postgres.start-lock');
+  const file = path.join(dataDir, 'postgres.start-lock');
   for (;;) {
     try {
       writeFileSync(file, String(process.pid), { flag: 'wx' });
