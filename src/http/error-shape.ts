@@ -44,6 +44,8 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
   else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
+  // Headers of an answer that failed half-way (its length, encoding, version) do not describe the error.
+  for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
   return reply
     .code(status)
     .headers({ ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })

@@ -41,10 +41,14 @@ export async function answerOperation(answering: Answering, operation: Operation
 
   const key = keyOf(answering, operation, ids, targets, asked.query);
   const headers = versionHeaders(targets, key);
-  if (matches(asked.ifNoneMatch, headers.etag ?? '')) return { status: 304, headers, body: undefined };
+  const unchanged: Answer = { status: 304, headers, body: undefined };
+  if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
   const versions = new Map(await Promise.all(targets.map(async ({ estab, version }) => [estab, (await reader.facts.facts(reader.db, estab, version)).versions] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
-  return operation.single ? answerOne(answering, question, request, headers, key) : answerList(answering, question, request, headers, key, asked);
+  const answer = await (operation.single ? answerOne(answering, question, request, headers, key) : answerList(answering, question, request, headers, key, asked));
+  if (asked.ifNoneMatch?.trim() !== '*') return answer;
+  if (answer.body instanceof Readable) answer.body.destroy();
+  return unchanged;
 }
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
@@ -105,9 +109,8 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** Weak comparison, as If-None-Match asks for. */
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
+/** Weak comparison, as If-None-Match asks for. Who has the tag got it with this answer. */
+function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
-  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag));
+  return ifNoneMatch?.split(',').some((tag) => opaque(tag) === opaque(etag)) ?? false;
 }

@@ -40,7 +40,7 @@ export function findFieldPath(resource: Resource, name: string): FieldPath | und
   if (Object.hasOwn(base, name)) return base[name];
   const dot = name.indexOf('.');
   const [head, tail] = dot < 0 ? [name, ''] : [name.slice(0, dot), name.slice(dot + 1)];
-  if (head === 'metadata') return tail === '' ? undefined : { name, comparison: 'text', sql: (sql) => sql`(t.metadata ->> ${tail})` };
+  if (head === 'metadata') return tail === '' ? undefined : { name, comparison: 'text', sql: (sql) => sql`((t.metadata ->> ${tail}) collate "C")` };
   const field = resource.fields.find((one) => one.name === head);
   if (!field) return undefined;
   const column = columnOf(field);

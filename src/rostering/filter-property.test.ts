@@ -109,7 +109,7 @@ await service.load(estab, csvPackage({
 await service.load(estab, csvPackage({
   courses: changedRows('courses.csv', 11, (_, at) => ({ title: odd(at), subjects: `Art & Design,${odd(at)}`.replaceAll('"', '') })),
   classes: changedRows('classes.csv', 17, (_, at) => ({ location: odd(at), grades: '07,08,13' })),
-  enrollments: changedRows('enrollments.csv', 37, (_, at) => (at % 2 ? { endDate: '', beginDate: '2026-10-05' } : { primary: 'true' })),
+  enrollments: changedRows('enrollments.csv', 37, ({ endDate = '' }, at) => (at % 2 ? { endDate: '', beginDate: '2026-10-05', primary: '' } : { endDate, beginDate: '', primary: 'true' })),
   demographics: changedRows('demographics.csv', 13, (_, at) => ({ cityOfBirth: odd(at), asian: 'true', white: 'false' })),
   academicSessions: changedRows('academicSessions.csv', 4, () => ({ endDate: '2027-08-31' })),
 }, { mode: 'delta' }));
@@ -130,13 +130,13 @@ async function wholeList(client: Client, path: string): Promise<Roster[]> {
 type Question = { path: string; conditions: (Condition & { joiner: string })[]; sort: string | undefined; orderBy: string | undefined; limit: number | undefined; offset: number | undefined };
 
 const day = 86_400_000;
-const changeText = fc.constantFrom<(text: string, at: number) => string>(
-  (text) => text, (text) => text, (text) => text.toUpperCase(), (text) => text.toLowerCase(),
-  (text, at) => text.slice(0, at % (text.length + 1)), (text, at) => text.slice(at % (text.length + 1)), (text, at) => text.slice(at % 3, at % 3 + 2),
-  (text, at) => [...text].map((one, index) => ((at >> (index % 16)) % 2 ? one.toUpperCase() : one.toLowerCase())).join(''),
-  (text) => `${text}x`, (text) => ` ${text}`, (text) => text.slice(0, -1), (text) => text.replace(/[aeiou]/, 'é'), (text) => `${text}'`, () => "''", () => '', (_, at) => odd(at),
+type Change = (text: string, at: number) => string;
+const changeText: fc.Arbitrary<Change> = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom<Change>((text) => text, (text) => text.toUpperCase(), (text) => text.toLowerCase(), (text, at) => [...text].map((one, index) => ((at >> (index % 16)) % 2 ? one.toUpperCase() : one.toLowerCase())).join('')) },
+  { weight: 2, arbitrary: fc.constantFrom<Change>((text, at) => text.slice(0, 1 + (at % text.length)), (text, at) => text.slice(at % text.length), (text, at) => text.slice(at % 3, (at % 3) + 2)) },
+  { weight: 1, arbitrary: fc.constantFrom<Change>((text) => `${text}x`, (text) => ` ${text}`, (text) => text.slice(0, -1), (text) => text.replace(/[aeiou]/, 'é'), (text) => `${text}'`, () => "''", () => '', (_, at) => odd(at)) },
 );
-const changeTime = fc.constantFrom<(text: string, at: number) => string>(
+const changeTime = fc.constantFrom<Change>(
   (text) => text, (text) => text.slice(0, 10), (text) => new Date(Date.parse(text)).toISOString(), (text) => new Date(Date.parse(text) + 1).toISOString(), (text) => new Date(Date.parse(text) - 1).toISOString(),
   (text) => new Date(Date.parse(text) + day).toISOString().slice(0, 10), (text) => new Date(Date.parse(text) - day).toISOString().slice(0, 10),
   (text) => new Date(Date.parse(text) + day / 24).toISOString().replace('Z', '+01:00'), (text) => new Date(Date.parse(text) - 4.5 * (day / 24)).toISOString().replace('Z', '-04:30'), (_, at) => `20${10 + (at % 30)}-0${1 + (at % 9)}-1${at % 10}`,
@@ -144,17 +144,28 @@ const changeTime = fc.constantFrom<(text: string, at: number) => string>(
 const whole = fc.nat({ max: 0xffff });
 const number = (text: string, list: readonly string[]) => list[text.length % list.length] ?? '';
 
-function conditionOf(records: readonly Roster[], collection: Collection) {
-  return fc.record({ field: fc.constantFrom<Field>(...fields[collection]), from: whole, at: whole, operator: whole, joiner: fc.constantFrom('and', 'AND', 'And', 'or', 'OR', 'oR'), text: changeText, time: changeTime, items: fc.integer({ min: 1, max: 3 }) }).map(({ field, from, at, operator, joiner, text, time, items }) => {
+type List = { path: string; collection: Collection; records: Roster[]; held: ReadonlyMap<string, (string | string[])[]> };
+
+async function readList(client: Client, path: string, collection: Collection): Promise<List> {
+  const records = await wholeList(client, path);
+  return { path, collection, records, held: new Map(fields[collection].map(({ name }) => [name, records.flatMap((record) => { const value = valueOf(record, name); return value === undefined ? [] : [value]; })])) };
+}
+
+function conditionOf({ collection, held }: List) {
+  const all: readonly Field[] = fields[collection];
+  const present = all.filter(({ name }) => held.get(name)?.length);
+  const field = fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...present) }, { weight: 1, arbitrary: fc.constantFrom(...all) });
+  return fc.record({ field, from: whole, at: whole, operator: whole, joiner: fc.constantFrom('and', 'AND', 'And', 'or', 'OR', 'oR'), text: changeText, time: changeTime, items: fc.integer({ min: 1, max: 3 }) }).map(({ field, from, at, operator, joiner, text, time, items }) => {
     const list = field.kind.endsWith('List');
     const operators = list ? ['=', '!=', '~'] : ['=', '!=', '>', '>=', '<', '<=', '~'];
     const chosen = operators[operator % operators.length] ?? '=';
-    const present = (start: number) => Array.from({ length: 40 }, (_, step) => valueOf(records[(start + step * 7) % Math.max(1, records.length)] ?? { sourcedId: '' }, field.name)).find((value) => value !== undefined) ?? 'none';
+    const values = held.get(field.name) ?? [];
+    const drawn = (index: number) => [values[(from * 7 + index) % values.length] ?? 'x'].flat();
     let value: string;
-    if (list) value = Array.from({ length: items }, (_, index) => [present(from + index * (at % 50))].flat()).map((held, index) => text(held[(at + index) % held.length] ?? 'x', at).replaceAll(',', '').trim() || 'x').join(',');
-    else if (field.kind === 'time' && chosen !== '~') value = time(present(from) === 'none' ? '2026-09-01' : String(present(from)), at);
-    else if (field.kind === 'time') value = String(present(from)).slice(at % 5, 3 + (at % 20));
-    else value = text(String(present(from)), at);
+    if (list) value = Array.from({ length: items }, (_, index) => drawn(at % 2 ? index : 0)).map((items, index) => text(items[(at + index) % items.length] ?? 'x', at).replaceAll(',', '').trim() || 'x').join(',');
+    else if (field.kind === 'time' && chosen === '~') value = String(drawn(0)).slice(at % 5, 3 + (at % 20));
+    else if (field.kind === 'time') value = time(values.length > 0 ? String(drawn(0)) : '2026-09-01', at);
+    else value = text(String(drawn(0)), at);
     return { ...field, operator: chosen, value, joiner };
   });
 }
@@ -162,14 +173,14 @@ function conditionOf(records: readonly Roster[], collection: Collection) {
 const anyLimit = fc.oneof(fc.constant(undefined), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 300 }), fc.constantFrom(1000, 1001, 5000, 99_999));
 const shortLimit = fc.integer({ min: 1, max: 50 });
 
-function questionsOn(lists: readonly { path: string; collection: Collection; records: Roster[] }[], limit: fc.Arbitrary<number | undefined>): fc.Arbitrary<Question> {
-  return fc.constantFrom(...lists).chain(({ path, collection, records }) => fc.record({
-    path: fc.constant(path),
-    conditions: fc.array(conditionOf(records, collection), { minLength: 0, maxLength: 4 }),
-    sort: fc.option(fc.constantFrom(...fields[collection].filter(({ name, kind }) => !(kind === 'textList' && name.endsWith('.type') && name !== 'userIds.type')).map(({ name }) => name)), { nil: undefined }),
+function questionsOn(lists: readonly List[], limit: fc.Arbitrary<number | undefined>): fc.Arbitrary<Question> {
+  return fc.constantFrom(...lists).chain((list) => fc.record({
+    path: fc.constant(list.path),
+    conditions: fc.oneof({ weight: 1, arbitrary: fc.constant<Question['conditions']>([]) }, { weight: 9, arbitrary: fc.array(conditionOf(list), { minLength: 1, maxLength: 4 }) }),
+    sort: fc.option(fc.constantFrom(...fields[list.collection].filter(({ name, kind }) => !(kind === 'textList' && name.endsWith('.type') && name !== 'userIds.type')).map(({ name }) => name)), { nil: undefined }),
     orderBy: fc.constantFrom('asc', 'desc', undefined),
     limit,
-    offset: fc.oneof(fc.constant(undefined), fc.constant(0), fc.nat({ max: 20 }), fc.nat({ max: records.length + 3 })),
+    offset: fc.oneof(fc.constant(undefined), fc.constant(0), fc.nat({ max: 20 }), fc.nat({ max: list.records.length + 3 })),
   }));
 }
 
@@ -186,7 +197,7 @@ async function check(client: Client, question: Question): Promise<void> {
   const expected = (sort ? sorted(matching, sort, orderBy === 'desc') : matching).slice(offset ?? 0, (offset ?? 0) + (limit ?? Infinity)).map((record) => record.sourcedId);
 
   const parameters = Object.entries({ filter: conditions.length > 0 ? render(conditions) : undefined, sort, orderBy, limit, offset, fields: expected.length > 500 ? 'sourcedId' : undefined });
-  const query = new URLSearchParams(parameters.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
+  const query = new URLSearchParams(parameters.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
   const response = await client.b(estab, `${path}?${query}`);
   const body = await response.text();
   const asked = `${path} ${JSON.stringify(Object.fromEntries(query))}`;
@@ -204,7 +215,7 @@ const everything: [path: string, collection: Collection][] = [
 const people: [path: string, collection: Collection][] = [['/users', 'users'], ['/users', 'users'], ['/enrollments', 'enrollments']];
 
 async function run(client: Client, paths: [path: string, collection: Collection][], numRuns: number, limit: fc.Arbitrary<number | undefined>): Promise<void> {
-  const lists = await Promise.all(paths.map(async ([path, collection]) => ({ path, collection, records: await wholeList(client, path) })));
+  const lists = await Promise.all(paths.map(([path, collection]) => readList(client, path, collection)));
   await fc.assert(fc.asyncProperty(questionsOn(lists, limit), (question) => check(client, question)), { seed, numRuns, interruptAfterTimeLimit: 120_000, markInterruptAsFailure: true });
 }
 

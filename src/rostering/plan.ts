@@ -73,7 +73,7 @@ function parentExists(sql: Sql, parent: Parent, ids: readonly string[], index: n
 /** The ids of a user's agents whom the caller may see. */
 function visibleAgents(sql: Sql, targets: readonly Target[]): Fragment {
   if (targets.every(seesEveryone)) return sql`t.agent_ids`;
-  return sql`(select array_agg(a.sourced_id) from roster_user a where a.estab = t.estab and a.sourced_id = any(t.agent_ids) and a.kind = any(${peopleOf(sql, targets)}))`;
+  return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position) where ${kindOfPerson(sql, sql`given.id`)} = any(${peopleOf(sql, targets)}) order by position), '{}')`;
 }
 
 function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string): Fragment {
@@ -86,7 +86,12 @@ function visibleLate(sql: Sql, targets: readonly Target[], address: string): Fra
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
     from json_array_elements(('{' || substr(replace(t.late, ${addressMark}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
-    join roster_user a on a.estab = t.estab and a.sourced_id = given.agent ->> 'sourcedId' and a.kind = any(${peopleOf(sql, targets)})), '') end`;
+    where ${kindOfPerson(sql, sql`given.agent ->> 'sourcedId'`)} = any(${peopleOf(sql, targets)})), '') end`;
+}
+
+/** Looked up by key, one by one: as a join the planner would read the whole school for every record. */
+function kindOfPerson(sql: Sql, id: Fragment): Fragment {
+  return sql`(select a.kind from roster_user a where a.estab = t.estab and a.sourced_id = ${id})`;
 }
 
 function peopleOf(sql: Sql, targets: readonly Target[]): Fragment {

@@ -1,5 +1,6 @@
 // In charge of the addresses of the rostering API: every operation in every dialect that offers it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
 import type { Authenticate } from '../access/authenticate.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
@@ -57,6 +58,9 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
 function send({ status, headers, body }: Answer, reply: FastifyReply, slowReader: SlowReaderLimit): FastifyReply {
   reply.code(status).headers(headers);
   if (status === 304) return reply.send();
+  reply.type('application/json; charset=utf-8');
+  // A stream, so that HEAD states no length: that of GET depends on its encoding.
+  if (reply.request.method === 'HEAD') return reply.send(Readable.from([]));
   cutOffSlowReader(reply.raw, slowReader);
-  return reply.type('application/json; charset=utf-8').send(body ?? '');
+  return reply.send(body);
 }

@@ -29,7 +29,7 @@ const longestWaitMs = 30_000;
 export async function selectPage(reader: Reader, question: Question, paging: Paging, key: string): Promise<{ records: string; count: number }> {
   const sql = poolFor(reader, question);
   const plan = makePlan(sql, question);
-  const seek = reader.ends.get(`${key} ${paging.offset}`) ?? (await findSeek(reader, sql, question, paging.offset));
+  const seek = (question.sort ? undefined : reader.ends.get(`${key} ${paging.offset}`)) ?? (await findSeek(reader, sql, question, paging.offset));
   const [row] = await sql<{ versions: Record<string, number>; parents: boolean; records: string | null; count: number; last: string | null }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.*
     from (select string_agg(json, '},') || '}' as records, count(*)::int as count, max(sourced_id || ${separator} || estab) as last

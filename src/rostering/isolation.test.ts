@@ -1,0 +1,210 @@
+// Schools are kept apart: every operation is tried with another school's ids, filters, sorts and tokens, and nothing of
+// that school may appear. And what variant A shows of several schools at once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { csvPackage, type Rows } from '../../test/csv-package.ts';
+import { rootA, rootB, useService, type Client } from '../../test/service.ts';
+import { authorise, changeState } from '../access/authorisations.ts';
+import { variantA } from './dialects/variant-a.ts';
+import { operations, type Operation } from './operations.ts';
+
+const oak = { estab: '1000001', mark: 'oak' };
+const elm = { estab: '2000002', mark: 'elm' };
+type School = typeof oak;
+
+/** Every record twice, under an id that both schools use and under one of the school's own; every text is marked. */
+function rosterOf(mark: string) {
+  const each = (make: (prefix: string) => Rows): Rows => ['', `${mark}-`].flatMap(make).map((row) => ({ ...row, 'metadata.note': `${mark} note` }));
+  return csvPackage({
+    orgs: each((p) => [{ sourcedId: `${p}sch`, name: `${mark} school`, type: 'school', identifier: `${mark} id`, parentSourcedId: `${p}dis` }, { sourcedId: `${p}dis`, name: `${mark} district`, type: 'district', identifier: '', parentSourcedId: '' }]),
+    academicSessions: each((p) => [
+      { sourcedId: `${p}yr`, title: `${mark} year`, type: 'schoolYear', startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId: '', schoolYear: '2026' },
+      { sourcedId: `${p}aut`, title: `${mark} autumn`, type: 'term', startDate: '2025-09-01', endDate: '2025-12-20', parentSourcedId: `${p}yr`, schoolYear: '2026' },
+      { sourcedId: `${p}gp`, title: `${mark} half`, type: 'gradingPeriod', startDate: '2025-09-01', endDate: '2025-10-20', parentSourcedId: `${p}aut`, schoolYear: '2026' },
+    ]),
+    courses: each((p) => [{ sourcedId: `${p}crs`, schoolYearSourcedId: `${p}yr`, title: `${mark} maths`, courseCode: `${mark} code`, orgSourcedId: `${p}sch`, subjects: `${mark} subject`, subjectCodes: `${mark} code` }]),
+    classes: each((p) => [{ sourcedId: `${p}cls`, title: `${mark} class`, courseSourcedId: `${p}crs`, classCode: `${mark} code`, classType: 'scheduled', location: `${mark} room`, schoolSourcedId: `${p}sch`, termSourcedIds: `${p}aut`, periods: `${mark} period` }]),
+    users: each((p) =>
+      [['pup', 'student', 'mum'], ['tea', 'teacher', ''], ['mum', 'parent', 'pup']].map(([id = '', role = '', agent = '']) => ({
+        sourcedId: p + id, enabledUser: 'true', orgSourcedIds: `${p}sch`, role, username: `${mark} ${p}${id}`, userIds: `{${mark}:${mark}}`, givenName: `${mark} given`, familyName: `${mark} family`, middleName: `${mark} middle`,
+        identifier: `${mark} id`, email: `${id}@${mark}.example`, sms: `${mark} sms`, phone: `${mark} phone`, agentSourcedIds: agent && p + agent, grades: `${mark} grade`,
+      }))),
+    enrollments: each((p) => [['pup', 'student'], ['tea', 'teacher']].map(([id = '', role = '']) => ({ sourcedId: `${p}enr-${id}`, classSourcedId: `${p}cls`, schoolSourcedId: `${p}sch`, userSourcedId: p + id, role }))),
+    demographics: each((p) => [{ sourcedId: `${p}pup`, cityOfBirth: `${mark} city`, countryOfBirthCode: `${mark} country`, publicSchoolResidenceStatus: `${mark} status` }]),
+  });
+}
+
+const service = await useService();
+for (const { estab, mark } of [oak, elm]) await service.addSchool(estab, rosterOf(mark));
+const oakApp = await service.addClient('oak-app', [oak.estab]);
+const elmApp = await service.addClient('elm-app', [elm.estab]);
+const both = await service.addClient('both', [oak.estab, elm.estab]);
+
+const idOf: Record<string, string> = { orgs: 'sch', schools: 'sch', academicSessions: 'aut', terms: 'aut', gradingPeriods: 'gp', courses: 'crs', classes: 'cls', students: 'pup', teachers: 'tea', users: 'pup', enrollments: 'enr-pup', demographics: 'pup' };
+
+/** The path with the ids that stand under each prefix, in turn. */
+function fill(path: string, ...prefixes: string[]): string {
+  let at = 0;
+  return path.replace(/\/(\w+)\/:\w+/g, (_, segment: string) => `/${segment}/${prefixes[Math.min(at++, prefixes.length - 1)]}${idOf[segment] ?? assert.fail(`no id for ${segment}`)}`);
+}
+
+type Asking = { name: string; school: School; other: School; get: (path: string) => Promise<Response>; offered: readonly Operation[] };
+const askings: readonly Asking[] = [
+  { name: 'oak in variant A', school: oak, other: elm, get: (path) => oakApp.a(path), offered: operations.filter(({ name }) => variantA.offers(name)) },
+  { name: 'oak in variant B, by an application that both authorise', school: oak, other: elm, get: (path) => both.b(oak.estab, path), offered: operations },
+  { name: 'elm in variant B', school: elm, other: oak, get: (path) => elmApp.b(elm.estab, path), offered: operations },
+];
+
+async function assertOnly({ school, other }: Asking, response: Response, what: string): Promise<string> {
+  const text = await response.text();
+  assert.ok(!text.includes(other.mark), `${what} shows something of ${other.mark}: ${text}`);
+  if (response.status === 200 && !/"\w+":\[\]/.test(text)) assert.ok(text.includes(school.mark), `${what} shows nothing of ${school.mark}`);
+  return text;
+}
+
+for (const asking of askings) {
+  const { school, other, get, offered, name } = asking;
+  test(`${name}: every operation, with ids of its own, of both, and of the other school`, async () => {
+    assert.ok(offered.length === 12 || offered.length === 41);
+    for (const { path } of offered) {
+      const expected: [filled: string, status: number][] = [[fill(path, ''), 200], [fill(path, `${school.mark}-`), 200]];
+      if (path.includes(':')) expected.push([fill(path, `${other.mark}-`), 404]);
+      if (path.includes(':classId')) expected.push([fill(path, '', `${other.mark}-`), 404], [fill(path, `${other.mark}-`, ''), 404]);
+      for (const [filled, status] of expected) {
+        for (const query of ['', '?limit=50', '?limit=5000']) {
+          const response = await get(filled + query);
+          const text = await assertOnly(asking, response, filled + query);
+          assert.equal(response.status, status, `${filled}${query}: ${text}`);
+          if (status === 200) assert.doesNotMatch(text, /\[\]/, `${filled} is empty`);
+        }
+      }
+    }
+  });
+
+  test(`${name}: filters, sorts and pages reach nothing of the other school`, async () => {
+    const alien = [`sourcedId='${other.mark}-sch'`, `sourcedId~'${other.mark}'`, `metadata.note~'${other.mark}'`, `metadata.note='${other.mark} note'`, `metadata.note='${other.mark} note' or sourcedId~'${other.mark}-'`, `sourcedId>'${other.mark}-' and metadata.note~'${other.mark}'`];
+    const own = ["sourcedId!='x'", `metadata.note!='${school.mark} x'`, "sourcedId>=''", `status='active' or metadata.note~'${other.mark}'`, "sourcedId='x'' or ''1''=''1' or status='active'", "status='active'"];
+    const sorts = ['sort=metadata.note&orderBy=desc', 'sort=sourcedId&orderBy=desc&limit=1&offset=1', 'sort=dateLastModified&fields=sourcedId,metadata', 'limit=1&offset=1', 'limit=1&offset=999', 'fields=sourcedId,metadata'];
+    for (const { path } of offered.filter(({ single }) => !single)) {
+      const asked = [...own.map((filter) => `filter=${encodeURIComponent(filter)}`), ...sorts];
+      await Promise.all(asked.map(async (query) => {
+        const response = await get(`${fill(path, '')}?${query}`);
+        if (offered.length === 41) assert.equal(response.status, 200, `${path}?${query}`);
+        await assertOnly(asking, response, `${path}?${query}`);
+      }));
+      await Promise.all(alien.map(async (filter) => {
+        const response = await get(`${fill(path, '')}?limit=100&filter=${encodeURIComponent(filter)}`);
+        await assertOnly(asking, response, `${path} ${filter}`);
+        if (offered.length === 41) assert.equal(response.headers.get('x-total-count'), '0', `${path} ${filter}`);
+      }));
+    }
+  });
+}
+
+test('references to the other school match nothing', async () => {
+  const references: [path: string, filter: string][] = [
+    ['/enrollments', 'class.sourcedId=cls'], ['/enrollments', 'user.sourcedId=pup'], ['/enrollments', 'school.sourcedId=sch'], ['/classes', 'course.sourcedId=crs'], ['/classes', 'terms.sourcedId~aut'],
+    ['/users', 'orgs.sourcedId=sch'], ['/users', 'orgSourcedIds~sch'], ['/users', 'agents.sourcedId=mum'], ['/orgs', 'children.sourcedId=sch'], ['/academicSessions', 'parent.sourcedId=yr'],
+  ];
+  for (const [path, filter] of references) {
+    const count = async (mark: string) => (await both.b(oak.estab, `${path}?limit=100&filter=${encodeURIComponent(filter.replace(/([=~])/, `$1'${mark}-`))}'`)).headers.get('x-total-count');
+    assert.notEqual(await count('oak'), '0', `${path} ${filter}`);
+    assert.equal(await count('elm'), '0', `${path} ${filter}`);
+  }
+});
+
+test('the same page asked in turn by both schools is always their own', async () => {
+  for (const path of ['/users?limit=100', '/users', '/classes/cls/students?limit=100', "/users?limit=100&filter=status%3D'active'", '/users/pup']) {
+    for (let round = 0; round < 3; round += 1) for (const asking of askings) if (asking.offered.length === 41) await assertOnly(asking, await asking.get(path), path);
+  }
+  const tag = (await both.b(oak.estab, '/users?limit=100')).headers.get('etag') ?? '';
+  assert.equal((await both.b(oak.estab, '/users?limit=100', { 'if-none-match': tag })).status, 304);
+  const other = await both.b(elm.estab, '/users?limit=100', { 'if-none-match': tag });
+  assert.equal(other.status, 200);
+  assert.doesNotMatch(await other.text(), /oak/);
+});
+
+test('a secret opens the school it was given for, and a token only what it was issued for', async () => {
+  const status = async (user: string, secret: string) => (await fetch(`${service.url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` } })).status;
+  const secretOf = (client: Client, { estab }: School) => client.schoolSecrets[estab] ?? '';
+  assert.equal(await status(`both|${oak.estab}`, secretOf(both, oak)), 200);
+  assert.equal(await status(`both|${elm.estab}`, secretOf(both, oak)), 401, 'the same application at another school');
+  assert.equal(await status(`oak-app|${elm.estab}`, secretOf(oakApp, oak)), 401, 'a school that has not authorised it');
+  assert.equal(await status(`oak-app|${oak.estab}`, secretOf(both, oak)), 401, 'another application at the same school');
+  assert.equal(await status(`oak-app|${oak.estab}|${elm.estab}`, secretOf(oakApp, oak)), 401);
+  const [header, payload = '', signature] = (await oakApp.tokenB(oak.estab)).split('.');
+  const changed = JSON.stringify({ ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object), estab: elm.estab });
+  const response = await fetch(`${service.url}${rootB}/users`, { headers: { authorization: `Bearer ${header}.${Buffer.from(changed).toString('base64url')}.${signature}` } });
+  assert.equal(response.status, 401);
+  assert.doesNotMatch(await response.text(), /elm|oak/);
+});
+
+type Listed = { sourcedId: string; metadata: { note: string }; href?: string };
+const listA = async (client: Client, path: string): Promise<{ ids: string[]; total: number; text: string }> => {
+  const response = await client.a(path);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  const records = Object.values(JSON.parse(text) as Record<string, Listed[]>)[0] ?? [];
+  return { ids: records.map(({ sourcedId, metadata }) => `${sourcedId} ${metadata.note.split(' ', 1)[0]}`), total: Number(response.headers.get('x-total-count')), text };
+};
+
+test('variant A lists several schools by sourcedId, then by establishment', async () => {
+  const expected = ['elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum oak', 'mum elm', 'oak-mum oak', 'oak-pup oak', 'oak-tea oak', 'pup oak', 'pup elm', 'tea oak', 'tea elm'];
+  const whole = await listA(both, '/users');
+  assert.deepEqual(whole.ids, expected);
+  assert.equal(whole.total, 12);
+  for (const size of [1, 5, 12]) {
+    const paged: string[] = [];
+    for (let offset = 0; offset < 12; offset += size) paged.push(...(await listA(both, `/users?limit=${size}&offset=${offset}`)).ids);
+    assert.deepEqual(paged, expected, `in pages of ${size}`);
+  }
+  assert.ok(!whole.text.includes(service.url + rootB) && whole.text.includes(`${service.url}${rootA}/orgs/sch`));
+});
+
+test('variant A reads by id what is unique, and says so when it is not', async () => {
+  for (const { path } of operations.filter(({ name, single }) => single && variantA.offers(name))) {
+    const ambiguous = await both.a(fill(path, ''));
+    assert.equal(ambiguous.status, 400, path);
+    assert.match(ambiguous.headers.get('content-type') ?? '', /^text\/plain/);
+    assert.match(await ambiguous.text(), /more than one school/i);
+    for (const { mark } of [oak, elm]) assert.match(await (await both.a(fill(path, `${mark}-`))).text(), new RegExp(mark));
+    assert.equal((await both.a(`${path.replace(':id', 'nobody')}`)).status, 404);
+  }
+});
+
+test('in variant A each school shows what it grants itself', async () => {
+  const client = await service.addClient('uneven', [], 'School:optional,Student:optional,Staff:optional,Contact:optional');
+  await authorise(service.db, { rp: 'uneven', estab: oak.estab, scopes: 'Student' });
+  await authorise(service.db, { rp: 'uneven', estab: elm.estab, scopes: 'Student,Staff,Contact' });
+  const users = await listA(client, '/users');
+  assert.deepEqual(users.ids, ['elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum elm', 'oak-pup oak', 'pup oak', 'pup elm', 'tea elm']);
+  assert.equal(users.total, 8);
+  assert.equal((await listA(client, '/users?limit=3&offset=3')).total, 8);
+  const enrollments = await listA(client, '/enrollments');
+  assert.deepEqual(enrollments.ids, ['elm-enr-pup elm', 'elm-enr-tea elm', 'enr-pup oak', 'enr-pup elm', 'enr-tea elm', 'oak-enr-pup oak']);
+  assert.equal(enrollments.total, 6);
+  const agents = (JSON.parse(users.text) as { users: (Listed & { agents?: { sourcedId: string }[] })[] }).users.map(({ sourcedId, metadata, agents: given }) => [sourcedId, metadata.note.slice(0, 3), given?.map((one) => one.sourcedId)]);
+  assert.deepEqual(agents.filter(([id]) => String(id).endsWith('pup')), [['elm-pup', 'elm', ['elm-mum']], ['oak-pup', 'oak', undefined], ['pup', 'oak', undefined], ['pup', 'elm', ['mum']]]);
+  assert.deepEqual([(await client.a('/users/mum')).status, (await client.a('/users/pup')).status, (await client.a('/users/oak-mum')).status, (await client.a('/users/elm-mum')).status], [200, 400, 404, 200], 'hidden records make nothing ambiguous');
+  assert.match(await (await client.a('/users/mum')).text(), /elm note/);
+  assert.equal((await client.a('/orgs')).status, 400, 'no school opens it');
+  await authorise(service.db, { rp: 'uneven', estab: oak.estab, scopes: 'School' });
+  assert.ok((await listA(client, '/orgs')).ids.every((id) => id.endsWith(' oak')));
+  assert.ok((await listA(client, '/users')).ids.every((id) => id.endsWith(' elm')));
+});
+
+test('a school that pauses or revokes drops out of the lists of variant A, and comes back', async () => {
+  const client = await service.addClient('pausing', [oak.estab, elm.estab]);
+  const marks = async () => [...new Set((await listA(client, '/users?limit=100')).ids.map((id) => id.split(' ')[1]))].toSorted();
+  const change = (to: 'Paused' | 'Approved' | 'Revoked') => changeState(service.db, { rp: 'pausing', estab: oak.estab, from: ['Approved', 'Paused'], to });
+  assert.deepEqual(await marks(), ['elm', 'oak']);
+  await change('Paused');
+  assert.deepEqual(await marks(), ['elm']);
+  assert.equal((await client.a('/users/pup')).status, 200, 'no longer ambiguous');
+  assert.equal((await client.a('/users/oak-pup')).status, 404);
+  assert.equal((await client.b(elm.estab, '/users')).status, 200);
+  await change('Approved');
+  assert.deepEqual(await marks(), ['elm', 'oak']);
+  await change('Revoked');
+  assert.deepEqual(await marks(), ['elm']);
+});

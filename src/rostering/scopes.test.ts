@@ -1,0 +1,180 @@
+// What each scope opens, alone and together, in both variants: collections that are refused, people who are hidden and
+// every way in which they could show: lists, totals, ids, enrolments, references, filters, sorting and parents.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
+import { useService, type Client } from '../../test/service.ts';
+import { scopeNames, type Scope } from '../access/scopes.ts';
+
+const estab = '9990001';
+const roleOf: Record<string, string> = { pupil: 'student', pupil2: 'student', pupil3: 'student', teacher: 'teacher', head: 'administrator', aide: 'aide', proctor: 'proctor', mum: 'parent', guardian: 'guardian', gran: 'relative' };
+const agentsOf: Record<string, string> = { pupil: 'mum,teacher,gran', pupil2: 'teacher', mum: 'pupil,pupil2', head: 'mum' };
+const enrolled = ['pupil', 'pupil2', 'teacher', 'aide', 'guardian'];
+const described = ['pupil', 'pupil2', 'teacher', 'mum'];
+const session = (sourcedId: string, type: string, parentSourcedId: string) => ({ sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026' });
+
+const service = await useService();
+await service.addSchool(
+  estab,
+  csvPackage({
+    orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }],
+    academicSessions: [session('yr', 'schoolYear', ''), session('aut', 'term', 'yr'), session('gp', 'gradingPeriod', 'aut')],
+    courses: [{ sourcedId: 'crs', title: 'Maths', orgSourcedId: 'sch' }],
+    classes: [{ sourcedId: 'cls', title: 'Maths 1', courseSourcedId: 'crs', classType: 'scheduled', schoolSourcedId: 'sch', termSourcedIds: 'aut' }],
+    users: Object.entries(roleOf).map(([sourcedId, role]) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: `u-${sourcedId}`, givenName: sourcedId, familyName: 'Lee', agentSourcedIds: agentsOf[sourcedId] ?? '' })),
+    enrollments: enrolled.map((id) => ({ sourcedId: `e-${id}`, classSourcedId: 'cls', schoolSourcedId: 'sch', userSourcedId: id, role: roleOf[id] ?? '' })),
+    demographics: described.map((sourcedId) => ({ sourcedId, cityOfBirth: 'Ely' })),
+  }),
+);
+
+const peopleBy: Partial<Record<Scope, string[]>> = { Student: ['pupil', 'pupil2', 'pupil3'], Staff: ['teacher', 'head', 'aide', 'proctor'], Contact: ['mum', 'guardian', 'gran'] };
+const peopleOf = (scopes: readonly Scope[]) => scopes.flatMap((scope) => peopleBy[scope] ?? []).toSorted();
+
+let clients = 0;
+async function clientWith(scopes: readonly Scope[]): Promise<Client> {
+  clients += 1;
+  return service.addClient(`app${clients}`, [estab], scopes.join(','));
+}
+
+type Row = { sourcedId: string; user?: { sourcedId: string }; agents?: { sourcedId: string }[] };
+async function list(response: Response): Promise<{ rows: Row[]; ids: string[]; total: number }> {
+  assert.equal(response.status, 200, await response.clone().text());
+  const rows = Object.values((await response.json()) as Record<string, Row[]>)[0] ?? [];
+  return { rows, ids: rows.map((row) => row.sourcedId), total: Number(response.headers.get('x-total-count')) };
+}
+
+const schoolPaths = ['/orgs', '/schools', '/academicSessions', '/terms', '/gradingPeriods', '/courses', '/classes', '/orgs/sch', '/schools/sch', '/academicSessions/yr', '/terms/aut', '/gradingPeriods/gp', '/courses/crs', '/classes/cls', '/schools/sch/courses', '/schools/sch/terms', '/schools/sch/classes', '/terms/aut/classes', '/terms/aut/gradingPeriods', '/courses/crs/classes'];
+const anyonePaths = ['/users', '/enrollments', '/schools/sch/enrollments', '/schools/sch/classes/cls/enrollments'];
+const studentPaths = ['/students', '/students/pupil', '/users/pupil', '/enrollments/e-pupil', '/schools/sch/students', '/classes/cls/students', '/schools/sch/classes/cls/students'];
+const teacherPaths = ['/teachers', '/teachers/teacher', '/users/teacher', '/enrollments/e-teacher', '/schools/sch/teachers', '/classes/cls/teachers', '/schools/sch/classes/cls/teachers'];
+const demographicsPaths = ['/demographics', '/demographics/pupil'];
+const every = [...schoolPaths, ...anyonePaths, ...studentPaths, ...teacherPaths, ...demographicsPaths];
+/** By id a hidden person is not there; a collection of which nothing is open is refused. */
+const hiddenById = ['/users/pupil', '/users/teacher', '/enrollments/e-pupil', '/enrollments/e-teacher'];
+const opened: Record<Scope, readonly string[]> = {
+  School: schoolPaths,
+  Student: [...anyonePaths, ...studentPaths],
+  Staff: [...anyonePaths, ...teacherPaths],
+  Contact: anyonePaths,
+  StudentDemographic: demographicsPaths,
+  Attendance: [],
+  WritebackAttendance: [],
+  Identity: [],
+};
+const offeredByA = /^\/(orgs|users|classes|courses|enrollments|academicSessions)(\/[\w-]+)?$/;
+const combinations: readonly (readonly Scope[])[] = [...scopeNames.map((scope) => [scope]), ['School', 'Student'], ['Student', 'Contact'], ['Staff', 'Contact'], ['School', 'Staff', 'StudentDemographic'], ['Attendance', 'Identity', 'Contact'], scopeNames];
+
+for (const scopes of combinations) {
+  const client = await clientWith(scopes);
+  const open = scopes.flatMap((scope) => opened[scope]);
+  const people = peopleOf(scopes);
+
+  test(`${scopes.join(' and ')}: what is opened and what is refused`, async () => {
+    for (const path of every) {
+      const hidden = people.length > 0 && hiddenById.includes(path) && !open.includes(path);
+      const response = await client.b(estab, path);
+      const text = await response.text();
+      assert.equal(response.status, open.includes(path) ? 200 : hidden ? 404 : 403, `${path}: ${text}`);
+      if (response.status === 200) assert.doesNotMatch(text, /:\[\]\}$/, `${path} is empty`);
+      if (response.status === 403) assert.match(text, /"imsx_codeMinor":"forbidden"/);
+      if (offeredByA.test(path)) assert.equal((await client.a(path)).status, open.includes(path) ? 200 : hidden ? 404 : 400, `${path} in variant A`);
+    }
+  });
+
+  if (people.length === 0) continue;
+  test(`${scopes.join(' and ')}: people in lists, totals, enrolments and references`, async () => {
+    const gets = [(path: string) => client.a(path), (path: string) => client.b(estab, path)];
+    const enrolments = enrolled.filter((id) => people.includes(id)).map((id) => `e-${id}`).toSorted();
+    for (const get of gets) {
+      for (const query of ['', '?limit=100', "?limit=100&filter=status%3D'active'", "?filter=status%3D'active'"]) {
+        const [users, enrollments] = [await list(await get(`/users${query}`)), await list(await get(`/enrollments${query}`))];
+        assert.deepEqual([users.ids, users.total], [people, people.length], `users${query}`);
+        assert.deepEqual([enrollments.ids, enrollments.total], [enrolments, enrolments.length], `enrollments${query}`);
+        for (const { sourcedId, agents } of users.rows) assert.deepEqual((agents ?? []).map((agent) => agent.sourcedId), (agentsOf[sourcedId] ?? '').split(',').filter((id) => people.includes(id)), `agents of ${sourcedId}`);
+      }
+      assert.equal((await list(await get('/users?limit=1&offset=1'))).total, people.length);
+      for (const id of Object.keys(roleOf)) assert.equal((await get(`/users/${id}`)).status, people.includes(id) ? 200 : 404, id);
+      for (const id of enrolled) assert.equal((await get(`/enrollments/e-${id}`)).status, people.includes(id) ? 200 : 404, id);
+      for (const { agents } of (await list(await get('/users'))).rows) assert.ok(agents === undefined || agents.length > 0, 'no empty list of agents');
+    }
+  });
+
+  test(`${scopes.join(' and ')}: hidden people do not show through filters and sorting`, async () => {
+    const filtered = async (path: string, filter: string) => (await list(await client.b(estab, `${path}?limit=100&filter=${encodeURIComponent(filter)}`))).ids;
+    const seen = (id: string) => (agentsOf[id] ?? '').split(',').filter((agent) => people.includes(agent));
+    for (const agent of ['mum', 'teacher', 'gran', 'pupil', 'nobody']) {
+      const has = people.filter((id) => seen(id).includes(agent));
+      const hasNot = people.filter((id) => !seen(id).includes(agent));
+      assert.deepEqual(await filtered('/users', `agents.sourcedId='${agent}'`), has, agent);
+      assert.deepEqual(await filtered('/users', `agents.sourcedId~'${agent},nobody'`), has, agent);
+      assert.deepEqual(await filtered('/users', `agents.sourcedId!='${agent}'`), hasNot, agent);
+      assert.deepEqual(await filtered('/users', `agents.href~'${service.url}/ims/oneroster/v1p1/users/${agent}'`), has, agent);
+    }
+    assert.deepEqual(await filtered('/users', "agents.type='user'"), people.filter((id) => seen(id).length > 0));
+    assert.deepEqual(await filtered('/users', "agents.type!='user'"), people.filter((id) => seen(id).length === 0));
+    for (const [id, role] of Object.entries(roleOf)) {
+      const visible = people.includes(id) ? [id] : [];
+      assert.deepEqual(await filtered('/users', `sourcedId='${id}'`), visible);
+      assert.deepEqual(await filtered('/users', `username='u-${id}' or role='none'`), visible);
+      assert.deepEqual(await filtered('/users', `role='${role}'`), people.filter((one) => roleOf[one] === role));
+      assert.deepEqual(await filtered('/enrollments', `user.sourcedId='${id}'`), enrolled.includes(id) && visible.length > 0 ? [`e-${id}`] : []);
+    }
+    for (const orderBy of ['asc', 'desc']) {
+      const { ids } = await list(await client.b(estab, `/users?sort=agents.sourcedId&orderBy=${orderBy}`));
+      const without = people.filter((id) => seen(id).length === 0);
+      assert.deepEqual(ids.slice(-without.length || ids.length), without, 'whose agents are all hidden sorts like who has none');
+    }
+  });
+}
+
+test('demographics need StudentDemographic; of anyone but students also the scope that opens the person', async () => {
+  const expected: [scopes: Scope[], ids: string[]][] = [
+    [['StudentDemographic'], ['pupil', 'pupil2']],
+    [['StudentDemographic', 'School'], ['pupil', 'pupil2']],
+    [['StudentDemographic', 'Student'], ['pupil', 'pupil2']],
+    [['StudentDemographic', 'Staff'], ['pupil', 'pupil2', 'teacher']],
+    [['StudentDemographic', 'Contact'], ['mum', 'pupil', 'pupil2']],
+    [[...scopeNames], ['mum', 'pupil', 'pupil2', 'teacher']],
+  ];
+  for (const [scopes, ids] of expected) {
+    const client = await clientWith(scopes);
+    for (const query of ['', '?limit=100']) {
+      const listed = await list(await client.b(estab, `/demographics${query}`));
+      assert.deepEqual([listed.ids, listed.total], [ids, ids.length], scopes.join());
+    }
+    for (const id of described) assert.equal((await client.b(estab, `/demographics/${id}`)).status, ids.includes(id) ? 200 : 404, `${scopes.join()}: ${id}`);
+    assert.equal((await client.a('/demographics')).status, 404, 'variant A has none');
+  }
+  const without = await clientWith(scopeNames.filter((scope) => scope !== 'StudentDemographic'));
+  for (const path of ['/demographics', '/demographics/pupil', '/demographics/nobody']) assert.equal((await without.b(estab, path)).status, 403, path);
+});
+
+test('a hidden person is no parent', async () => {
+  const parents: [path: string, opener: Scope][] = [['/students/pupil/classes', 'Student'], ['/users/pupil/classes', 'Student'], ['/teachers/teacher/classes', 'Staff'], ['/users/teacher/classes', 'Staff'], ['/users/aide/classes', 'Staff'], ['/users/guardian/classes', 'Contact']];
+  for (const scopes of [['School'], ['School', 'Student'], ['School', 'Staff'], ['School', 'Contact'], ['School', 'Student', 'Staff', 'Contact']] as Scope[][]) {
+    const client = await clientWith(scopes);
+    for (const [path, opener] of parents) {
+      const response = await client.b(estab, path);
+      assert.equal(response.status, scopes.includes(opener) ? 200 : 404, `${scopes.join()}: ${path}`);
+      if (response.status === 200) assert.deepEqual((await list(response)).ids, ['cls']);
+    }
+  }
+  for (const scopes of [['Student'], ['Staff'], ['Contact', 'Student']] as Scope[][]) {
+    const client = await clientWith(scopes);
+    for (const [path] of parents) assert.equal((await client.b(estab, path)).status, 403, `classes need School: ${scopes.join()} ${path}`);
+  }
+});
+
+test('applications with different scopes never see each other’s pages', async () => {
+  const [wide, narrow] = [await clientWith(scopeNames), await clientWith(['School', 'Student'])];
+  for (const path of ['/users?limit=100', '/users', '/enrollments?limit=100', '/users/pupil', "/users?limit=100&filter=status%3D'active'", '/schools/sch/enrollments?limit=100']) {
+    for (let round = 0; round < 2; round += 1) {
+      assert.match(await (await wide.b(estab, path)).text(), /teacher/, path);
+      const response = await narrow.b(estab, path);
+      assert.equal(response.status, 200);
+      assert.doesNotMatch(await response.text(), /teacher|mum|gran|aide|head|proctor/, path);
+    }
+  }
+  const tag = (await wide.b(estab, '/users?limit=100')).headers.get('etag') ?? '';
+  assert.equal((await narrow.b(estab, '/users?limit=100', { 'if-none-match': tag })).status, 200);
+});
