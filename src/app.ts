@@ -44,9 +44,15 @@ const rememberedEndsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
 
+/** The shape of the errors of the API under whose root an address is. */
+function shapeFor(url: string): ErrorShape {
+  const path = url.split('?', 1)[0] ?? '';
+  return errorShapes.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))?.shape ?? envelopeShape;
+}
+
 export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
   const { db } = pools;
-  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor: (path) => errorShapes.find(({ prefix }) => path.startsWith(prefix))?.shape ?? envelopeShape });
+  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(db, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(db, config.rateLimitPerMinute, now);

@@ -91,7 +91,8 @@ function helpOf(command: Command): string {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  const expected = error instanceof SchoolbellError || error instanceof SourceError || error instanceof ConfigError;
-  console.error(`schoolbell: ${expected ? error.message : ((error as Error).stack ?? String(error))}`);
+  // What has a code is about the world outside (the database is away, a file cannot be written); the rest is our fault.
+  const expected = error instanceof SourceError || error instanceof ConfigError || (error as { code?: string }).code !== undefined;
+  console.error(`schoolbell: ${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}`);
   process.exitCode = 1;
 }

@@ -70,6 +70,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   }
 
   const host = text('HOST') ?? '127.0.0.1';
+  if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(host)) problems.push(`HOST: "${host}" is not an address or a host name`);
   const port = number('PORT', 8080, 1, 65535);
   const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
@@ -77,7 +78,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   for (const cidr of trustProxy) if (!isCidr(cidr)) problems.push(`TRUST_PROXY: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const secretKey = text('SECRET_KEY');
-  if (databaseUrl && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
+  if (text('DATABASE_URL') !== undefined && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
   if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
   const demoDefault = !databaseUrl && isLoopback(host) ? 'on' : 'off';
 

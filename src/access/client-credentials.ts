@@ -46,8 +46,8 @@ function parseJsonObject(text: string): Parameters {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SchoolbellError('invalid_request', 'The body must be a JSON object.');
   const parameters = new Map<string, string>();
   for (const [name, one] of Object.entries(value)) {
-    if (one === null) continue;
-    if (typeof one !== 'string' && typeof one !== 'number') throw new SchoolbellError('invalid_request', `"${name}" must be a string.`);
+    // What is no text cannot be one of ours; `thirdpartyid` may be anything.
+    if (typeof one !== 'string' && typeof one !== 'number') continue;
     if (String(one).includes('\0')) throw new SchoolbellError('invalid_request', `"${name}" must not hold a NUL character.`);
     parameters.set(name.toLowerCase(), String(one));
   }
@@ -62,20 +62,25 @@ export function readParameters(request: FastifyRequest): Parameters {
   return new Map([...firstValues(request.query as Query), ...((request.body as Parameters | undefined) ?? [])]);
 }
 
-/** What was presented, in the order in which it is tried: Basic as sent, then form-decoded; else the body's. */
-export function readCredentials(request: FastifyRequest, parameters: Parameters): Presented[] {
+/**
+ * What was presented, in the order in which it is tried: Basic as sent, then form-decoded; else the body's. Never the
+ * query's, which proxies log.
+ */
+export function readCredentials(request: FastifyRequest): Presented[] {
   const { authorization } = request.headers;
   if (authorization === undefined) {
-    const client = parameters.get('client_id');
-    return client ? [{ client, secret: parameters.get('client_secret') ?? '' }] : [];
+    const body = (request.body as Parameters | undefined) ?? new Map<string, string>();
+    const client = body.get('client_id');
+    return client ? [{ client, secret: body.get('client_secret') ?? '' }] : [];
   }
   const encoded = /^basic\s+(\S+)\s*$/i.exec(authorization)?.[1];
   const decoded = Buffer.from(encoded ?? '', 'base64').toString('utf8');
   const cut = decoded.indexOf(':');
-  if (cut < 0 || decoded.includes('\0')) return [];
+  if (cut < 0) return [];
   const asSent = { client: decoded.slice(0, cut), secret: decoded.slice(cut + 1) };
   const formDecoded = { client: formDecode(asSent.client), secret: formDecode(asSent.secret) };
-  return formDecoded.client === asSent.client && formDecoded.secret === asSent.secret ? [asSent] : [asSent, formDecoded];
+  const tries = formDecoded.client === asSent.client && formDecoded.secret === asSent.secret ? [asSent] : [asSent, formDecoded];
+  return tries.filter(({ client, secret }) => !client.includes('\0') && !secret.includes('\0'));
 }
 
 function formDecode(text: string): string {

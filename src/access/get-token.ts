@@ -2,13 +2,13 @@
 // webhook APIs take.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { envelopeShape, type ErrorShape } from '../http/error-shape.ts';
 import { readParameters } from './client-credentials.ts';
 import { findMatch } from './secrets.ts';
 import type { Tokens } from './tokens.ts';
-import { recordWrongTry, requireTriesLeft } from './wrong-tries.ts';
+import { judgeTry } from './wrong-tries.ts';
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 export const getTokenSchema = {
@@ -31,12 +31,8 @@ export function getToken(db: Db, tokens: Tokens) {
     const password = required(parameters.get('password'), 'password');
     const estab = parameters.get('estab') || undefined;
     const client = estab === undefined ? rp : `${rp}|${estab}`;
-    await requireTriesLeft(db, client, request.ip);
-    const found = findMatch(password, await findSecrets(db, rp, estab));
-    if (!found) {
-      await recordWrongTry(db, client, request.ip);
-      throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
-    }
+    const found = await judgeTry(db, client, request.ip, async (sql) => findMatch(password, await findSecrets(sql, rp, estab)));
+    if (!found) throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
     if (found.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     const issued = await tokens.issue({ kind: estab === undefined ? 'management' : 'school', rp, estab, secretId: found.secretId, oneRosterScopes: undefined });
     reply.header('cache-control', 'no-store');
@@ -44,11 +40,11 @@ export function getToken(db: Db, tokens: Tokens) {
   };
 }
 
-function findSecrets(db: Db, rp: string, estab: string | undefined): Promise<Found[]> {
+function findSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<Found[]> {
   if (estab === undefined) {
-    return db<Found[]>`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+    return sql<Found[]>`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
   }
-  return db<Found[]>`
+  return sql<Found[]>`
     select s.id as "secretId", s.hash, a.state from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp
     where a.estab = ${estab} and a.rp = ${rp} and (s.valid_until is null or s.valid_until > now())`;
 }

@@ -35,11 +35,10 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
     }
   }
 
-  const timer = setInterval(() => {
-    exchanging ??= exchange()
-      .catch(() => {}) // The database is away: requests fail for that reason already, and the counts wait.
-      .finally(() => (exchanging = undefined));
-  }, exchangeEveryMs).unref();
+  /** One at a time, so that no count is sent twice. */
+  const exchangeOnce = () => (exchanging ??= exchange().finally(() => (exchanging = undefined)));
+  // When the database is away, requests fail for that reason already, and the counts wait.
+  const timer = setInterval(() => void exchangeOnce().catch(() => {}), exchangeEveryMs).unref();
 
   return {
     count(credential) {
@@ -53,10 +52,10 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
       }
       count.pending += 1;
     },
-    exchange,
+    exchange: exchangeOnce,
     async close() {
       clearInterval(timer);
-      await exchanging;
+      await exchanging?.catch(() => {});
     },
   };
 }

@@ -1,13 +1,13 @@
 // In charge of the two rostering token endpoints: the same exchange over two kinds of client.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { readCredentials, readParameters, type Presented } from './client-credentials.ts';
 import { narrowScopes } from './scopes.ts';
 import { findMatch } from './secrets.ts';
 import type { Tokens } from './tokens.ts';
-import { recordWrongTry, requireTriesLeft } from './wrong-tries.ts';
+import { judgeTry } from './wrong-tries.ts';
 
 export const rosteringTokenSchema = {
   response: {
@@ -21,13 +21,13 @@ type Client = { rp: string; estab: string | undefined; secretId: string; hash: U
 /** How a variant names its clients. */
 export type ClientKind = {
   kind: 'rostering-a' | 'rostering-b';
-  findClients(db: Db, client: string): Promise<Client[]>;
+  findClients(sql: Sql, client: string): Promise<Client[]>;
 };
 
 /** Variant A: the client is the application, and opens every establishment that authorises it. */
 export const applicationClient: ClientKind = {
   kind: 'rostering-a',
-  findClients: (db, client) => db<Client[]>`
+  findClients: (sql, client) => sql<Client[]>`
     select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.scopes, '{}') as scopes
     from application a
     join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now())
@@ -38,9 +38,9 @@ export const applicationClient: ClientKind = {
 /** Variant B: the client is the pair rp|estab, and opens that establishment. */
 export const schoolClient: ClientKind = {
   kind: 'rostering-b',
-  findClients: (db, client) => {
+  findClients: (sql, client) => {
     const [rp = '', estab = ''] = client.split('|');
-    return db<Client[]>`
+    return sql<Client[]>`
       select g.rp, g.estab, s.id as "secretId", s.hash, g.state = 'Approved' as open, g.scopes
       from authorisation g
       join school_secret s on s.estab = g.estab and s.rp = g.rp and (s.valid_until is null or s.valid_until > now())
@@ -51,7 +51,7 @@ export const schoolClient: ClientKind = {
 export function exchangeForRosteringToken(db: Db, tokens: Tokens, { kind, findClients }: ClientKind) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const parameters = readParameters(request);
-    const client = await requireClient(db, findClients, readCredentials(request, parameters), request.ip);
+    const client = await requireClient(db, findClients, readCredentials(request), request.ip);
     const grant = parameters.get('grant_type');
     if (grant !== undefined && grant !== 'client_credentials') throw new SchoolbellError('unsupported_grant_type', `The grant type "${grant.slice(0, 60)}" is not supported; use client_credentials.`);
     const oneRosterScopes = narrowScopes(parameters.get('scope'), client.scopes);
@@ -62,12 +62,14 @@ export function exchangeForRosteringToken(db: Db, tokens: Tokens, { kind, findCl
 }
 
 async function requireClient(db: Db, findClients: ClientKind['findClients'], presented: readonly Presented[], address: string): Promise<Client> {
-  const name = presented[0]?.client ?? '';
-  await requireTriesLeft(db, name, address);
-  for (const { client, secret } of presented) {
-    const match = findMatch(secret, await findClients(db, client));
-    if (match?.open) return match;
-  }
-  await recordWrongTry(db, name, address);
+  // Counted under the decoded name: every spelling of it is the same client.
+  const client = await judgeTry(db, presented.at(-1)?.client ?? '', address, async (sql) => {
+    for (const { client: name, secret } of presented) {
+      const match = findMatch(secret, await findClients(sql, name));
+      if (match?.open) return match;
+    }
+    return undefined;
+  });
+  if (client) return client;
   throw new SchoolbellError('invalid_client', 'The client ID or secret is invalid, or no school authorises this client at present.');
 }

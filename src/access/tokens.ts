@@ -63,16 +63,25 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
   };
 
   async function check(token: string): Promise<Claims> {
-    try {
-      const key = await keys.verificationKey(decodeProtectedHeader(token).kid ?? '');
-      if (!key) throw new Error('unknown key');
-      const { payload } = await jwtVerify(token, key, { algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER });
-      const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
-      if (!sub || !aud || !sid || !exp || !(aud in tokenLifetimes)) throw new Error('claims are missing');
-      return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
-    } catch (cause) {
-      if ((cause as { code?: string }).code?.startsWith('ECONN')) throw cause;
-      throw new SchoolbellError('invalid_token', 'The token is malformed or was not issued by this service.', { detail: (cause as Error).message });
-    }
+    const key = await keys.verificationKey(readKeyId(token));
+    if (!key) throw malformed('unknown key');
+    const { payload } = await jwtVerify(token, key, { algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER }).catch((cause: Error) => {
+      throw malformed(cause.message);
+    });
+    const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
+    if (!sub || !aud || !sid || !exp || !(aud in tokenLifetimes)) throw malformed('claims are missing');
+    return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
   }
+}
+
+function readKeyId(token: string): string {
+  try {
+    return decodeProtectedHeader(token).kid ?? '';
+  } catch (cause) {
+    throw malformed((cause as Error).message);
+  }
+}
+
+function malformed(detail: string): SchoolbellError {
+  return new SchoolbellError('invalid_token', 'The token is malformed or was not issued by this service.', { detail });
 }

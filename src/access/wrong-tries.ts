@@ -1,24 +1,32 @@
 // In charge of guessing: thirty wrong tries in a minute for one client from one address, then a pause. Counted in
-// the database, so that the limit holds over all processes.
-import type { Db } from '../db/connect.ts';
+// the database, so that the limit holds over all processes, and one try at a time, so that many at once do not slip by.
+import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
 const triesPerMinute = 30;
 /** Whatever a stranger sends as a name is cut to this before it is kept. */
 const keptNameLength = 200;
 
-export async function requireTriesLeft(db: Db, client: string, address: string): Promise<void> {
-  const [row] = await db<{ tries: number; wait: number }[]>`
+/** What `find` finds, or undefined after noting a wrong try; too many of those are a too_many_requests error. */
+export async function judgeTry<T>(db: Db, name: string, address: string, find: (sql: Sql) => Promise<T | undefined>): Promise<T | undefined> {
+  const client = name.slice(0, keptNameLength);
+  return db.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${client} ${address}`}, 0))`;
+    await requireTriesLeft(tx, client, address);
+    const found = await find(tx);
+    if (found === undefined) await tx`insert into wrong_try (client, address) values (${client}, ${address})`;
+    return found;
+  }) as Promise<T | undefined>;
+}
+
+async function requireTriesLeft(sql: Sql, client: string, address: string): Promise<void> {
+  const [row] = await sql<{ tries: number; wait: number }[]>`
     select count(*)::int as tries, ceil(60 - extract(epoch from now() - min(tried_at)))::int as wait
-    from (select tried_at from wrong_try where client = ${client.slice(0, keptNameLength)} and address = ${address} and tried_at > now() - interval '1 minute'
+    from (select tried_at from wrong_try where client = ${client} and address = ${address} and tried_at > now() - interval '1 minute'
           order by tried_at desc limit ${triesPerMinute}) latest`;
   if (row && row.tries >= triesPerMinute) {
     throw new SchoolbellError('too_many_requests', `Too many wrong tries: ${triesPerMinute} in a minute. Wait and try again.`, { headers: { 'retry-after': String(Math.max(1, row.wait)) } });
   }
-}
-
-export async function recordWrongTry(db: Db, client: string, address: string): Promise<void> {
-  await db`insert into wrong_try (client, address) values (${client.slice(0, keptNameLength)}, ${address})`;
 }
 
 export async function forgetOldCounts(db: Db): Promise<void> {

@@ -1,5 +1,6 @@
 // In charge of writing a roster as a OneRoster 1.1 CSV package in bulk form. Records that are tobedeleted carry their
 // status, so that an import of the package gives the same roster again.
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -23,7 +24,9 @@ export async function exportRoster(reading: RosterReading, path: string): Promis
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
   const written: Record<string, number> = {};
-  const writing = pipeline(zip.outputStream, createWriteStream(half));
+  const output = createWriteStream(half, { flags: 'wx' });
+  await once(output, 'open');
+  const writing = pipeline(zip.outputStream, output);
   writing.catch(() => {});
   try {
     const counts = new Map<Resource, number>();
@@ -33,7 +36,7 @@ export async function exportRoster(reading: RosterReading, path: string): Promis
       if (count === 0) continue;
       const stream = Readable.from(renderFile(resource, reading), { objectMode: false });
       zip.addReadStream(stream, resource.file);
-      await finished(stream);
+      await Promise.race([finished(stream), writing]).finally(() => stream.destroy());
       written[resource.collection] = count;
     }
     zip.end();
@@ -85,5 +88,6 @@ function cellOf(record: Record<string, unknown>, column: string, field: Field | 
 }
 
 function metadataOf(record: Record<string, unknown>, key: string): string {
-  return (record.metadata as Record<string, string> | undefined)?.[key] ?? '';
+  const metadata = (record.metadata ?? {}) as Record<string, string>;
+  return Object.hasOwn(metadata, key) ? (metadata[key] ?? '') : '';
 }

@@ -1,7 +1,7 @@
 // In charge of one collection of a roster from its source, as one transaction: stage, verify, guard, merge. It ends
 // as done, unchanged, held or refused, and every ending is recorded with its report.
 import type { Db, Tx } from '../db/connect.ts';
-import { allResources } from '../roster/collections.ts';
+import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { lockRoster, mergeStage, type MergeCount } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
@@ -39,7 +39,8 @@ class NothingChanged extends Error {}
 
 export async function importRoster(db: Db, openSource: () => Promise<Source>, options: ImportOptions): Promise<ImportReport> {
   const startedAt = new Date();
-  const report: ImportReport = { estab: options.estab, outcome: 'refused', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0, version: 0, collections: {}, ignored: [], shrinkage: [], problems: [], problemsTotal: 0 };
+  const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${options.estab}`;
+  const report: ImportReport = { estab: options.estab, outcome: 'refused', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0, version: roster?.version ?? 0, collections: {}, ignored: [], shrinkage: [], problems: [], problemsTotal: 0 };
   const problems = new Problems();
   let source: Source | undefined;
   try {
@@ -76,7 +77,7 @@ async function importInto(tx: Tx, source: Source, options: ImportOptions, report
   await createStage(tx);
   const modes: Modes = await stageAll(tx, source, options, report, problems);
   await verifyStage(tx, options.estab, modes, problems);
-  report.rejected = await countRejected(tx, report);
+  report.rejected = await countRejected(tx, modes, report);
   if (problems.total > 0 && !options.partial) throw new NothingChanged();
 
   report.shrinkage = await findShrinkage(tx, options.estab, modes, options.shrinkLimitPercent);
@@ -87,7 +88,7 @@ async function importInto(tx: Tx, source: Source, options: ImportOptions, report
   const { counts, version } = await mergeStage(tx, options.estab, modes, current);
   for (const [resource, count] of counts) {
     for (const key of ['added', 'changed', 'removed', 'unchanged'] as const) report[key] += count[key];
-    report.collections[resource.collection] = { mode: modes.get(resource) ?? '', rejected: 0, ...report.collections[resource.collection], ...count };
+    report.collections[resource.collection] = { mode: modes.get(resource) ?? '', rejected: report.collections[resource.collection]?.rejected ?? 0, ...count };
   }
   report.version = version;
   report.outcome = version === current ? 'unchanged' : 'done';
@@ -105,8 +106,8 @@ async function stageAll(tx: Tx, source: Source, options: ImportOptions, report: 
   return modes;
 }
 
-async function countRejected(tx: Tx, report: ImportReport): Promise<number> {
+async function countRejected(tx: Tx, modes: Modes, report: ImportReport): Promise<number> {
   const rows = await tx<{ collection: CollectionName; count: number }[]>`select collection, count(distinct line)::int as count from stage_rejected group by collection`;
-  for (const { collection, count } of rows) report.collections[collection] = { mode: '', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: count };
+  for (const { collection, count } of rows) report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: count };
   return rows.reduce((sum, row) => sum + row.count, 0);
 }

@@ -9,6 +9,8 @@ import { measureCollection } from './marks.ts';
 import { hasDerivedLate, sourceColumns, stageTable } from './stage.ts';
 import type { Modes } from './verify.ts';
 
+const rowsWorthHashing = 1000;
+
 export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
 
 /** Only one merge at a time per establishment; the lock is held until the transaction ends. */
@@ -49,6 +51,8 @@ async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 
   const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
   const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stage}`;
   const [live] = await tx`select from ${table} where estab = ${estab} limit 1`;
+  // Statistics may not know this school yet and take it for empty; row by row, each lookup would then read all of it.
+  await tx`select set_config('enable_nestloop', ${(staged?.count ?? 0) > rowsWorthHashing ? 'off' : 'on'}, true)`;
   const { updated, removed } = live ? await updateLive(tx, estab, resource, mode, version) : { updated: 0, removed: { missing: 0, marked: 0 } };
   const added = await insertNew(tx, estab, resource, version, live !== undefined);
   return { added, changed: updated - removed.marked, removed: removed.missing + removed.marked, unchanged: (staged?.count ?? 0) - added - updated };
@@ -64,12 +68,12 @@ async function updateLive(tx: Tx, estab: string, resource: Resource, mode: 'bulk
       update ${table} t set status = 'tobedeleted', version = ${version}
       where t.estab = ${estab} and t.status = 'active'
         and not exists (select from ${stage} s where s.sourced_id = t.sourced_id)
-        and not exists (select from stage_rejected r where r.collection = ${resource.collection} and r.sourced_id = t.sourced_id)`);
+        and not exists (select from stage_rejected r where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`);
   }
   const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
   const { count: updated } = await tx`
-    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, estab, resource)}, ${tx.unsafe(sourceColumns(resource).map((name) => `${name} = s.${name}`).join(', '))}
-    from ${stage} s where t.estab = ${estab} and t.sourced_id = s.sourced_id and (t.record <> s.record or t.status <> s.status ${late})`;
+    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)}, ${tx.unsafe(sourceColumns(resource).map((name) => `${name} = s.${name}`).join(', '))}
+    from ${stage} s ${joinPerson(tx, estab, resource)} where t.estab = ${estab} and t.sourced_id = s.sourced_id and (t.record <> s.record or t.status <> s.status ${late})`;
   return { updated, removed: { missing, marked: marked?.count ?? 0 } };
 }
 
@@ -81,12 +85,16 @@ async function insertNew(tx: Tx, estab: string, resource: Resource, version: num
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   const { count } = await tx`
     insert into ${table} (estab, sourced_id, kind, status, version, ${names})
-    select ${estab}, s.sourced_id, ${kindOf(tx, estab, resource)}, s.status, ${version}, ${columns} from ${stage} s ${isNew} order by s.sourced_id`;
+    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${columns} from ${stage} s ${joinPerson(tx, estab, resource)} ${isNew} order by s.sourced_id`;
   return count;
 }
 
 /** A record about a person has the person's kind; users are merged before those. */
-function kindOf(tx: Tx, estab: string, resource: Resource) {
-  if (!resource.personColumn) return tx`s.kind`;
-  return tx`(select p.kind from ${tx(collections.users.table)} p where p.estab = ${estab} and p.sourced_id = s.${tx(resource.personColumn)})`;
+function kindOf(tx: Tx, resource: Resource) {
+  return resource.personColumn ? tx`person.kind` : tx`s.kind`;
+}
+
+function joinPerson(tx: Tx, estab: string, resource: Resource) {
+  if (!resource.personColumn) return tx``;
+  return tx`join ${tx(collections.users.table)} person on person.estab = ${estab} and person.sourced_id = s.${tx(resource.personColumn)}`;
 }

@@ -1,5 +1,5 @@
-// In charge of purging: a record that has been tobedeleted for long enough leaves for good, once nothing that stays
-// refers to it. A purge is a version of its own, so that a walk over pages notices it.
+// In charge of purging: a record that has been tobedeleted for long enough leaves for good, unless something that
+// stays refers to it. A purge is a version of its own, so that a walk over pages notices it.
 import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
@@ -15,32 +15,39 @@ export async function purgeRosters(db: Db, afterDays: number): Promise<number> {
 async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<number> {
   const current = await lockRoster(tx, estab);
   const [ripe] = await tx<{ version: number | null }[]>`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
+  await tx`create temp table leaving (collection text, sourced_id text collate "C", primary key (collection, sourced_id)) on commit drop`;
+  for (const { table, collection } of allResources) {
+    await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted' and version <= ${ripe?.version ?? 0}`;
+  }
+  await keepReferenced(tx, estab);
   const touched = new Set<Resource>();
   let purged = 0;
-  // Those that refer come before those that are referred to; within one collection it goes round until nothing more falls.
-  for (const resource of allResources.toReversed()) {
-    for (let fell = 1; fell > 0; ) {
-      ({ count: fell } = await tx`
-        delete from ${tx(resource.table)} t
-        where t.estab = ${estab} and t.status = 'tobedeleted' and t.version <= ${ripe?.version ?? 0} ${unreferenced(tx, estab, resource, ripe?.version ?? 0)}`);
-      purged += fell;
-      if (fell > 0) touched.add(resource);
-    }
+  for (const resource of allResources) {
+    const { count } = await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection} and t.sourced_id = l.sourced_id`;
+    if (count > 0) touched.add(resource);
+    purged += count;
   }
   if (purged > 0) await finishVersion(tx, estab, current + 1, touched);
   return purged;
 }
 
-/** Within one collection, what is about to leave as well does not count: pupils and contacts name each other. */
-function unreferenced(tx: Tx, estab: string, target: Resource, ripe: number) {
-  const references = allResources.flatMap((resource) => [
-    ...resource.fields.filter((field) => field.to === target.collection && field.csv !== undefined).map((field) => ({ resource, column: field.column, many: field.type === 'refs' })),
-    ...(target === collections.users && resource.personColumn === 'sourced_id' ? [{ resource, column: 'sourced_id', many: false }] : []),
-  ]);
-  const conditions = references.map(({ resource, column, many }) => {
-    const refers = many ? tx`r.${tx(column)} @> array[t.sourced_id]` : tx`r.${tx(column)} = t.sourced_id`;
-    const stays = resource === target ? tx`and not (r.status = 'tobedeleted' and r.version <= ${ripe})` : tx``;
-    return tx`and not exists (select from ${tx(resource.table)} r where r.estab = ${estab} and ${refers} ${stays})`;
-  });
-  return conditions.reduce((all, one) => tx`${all} ${one}`, tx``);
+/** What something that stays refers to stays as well; round and round, because that may refer to more. */
+async function keepReferenced(tx: Tx, estab: string): Promise<void> {
+  for (let kept = 1; kept > 0; ) {
+    kept = 0;
+    for (const { from, column, many, to } of references) {
+      const id = many ? tx`unnest(r.${tx(column)})` : tx`r.${tx(column)}`;
+      const { count } = await tx`
+        delete from leaving l using (
+          select distinct ${id} as id from ${tx(from.table)} r
+          where r.estab = ${estab} and not exists (select from leaving own where own.collection = ${from.collection} and own.sourced_id = r.sourced_id)) wanted
+        where l.collection = ${to} and l.sourced_id = wanted.id`;
+      kept += count;
+    }
+  }
 }
+
+const references = allResources.flatMap((from) => [
+  ...from.fields.flatMap((field) => (field.to && field.csv !== undefined ? [{ from, column: field.column, many: field.type === 'refs', to: field.to }] : [])),
+  ...(from.personColumn === 'sourced_id' ? [{ from, column: from.personColumn, many: false, to: collections.users.collection }] : []),
+]);

@@ -29,5 +29,5 @@ export async function findShrinkage(tx: Tx, estab: string, modes: Modes, limitPe
 function goes(tx: Tx, resource: Resource, mode: 'bulk' | 'delta') {
   if (mode === 'delta') return tx`s.status = 'tobedeleted'`;
   return tx`(s.status = 'tobedeleted' or (s.sourced_id is null and not exists (
-    select from stage_rejected r where r.collection = ${resource.collection} and r.sourced_id = t.sourced_id)))`;
+    select from stage_rejected r where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))))`;
 }

@@ -13,14 +13,11 @@ export type Modes = ReadonlyMap<Resource, Mode>;
 export async function verifyStage(tx: Tx, estab: string, modes: Modes, problems: Problems): Promise<number> {
   let rejected = 0;
   for (const resource of modes.keys()) rejected += await rejectDuplicates(tx, resource, problems);
-  for (const resource of modes.keys()) {
-    if (resource.personColumn === 'sourced_id') rejected += await rejectUnknown(tx, estab, modes, resource, personOf(resource), problems);
-  }
   // A rejected row may be what another refers to, so this goes round until nothing more falls.
   for (let fell = 1; fell > 0; ) {
     fell = 0;
     for (const resource of allResources.filter((one) => modes.has(one))) {
-      for (const field of resource.fields) {
+      for (const field of [...resource.fields, ...ownPerson(resource)]) {
         if (field.csv !== undefined && field.to !== undefined) fell += await rejectUnknown(tx, estab, modes, resource, field, problems);
       }
     }
@@ -30,8 +27,8 @@ export async function verifyStage(tx: Tx, estab: string, modes: Modes, problems:
 }
 
 /** A demographics record refers to its user by its own sourcedId. */
-function personOf(resource: Resource): Field {
-  return { name: 'sourcedId', type: 'ref', column: resource.personColumn ?? 'sourced_id', csv: 'sourcedId', to: 'users' };
+function ownPerson({ personColumn }: Resource): Field[] {
+  return personColumn === 'sourced_id' ? [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users' }] : [];
 }
 
 async function rejectDuplicates(tx: Tx, resource: Resource, problems: Problems): Promise<number> {

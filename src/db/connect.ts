@@ -25,6 +25,8 @@ export function connect(url: string, options: PoolOptions): Db {
     max: options.max,
     idle_timeout: 60,
     connect_timeout: 10,
+    // Between tries to reach a server that is away; callers are told at once, and it is found again soon after.
+    backoff: (tries: number) => Math.min(0.5, 0.05 * 2 ** tries),
     onnotice: () => {},
     // jit: compiling a plan costs more than these short statements take.
     connection: { application_name: `schoolbell ${options.name}`, TimeZone: 'UTC', jit: 'off', plan_cache_mode: planCacheModes[options.plans ?? 'chosen'] },

@@ -38,7 +38,7 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
   const place = findPlace(dataDir);
   const password = readOrMakePassword(dataDir);
   let port: number | undefined;
-  let leaving = false;
+  const left = new AbortController();
   let seat = await join();
 
   async function join(): Promise<Sql> {
@@ -59,7 +59,7 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
 
   /** Whatever ended the server, its users bring it back, on the port that their connections know. */
   async function rejoin(): Promise<void> {
-    while (!leaving) {
+    while (!left.signal.aborted) {
       try {
         seat = await join();
         return;
@@ -73,7 +73,7 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
     url: `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
     place,
     close: () => {
-      leaving = true;
+      left.abort();
       return leave(seat, place);
     },
   };

@@ -12,7 +12,7 @@ import { parseQuery, requireWellFormed, type Query } from './query.ts';
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
 const maxEncodedIdLength = 255 * 12;
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string) => ErrorShape };
 

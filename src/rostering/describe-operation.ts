@@ -1,7 +1,7 @@
 // In charge of describing an operation for the documentation, from the tables that also run it.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { collections } from '../roster/collections.ts';
+import { allResources, collections } from '../roster/collections.ts';
 import { statuses, type Field, type Resource } from '../roster/resource.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { pathParameters, type Operation } from './operations.ts';
@@ -46,6 +46,9 @@ export function recordSchema(resource: Resource): TSchema {
   );
 }
 
+/** The records' schemas, which the operations refer to by name. */
+export const recordSchemas = allResources.map((resource) => ({ $id: resource.refType, ...recordSchema(resource) }));
+
 function querySchema(operation: Operation, dialect: Dialect): TSchema {
   const ignored = ' (accepted and ignored)';
   const fields = Type.Optional(Type.String({ description: `fields of the record, separated by commas${dialect.selects ? '' : ignored}` }));
@@ -63,7 +66,7 @@ function querySchema(operation: Operation, dialect: Dialect): TSchema {
 
 export function describeOperation(operation: Operation, dialect: Dialect): RouteShorthandOptions {
   const resource = collections[operation.collection];
-  const record = recordSchema(resource);
+  const record = Type.Unsafe({ $ref: `${resource.refType}#` });
   const ids = pathParameters(operation.path);
   return {
     schema: {

@@ -154,7 +154,7 @@ async function readList(client: Client, path: string, collection: Collection): P
 function conditionOf({ collection, held }: List) {
   const all: readonly Field[] = fields[collection];
   const present = all.filter(({ name }) => held.get(name)?.length);
-  const field = fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...present) }, { weight: 1, arbitrary: fc.constantFrom(...all) });
+  const field = fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...present) }, { weight: 2, arbitrary: fc.constantFrom(...present.filter(({ kind }) => kind === 'time')) }, { weight: 1, arbitrary: fc.constantFrom(...all) });
   return fc.record({ field, from: whole, at: whole, operator: whole, joiner: fc.constantFrom('and', 'AND', 'And', 'or', 'OR', 'oR'), text: changeText, time: changeTime, items: fc.integer({ min: 1, max: 3 }) }).map(({ field, from, at, operator, joiner, text, time, items }) => {
     const list = field.kind.endsWith('List');
     const operators = list ? ['=', '!=', '~'] : ['=', '!=', '>', '>=', '<', '<=', '~'];

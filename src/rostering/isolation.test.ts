@@ -113,6 +113,52 @@ test('references to the other school match nothing', async () => {
   }
 });
 
+/** The same ids in both schools; what ends in 9 belongs together with the rest in the one that is linked. */
+function relatedRoster(linked: boolean) {
+  const person = (sourcedId: string, role: string, org: string, agentSourcedIds = '') => ({ sourcedId, enabledUser: 'true', orgSourcedIds: org, role, username: sourcedId, givenName: sourcedId, familyName: 'Lee', agentSourcedIds });
+  const session = (sourcedId: string, type: string, parentSourcedId: string) => ({ sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026' });
+  const lesson = (sourcedId: string, courseSourcedId: string, schoolSourcedId: string, termSourcedIds: string) => ({ sourcedId, title: sourcedId, classType: 'scheduled', courseSourcedId, schoolSourcedId, termSourcedIds });
+  const enrolled = (userSourcedId: string, role: string, classSourcedId: string) => ({ sourcedId: `${userSourcedId}-${classSourcedId}`, userSourcedId, role, classSourcedId, schoolSourcedId: 'sch' });
+  const org = linked ? 'sch' : 'sch9';
+  return csvPackage({
+    orgs: ['sch', 'sch9'].map((sourcedId) => ({ sourcedId, name: sourcedId, type: 'school' })),
+    academicSessions: [session('aut', 'term', ''), session('aut9', 'term', ''), session('gp9', 'gradingPeriod', linked ? 'aut9' : 'aut')],
+    courses: [{ sourcedId: 'crs', title: 'crs', orgSourcedId: 'sch' }, { sourcedId: 'crs9', title: 'crs9', orgSourcedId: 'sch9' }],
+    classes: [lesson('cls', 'crs', 'sch', 'aut'), linked ? lesson('cls9', 'crs9', 'sch', 'aut9') : lesson('cls9', 'crs', 'sch9', 'aut')],
+    users: [person('pup', 'student', 'sch'), person('tea', 'teacher', 'sch'), person('pup9', 'student', org, 'kin9'), person('tea9', 'teacher', org), person('kin9', linked ? 'parent' : 'teacher', 'sch9')],
+    enrollments: [enrolled('pup', 'student', 'cls'), enrolled('tea', 'teacher', 'cls'), ...(linked ? ['cls', 'cls9'].flatMap((id) => [enrolled('pup9', 'student', id), enrolled('tea9', 'teacher', id)]) : [])],
+  });
+}
+
+test('records of the same ids are related as their own school has it', async () => {
+  const related = { ash: '3000003', fir: '4000004' };
+  await service.addSchool(related.ash, relatedRoster(false));
+  await service.addSchool(related.fir, relatedRoster(true));
+  const client = await service.addClient('related', Object.values(related));
+  const expected: [path: string, ash: string, fir: string][] = [
+    ['/classes/cls/students', 'pup', 'pup pup9'], ['/classes/cls/teachers', 'tea', 'tea tea9'], ['/classes/cls9/students', '', 'pup9'],
+    ['/schools/sch/classes/cls/students', 'pup', 'pup pup9'], ['/schools/sch/classes/cls/teachers', 'tea', 'tea tea9'], ['/schools/sch/classes/cls/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls tea-cls tea9-cls'],
+    ['/schools/sch/classes/cls9/students', '404', 'pup9'], ['/schools/sch9/classes/cls9/students', '', '404'], ['/schools/sch/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls pup9-cls9 tea-cls tea9-cls tea9-cls9'],
+    ['/students/pup9/classes', '', 'cls cls9'], ['/users/pup9/classes', '', 'cls cls9'], ['/teachers/tea9/classes', '', 'cls cls9'], ['/teachers/kin9/classes', '', '404'],
+    ['/schools/sch/students', 'pup', 'pup pup9'], ['/schools/sch/teachers', 'tea', 'tea tea9'], ['/schools/sch/classes', 'cls', 'cls cls9'], ['/schools/sch/courses', 'crs', 'crs crs9'], ['/schools/sch/terms', 'aut', 'aut aut9'],
+    ['/terms/aut9/classes', '', 'cls9'], ['/terms/aut9/gradingPeriods', '', 'gp9'], ['/courses/crs9/classes', '', 'cls9'],
+  ];
+  for (const [path, ...perSchool] of expected) {
+    for (const [index, estab] of Object.values(related).entries()) {
+      const response = await client.b(estab, path);
+      const found = response.status === 200 ? (Object.values((await response.json()) as Record<string, Listed[]>)[0] ?? []).map((one) => one.sourcedId).join(' ') : String(response.status);
+      assert.equal(found, perSchool[index], `${path} at ${estab}`);
+    }
+  }
+  const some = await service.addClient('some', Object.values(related), 'Student,Contact');
+  for (const [estab, shown] of [[related.ash, false], [related.fir, true]] as const) {
+    assert.equal((await (await some.b(estab, '/users/pup9')).text()).includes('kin9'), shown, `a teacher in one school, a parent in the other: ${estab}`);
+    assert.equal((await some.b(estab, "/users?limit=9&filter=agents.sourcedId%3D'kin9'")).headers.get('x-total-count'), shown ? '1' : '0');
+  }
+  const inA = ((await (await some.a("/users?filter=status%3D'active'")).json()) as { users: { sourcedId: string; agents?: unknown }[] }).users.filter(({ sourcedId }) => sourcedId === 'pup9');
+  assert.deepEqual(inA.map(({ agents }) => agents !== undefined), [false, true]);
+});
+
 test('the same page asked in turn by both schools is always their own', async () => {
   for (const path of ['/users?limit=100', '/users', '/classes/cls/students?limit=100', "/users?limit=100&filter=status%3D'active'", '/users/pup']) {
     for (let round = 0; round < 3; round += 1) for (const asking of askings) if (asking.offered.length === 41) await assertOnly(asking, await asking.get(path), path);

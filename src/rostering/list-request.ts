@@ -32,12 +32,15 @@ export function parseListRequest(query: Query, resource: Resource, dialect: Dial
   if (sort?.trim() === '') throw new SchoolbellError('invalid_sort', 'sort is empty. Leave it out, or name a field.');
   if (fields !== undefined && fields.split(',').some((name) => name.trim() === '')) throw new SchoolbellError('blank_selection', 'fields names an empty field. Leave it out, or list fields separated by commas.');
   if (orderBy !== undefined && orderBy !== 'asc' && orderBy !== 'desc') throw new SchoolbellError('invalid_request', `orderBy is "${orderBy.slice(0, 40)}"; it must be asc or desc.`);
+  // Checked in every dialect, so that a mistake is never silent; whether they have an effect is the dialect's.
+  const sortPath = sort === undefined ? undefined : requireSortPath(resource, sort.trim());
+  const selection = fields === undefined ? undefined : requireFields(resource, fields);
   return {
     limit: wholeNumber('limit', given('limit'), 1),
     offset: wholeNumber('offset', given('offset'), 0) ?? 0,
     filter: filter === undefined ? undefined : resolveFilter(filter, resource, dialect),
-    sort: sort === undefined || !dialect.sorts ? undefined : { path: requireSortPath(resource, sort.trim()), descending: orderBy === 'desc' },
-    fields: fields === undefined || !dialect.selects ? undefined : requireFields(resource, fields),
+    sort: dialect.sorts && sortPath ? { path: sortPath, descending: orderBy === 'desc' } : undefined,
+    fields: dialect.selects ? selection : undefined,
   };
 }
 
@@ -95,7 +98,8 @@ function requireFields(resource: Resource, text: string): string[] {
   const names = text.split(',');
   names.forEach((name, index) => {
     if (selectable.includes(name.trim())) return;
-    const position = names.slice(0, index).join(',').length + (index > 0 ? 2 : 1);
+    const blanks = name.length - name.trimStart().length;
+    const position = names.slice(0, index).join(',').length + (index > 0 ? 2 : 1) + blanks;
     throw new SchoolbellError('invalid_selection', `fields names "${name.trim().slice(0, 60)}" at position ${position}, which is not a field of this record. Fields are ${selectable.join(', ')}.`);
   });
   return [...new Set(names.map((name) => name.trim()))];

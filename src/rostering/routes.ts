@@ -10,7 +10,7 @@ import { answerOperation, type Answer, type Answering, type Page } from './answe
 import type { Dialect } from './dialects/dialect.ts';
 import { variantA } from './dialects/variant-a.ts';
 import { variantB } from './dialects/variant-b.ts';
-import { describeOperation } from './describe-operation.ts';
+import { describeOperation, recordSchemas } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createRemembered } from './remembered.ts';
 import { RosterMoved } from './roster-facts.ts';
@@ -26,6 +26,7 @@ export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl:
 
 export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, slowReader }: Rostering): void {
   const pages = createRemembered<Page>(rememberedPageBytes);
+  for (const schema of recordSchemas) app.addSchema(schema);
   for (const dialect of dialects) {
     const answering: Answering = { reader, pages, dialect, address: publicUrl + dialect.root };
     app.register(async (scope) => {

@@ -64,8 +64,9 @@ const opened: Record<Scope, readonly string[]> = {
 const offeredByA = /^\/(orgs|users|classes|courses|enrollments|academicSessions)(\/[\w-]+)?$/;
 const combinations: readonly (readonly Scope[])[] = [...scopeNames.map((scope) => [scope]), ['School', 'Student'], ['Student', 'Contact'], ['Staff', 'Contact'], ['School', 'Staff', 'StudentDemographic'], ['Attendance', 'Identity', 'Contact'], scopeNames];
 
-for (const scopes of combinations) {
-  const client = await clientWith(scopes);
+const combined = await Promise.all(combinations.map(async (scopes) => ({ scopes, client: await clientWith(scopes) })));
+
+for (const { scopes, client } of combined) {
   const open = scopes.flatMap((scope) => opened[scope]);
   const people = peopleOf(scopes);
 

@@ -80,7 +80,7 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   if (!connection) throw new SchoolbellError('too_many_requests', 'Too many whole lists are being read at once. Wait and try again, or read in pages with limit.', { headers: { 'retry-after': '30' } });
   let closing: Promise<void> | undefined;
   // A stream that is dropped before its first byte never runs, so closing is for whoever holds it.
-  const close = () => (closing ??= connection`rollback`.then(() => {}, () => {}).finally(() => connection.release()));
+  const close = () => (closing ??= endReading(connection));
   try {
     await connection`begin isolation level repeatable read read only`;
     const plan = makePlan(connection, question);
@@ -93,6 +93,11 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
     await close();
     throw error;
   }
+}
+
+async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
+  await connection`rollback`.catch(() => {});
+  connection.release();
 }
 
 async function* streamPieces(sql: Sql, plan: Plan, rows: Fragment): AsyncGenerator<string> {

@@ -225,10 +225,10 @@ const manifestFaults: [name: string, manifest: string, at: Partial<Problem>, rul
   ['no OneRoster version', manifestOf(properties({ 'oneroster.version': undefined })), { file: 'manifest.csv', column: 'oneroster.version' }, /1\.1/],
   ['a mode that is none', manifestOf(properties({ 'file.orgs': 'full' })), { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'full' }, /absent, bulk or delta/],
   ['a mode in another case', manifestOf(properties({ 'file.orgs': 'Bulk' })), { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'Bulk' }, /absent, bulk or delta/],
-  ['a file that is declared but not there', manifestOf(properties({ 'file.users': 'bulk' })), { file: 'users.csv' }, /not in the package/],
-  ['a gradebook file that is declared but not there', manifestOf(properties({ 'file.results': 'bulk' })), { file: 'results.csv' }, /not in the package/],
-  ['a file that is there but declared absent', manifestOf(properties({ 'file.orgs': 'absent' })), { file: 'orgs.csv' }, /absent/],
-  ['a file that is there but not declared', manifestOf(properties({ 'file.orgs': undefined })), { file: 'orgs.csv' }, /absent/],
+  ['a file that is declared but not there', manifestOf(properties({ 'file.users': 'bulk' })), { file: 'manifest.csv' }, /not in the package/],
+  ['a gradebook file that is declared but not there', manifestOf(properties({ 'file.results': 'bulk' })), { file: 'manifest.csv' }, /not in the package/],
+  ['a file that is there but declared absent', manifestOf(properties({ 'file.orgs': 'absent' })), { file: 'manifest.csv' }, /absent/],
+  ['a file that is there but not declared', manifestOf(properties({ 'file.orgs': undefined })), { file: 'manifest.csv' }, /absent/],
   ['a property given twice', `${manifestOf(properties())}file.orgs,delta\n`, { file: 'manifest.csv', line: 7, column: 'file.orgs' }, /twice/],
 ];
 for (const [name, manifest, at, rule] of manifestFaults) {

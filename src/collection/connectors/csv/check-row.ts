@@ -36,7 +36,8 @@ export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord
     const sourcedId = (cells[sourcedIdAt] ?? '').trim();
     if (cells.length !== columns.length) {
       broken(null, null, `the row has ${cells.length} fields, the header ${columns.length}`);
-      return { rejected: sourcedId || undefined };
+      // In a row that is out of step, only a first column is where it should be.
+      return { rejected: (sourcedIdAt === 0 && sourcedId) || undefined };
     }
     for (let at = 0; at < cells.length; at += 1) {
       const cell = cells[at] as string;
@@ -95,9 +96,9 @@ function checkCell(field: Field, cell: string, broken: Broken): Value {
       if (!/^\d{4}$/.test(text)) broken(cell, 'must be a year, written YYYY');
       return text;
     case 'list':
-      return splitList(text);
+      return checkList(field, cell, broken);
     case 'refs':
-      return splitList(text)?.map((id) => checkId(id, broken));
+      return checkList(field, cell, broken)?.map((id) => checkId(id, broken));
     case 'userIds':
       return checkUserIds(text, broken);
     default:
@@ -125,15 +126,18 @@ function isDate(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-function splitList(text: string): string[] | undefined {
-  if (!text.includes(',')) return [text];
-  const items = text.split(',').map((item) => item.trim()).filter(Boolean);
-  return items.length > 0 ? items : undefined;
+function checkList(field: Field, cell: string, broken: Broken): string[] | undefined {
+  if (!cell.includes(',')) return [cell.trim()];
+  const items = cell.split(',').map((item) => item.trim()).filter(Boolean);
+  if (items.length > 0) return items;
+  if (field.required) broken(cell, 'must not be blank: it names nothing');
+  return undefined;
 }
 
 function checkUserIds(text: string, broken: Broken): UserId[] {
   const items = [...text.matchAll(/\{([^:{}]+):([^{}]+)\}/g)].map(([, type = '', identifier = '']) => ({ type: type.trim(), identifier: identifier.trim() }));
-  if (!/^\{[^:{}]+:[^{}]+\}(\s*,\s*\{[^:{}]+:[^{}]+\})*$/.test(text)) broken(text, 'must be written {Type:Id}, several separated by commas');
+  const wellFormed = /^\{[^:{}]+:[^{}]+\}(\s*,\s*\{[^:{}]+:[^{}]+\})*$/.test(text) && items.every(({ type, identifier }) => type !== '' && identifier !== '');
+  if (!wellFormed) broken(text, 'must be written {Type:Id}, several separated by commas');
   return items;
 }
 

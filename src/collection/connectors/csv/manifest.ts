@@ -7,6 +7,8 @@ import { readCsv } from './read-csv.ts';
 
 const file = 'manifest.csv';
 const notRostering = ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results'];
+/** Not of the standard, but of ours; the roster does not need it. */
+const beside = ['attendance.csv'];
 const rostering = allResources.map((resource) => resource.file.replace('.csv', ''));
 
 export type Manifest = { modes: ReadonlyMap<string, Mode>; ignored: string[] };
@@ -25,13 +27,15 @@ export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
     const present = files.has(`${name}.csv`);
     const value = property?.value ?? 'absent';
     if (!['absent', 'bulk', 'delta'].includes(value)) throw new SourceError(file, 'must be absent, bulk or delta', { line: property?.line ?? 1, column: `file.${name}`, value });
-    if (value === 'absent' && present) throw new SourceError(`${name}.csv`, 'is in the package, but manifest.csv says it is absent', property && { line: property.line });
-    if (value !== 'absent' && !present) throw new SourceError(`${name}.csv`, `is not in the package, but manifest.csv says it is ${value}`, property && { line: property.line });
+    const at = { ...(property && { line: property.line }), column: `file.${name}`, value };
+    if (value === 'absent' && present) throw new SourceError(file, `says that ${name}.csv is absent, but it is in the package`, at);
+    if (value !== 'absent' && !present) throw new SourceError(file, `says that ${name}.csv is ${value}, but it is not in the package`, at);
     if (value === 'absent') continue;
     if (rostering.includes(name)) modes.set(`${name}.csv`, value as Mode);
     else ignored.push(`${name}.csv`);
   }
-  const stranger = [...files.keys()].find((name) => name !== file && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')));
+  ignored.push(...beside.filter((name) => files.has(name)));
+  const stranger = [...files.keys()].find((name) => name !== file && !beside.includes(name) && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')));
   if (stranger) throw new SourceError(stranger, `is not a file of OneRoster 1.1 (names are case-sensitive): ${[...rostering, ...notRostering].map((name) => `${name}.csv`).join(', ')}`);
   return { modes, ignored };
 }

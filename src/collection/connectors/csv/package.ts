@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
 import yauzl from 'yauzl';
 import { SourceError } from '../../problem.ts';
 
@@ -66,7 +67,7 @@ function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, Pack
         reject(new SourceError(name, fault));
         return;
       }
-      if (name.endsWith('.csv')) files.set(name, { name, size: entry.uncompressedSize, open: () => openEntry(zip, entry) });
+      if (!isJunk(name) && name.endsWith('.csv')) files.set(name, { name, size: entry.uncompressedSize, open: () => openEntry(zip, entry) });
       zip.readEntry();
     });
     zip.readEntry();
@@ -75,7 +76,7 @@ function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, Pack
 
 function findFault(entry: yauzl.Entry, unpacked: number, files: ReadonlyMap<string, PackageFile>): string | undefined {
   const name = entry.fileName;
-  if (name.startsWith('__MACOSX/') || name.endsWith('/') || name.endsWith('.DS_Store')) return undefined;
+  if (isJunk(name)) return undefined;
   if (name.includes('/')) return 'the files must be at the root of the zip, not in a folder';
   if (files.has(name)) return 'the zip holds this file twice';
   if (entry.isEncrypted()) return 'the file is encrypted; send the zip without a password';
@@ -84,11 +85,28 @@ function findFault(entry: yauzl.Entry, unpacked: number, files: ReadonlyMap<stri
   return undefined;
 }
 
+/** What desktop systems add to a zip. */
+function isJunk(name: string): boolean {
+  return name.startsWith('__MACOSX/') || name.endsWith('/') || name.endsWith('.DS_Store');
+}
+
 function openEntry(zip: yauzl.ZipFile, entry: yauzl.Entry): Promise<Readable> {
   return new Promise((resolve, reject) => {
     zip.openReadStream(entry, (error, stream) => {
       if (error) reject(new SourceError(entry.fileName, `cannot be unpacked (${error.message})`));
-      else resolve(stream);
+      else resolve(stream.compose(createChecksum(entry)) as Readable);
     });
   });
+}
+
+/** Passes bytes on and ends with an error when they are not those that were packed. */
+function createChecksum(entry: yauzl.Entry) {
+  return async function* check(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let sum = 0;
+    for await (const chunk of bytes) {
+      sum = crc32(chunk, sum);
+      yield chunk;
+    }
+    if (sum !== entry.crc32) throw new SourceError(entry.fileName, 'is damaged: its checksum is not the one in the zip');
+  };
 }

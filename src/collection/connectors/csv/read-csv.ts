@@ -18,17 +18,21 @@ export async function* readCsv(file: PackageFile, onBytes: (count: number) => vo
   let rest = '';
   let line = 1;
 
+  const tooLong = (at: number) => new SourceError(file.name, `a record is longer than ${maxRecordCharacters} characters, or a quote is never closed`, { line: at });
+
   const take = (text: string, last: boolean): CsvRecord[] => {
     const { data, errors, meta } = parser.parse(text, 0, !last);
     const fault = errors.find((error) => error.code === 'MissingQuotes' || error.code === 'InvalidQuotes');
     if (fault && (last || fault.row < data.length)) throw new SourceError(file.name, 'a quoted field does not end where it should (quotes inside must be doubled)', { line: lineOfRow(data, fault.row, line) });
     rest = text.slice(meta.cursor);
-    if (rest.length > maxRecordCharacters) throw new SourceError(file.name, `a record is longer than ${maxRecordCharacters} characters, or a quote is never closed`, { line: lineOfRow(data, data.length, line) });
+    if (rest.length > maxRecordCharacters) throw tooLong(lineOfRow(data, data.length, line));
     const records: CsvRecord[] = [];
     for (const cells of data) {
       const begins = line;
+      if (text.length > maxRecordCharacters && cells.reduce((sum, cell) => sum + cell.length, 0) > maxRecordCharacters) throw tooLong(begins);
       line += linesIn(cells);
       const end = cells.length - 1;
+      // Lines may end in CRLF or LF, even within one file.
       if (cells[end]?.endsWith('\r')) cells[end] = cells[end].slice(0, -1);
       if (cells.length > 1 || cells[0] !== '') records.push({ line: begins, cells });
     }
@@ -58,7 +62,10 @@ export async function* readCsv(file: PackageFile, onBytes: (count: number) => vo
     try {
       return decoder.decode(bytes, { stream: more });
     } catch {
-      throw new SourceError(file.name, 'the file is not valid UTF-8; save it as UTF-8', { line: line + rest.split('\n').length - 1 });
+      // What a lenient reading replaces is where it is wrong; nothing, when it was wrong at the end of the piece before.
+      const lenient = new TextDecoder().decode(bytes);
+      const before = rest + lenient.slice(0, Math.max(0, lenient.indexOf('\ufffd')));
+      throw new SourceError(file.name, 'the file is not valid UTF-8; save it as UTF-8', { line: line + linesIn([before]) - 1 });
     }
   }
 }

@@ -1,0 +1,337 @@
+-- Generated from the migrations by "npm run generate"; compared in the tests. Change the schema by a new migration.
+
+create collation roster_fold (provider = builtin, locale = 'PG_UNICODE_FAST');
+
+CREATE OR REPLACE FUNCTION public.roster_encode(id text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select string_agg(case when c ~ '[A-Za-z0-9_.!~*''()-]' then c else regexp_replace(upper(encode(convert_to(c, 'UTF8'), 'hex')), '(..)', '%\1', 'g') end, '' order by n)
+  from regexp_split_to_table(id, '') with ordinality as split (c, n)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.roster_head(estab text, sourced_id text, status text, version integer)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select '{"sourcedId":"' || replace(replace(sourced_id, '\', '\\'), '"', '\"') || '","status":"' || status || '","dateLastModified":"' || chr(2) || estab || ' ' || version || chr(2) || '"'
+$function$;
+
+create table application (
+  rp text collate "C" not null,
+  name text not null,
+  callback_url text not null,
+  redirect_uris text[] default '{}'::text[] not null,
+  required_scopes text[] not null,
+  optional_scopes text[] not null,
+  client_id text collate "C" not null,
+  created_at timestamp with time zone default now() not null,
+  constraint application_pkey PRIMARY KEY (rp),
+  constraint application_client_id_key UNIQUE (client_id),
+  constraint application_rp_check CHECK ((rp ~ '^[A-Za-z0-9._-]{1,64}$'::text))
+);
+
+create table application_secret (
+  id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  kind text not null,
+  hash bytea not null,
+  sealed bytea,
+  created_at timestamp with time zone default now() not null,
+  valid_until timestamp with time zone,
+  constraint application_secret_pkey PRIMARY KEY (id),
+  constraint application_secret_kind_check CHECK ((kind = ANY (ARRAY['client'::text, 'management'::text, 'signing'::text]))),
+  constraint application_secret_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+CREATE INDEX application_secret_rp ON public.application_secret USING btree (rp, kind);
+
+create table authorisation (
+  estab text collate "C" not null,
+  rp text collate "C" not null,
+  scopes text[] not null,
+  state text not null,
+  created_at timestamp with time zone default now() not null,
+  changed_at timestamp with time zone default now() not null,
+  constraint authorisation_pkey PRIMARY KEY (estab, rp),
+  constraint authorisation_state_check CHECK ((state = ANY (ARRAY['Approved'::text, 'Paused'::text, 'Revoked'::text]))),
+  constraint authorisation_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE,
+  constraint authorisation_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+CREATE INDEX authorisation_rp ON public.authorisation USING btree (rp);
+
+create table establishment (
+  estab text collate "C" not null,
+  name text not null,
+  email text not null,
+  time_zone text default 'Europe/London'::text not null,
+  connector text,
+  created_at timestamp with time zone default now() not null,
+  constraint establishment_pkey PRIMARY KEY (estab),
+  constraint establishment_connector_check CHECK ((connector = 'csv'::text)),
+  constraint establishment_estab_check CHECK ((estab ~ '^[A-Za-z0-9._-]{1,32}$'::text))
+);
+
+create table import_run (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  started_at timestamp with time zone not null,
+  finished_at timestamp with time zone default clock_timestamp() not null,
+  outcome text not null,
+  version integer,
+  report jsonb not null,
+  constraint import_run_pkey PRIMARY KEY (estab, id),
+  constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
+  constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
+
+create table migration (
+  version integer not null,
+  name text not null,
+  checksum text not null,
+  applied_at timestamp with time zone default now() not null,
+  constraint migration_pkey PRIMARY KEY (version)
+);
+
+create unlogged table request_count (
+  credential text not null,
+  minute timestamp with time zone not null,
+  count integer not null,
+  constraint request_count_pkey PRIMARY KEY (credential, minute)
+);
+
+create table roster (
+  estab text collate "C" not null,
+  version integer default 0 not null,
+  constraint roster_pkey PRIMARY KEY (estab),
+  constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
+create table roster_academic_session (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  start_date date not null,
+  end_date date not null,
+  type text collate "C" not null,
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  school_year text collate "C" not null,
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_academic_session_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_academic_session_parent ON public.roster_academic_session USING btree (estab, parent_id);
+CREATE INDEX roster_academic_session_version ON public.roster_academic_session USING btree (estab, version);
+
+create table roster_class (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  grades text[] collate "C",
+  course_id text collate "C" not null,
+  class_code text collate "C",
+  class_type text collate "C" not null,
+  location text collate "C",
+  school_id text collate "C" not null,
+  term_ids text[] collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  periods text[] collate "C",
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_class_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_class_course ON public.roster_class USING btree (estab, course_id);
+CREATE INDEX roster_class_school ON public.roster_class USING btree (estab, school_id);
+CREATE INDEX roster_class_version ON public.roster_class USING btree (estab, version);
+
+create table roster_course (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  school_year_id text collate "C",
+  course_code text collate "C",
+  grades text[] collate "C",
+  org_id text collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_course_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_course_version ON public.roster_course USING btree (estab, version);
+
+create table roster_demographics (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  birth_date date,
+  sex text collate "C",
+  american_indian_or_alaska_native boolean,
+  asian boolean,
+  black_or_african_american boolean,
+  native_hawaiian_or_other_pacific_islander boolean,
+  white boolean,
+  demographic_race_two_or_more_races boolean,
+  hispanic_or_latino_ethnicity boolean,
+  country_of_birth_code text collate "C",
+  state_of_birth_abbreviation text collate "C",
+  city_of_birth text collate "C",
+  public_school_residence_status text collate "C",
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_demographics_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_demographics_version ON public.roster_demographics USING btree (estab, version);
+
+create table roster_enrollment (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  class_id text collate "C" not null,
+  school_id text collate "C" not null,
+  user_id text collate "C" not null,
+  role text collate "C" not null,
+  "primary" boolean,
+  begin_date date,
+  end_date date,
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_enrollment_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_enrollment_class ON public.roster_enrollment USING btree (estab, class_id);
+CREATE INDEX roster_enrollment_user ON public.roster_enrollment USING btree (estab, user_id);
+CREATE INDEX roster_enrollment_version ON public.roster_enrollment USING btree (estab, version);
+
+create table roster_mark (
+  estab text collate "C" not null,
+  collection text not null,
+  sourced_id text collate "C" not null,
+  preceding jsonb not null,
+  constraint roster_mark_pkey PRIMARY KEY (estab, collection, sourced_id),
+  constraint roster_mark_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+);
+
+create table roster_org (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  name text collate "C" not null,
+  type text collate "C" not null,
+  identifier text collate "C",
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_org_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_org_parent ON public.roster_org USING btree (estab, parent_id);
+CREATE INDEX roster_org_version ON public.roster_org USING btree (estab, version);
+
+create table roster_total (
+  estab text collate "C" not null,
+  collection text not null,
+  kind text not null,
+  status text not null,
+  count integer not null,
+  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, status),
+  constraint roster_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+);
+
+create table roster_user (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  enabled_user boolean not null,
+  org_ids text[] collate "C" not null,
+  role text collate "C" not null,
+  username text collate "C" not null,
+  user_id_types text[] collate "C",
+  user_id_identifiers text[] collate "C",
+  given_name text collate "C" not null,
+  family_name text collate "C" not null,
+  middle_name text collate "C",
+  identifier text collate "C",
+  email text collate "C",
+  sms text collate "C",
+  phone text collate "C",
+  agent_ids text[] collate "C",
+  grades text[] collate "C",
+  metadata jsonb,
+  head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
+  record text not null,
+  late text default ''::text not null,
+  constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
+);
+CREATE INDEX roster_user_version ON public.roster_user USING btree (estab, version);
+
+create table roster_version (
+  estab text collate "C" not null,
+  version integer not null,
+  instant timestamp with time zone not null,
+  stamp text not null,
+  constraint roster_version_pkey PRIMARY KEY (estab, version),
+  constraint roster_version_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+);
+
+create table school_secret (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  hash bytea not null,
+  sealed bytea,
+  created_at timestamp with time zone default now() not null,
+  valid_until timestamp with time zone,
+  constraint school_secret_pkey PRIMARY KEY (estab, id),
+  constraint school_secret_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
+);
+CREATE INDEX school_secret_rp ON public.school_secret USING btree (estab, rp);
+
+create table token_key (
+  kid text not null,
+  public_jwk jsonb not null,
+  sealed_private_jwk bytea not null,
+  created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
+  constraint token_key_pkey PRIMARY KEY (kid)
+);
+
+create unlogged table wrong_try (
+  client text not null,
+  address text not null,
+  tried_at timestamp with time zone default now() not null
+);
+CREATE INDEX wrong_try_age ON public.wrong_try USING btree (tried_at);
+CREATE INDEX wrong_try_lookup ON public.wrong_try USING btree (client, address, tried_at);

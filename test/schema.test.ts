@@ -1,0 +1,125 @@
+// Covers what is generated, which must be what is committed, and the migrations that it is generated from: many
+// processes at once, migrations that were changed, are not known or fail.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { connect } from '../src/db/connect.ts';
+import { isMigrated, migrate } from '../src/db/migrate.ts';
+import { describeSchema } from './describe-schema.ts';
+import { renderGenerated, root, withEmptyDatabase } from './generate.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'schoolbell-schema-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const migrations = readdirSync(join(root, 'migrations')).filter((file) => file.endsWith('.sql'));
+
+/** The code that migrates, with a folder of migrations of its own to change. */
+async function copyOfMigrate(): Promise<{ path: (file: string) => string; migrate: typeof migrate }> {
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  cpSync(join(root, 'migrations'), join(copy, 'migrations'), { recursive: true });
+  cpSync(join(root, 'src/db/migrate.ts'), join(copy, 'src/db/migrate.ts'));
+  const module = (await import(pathToFileURL(join(copy, 'src/db/migrate.ts')).href)) as { migrate: typeof migrate };
+  return { path: (file) => join(copy, 'migrations', file), migrate: module.migrate };
+}
+
+const generated = await renderGenerated();
+for (const file of Object.keys(generated)) {
+  test(`${file} is up to date (npm run generate writes it)`, () => {
+    assert.equal(readFileSync(join(root, file), 'utf8'), generated[file]);
+  });
+}
+
+test('what is generated is the same every time', async () => {
+  assert.deepEqual(await renderGenerated(), generated);
+});
+
+test('schema.sql makes the same schema again', async () => {
+  await withEmptyDatabase(async (_, db) => {
+    for (const statement of inOrder(generated['schema.sql'] ?? '')) await db.unsafe(statement);
+    assert.equal(await describeSchema(db), generated['schema.sql']);
+  });
+});
+
+/** Tables after those that they refer to. */
+function inOrder(schema: string): string[] {
+  const waiting = schema.split(/\n\n(?=create)/i);
+  const done = new Set<string>();
+  const ordered: string[] = [];
+  while (waiting.length > 0) {
+    const at = waiting.findIndex((statement) => [...statement.matchAll(/REFERENCES (\w+)/g)].every(([, table = '']) => done.has(table)));
+    assert.ok(at >= 0, 'tables refer to one another in a ring');
+    const [statement = ''] = waiting.splice(at, 1);
+    done.add(/table (\w+)/.exec(statement)?.[1] ?? '');
+    ordered.push(statement);
+  }
+  return ordered;
+}
+
+test('any number of processes and pools may migrate an empty database at once', async () => {
+  await withEmptyDatabase(async (url, db) => {
+    const script = `
+      import { connect } from ${JSON.stringify(join(root, 'src/db/connect.ts'))};
+      import { migrate } from ${JSON.stringify(join(root, 'src/db/migrate.ts'))};
+      const db = connect(process.argv[1], { max: 1, name: 'test' });
+      console.log(await migrate(db));
+      await db.end();`;
+    const processes = Array.from({ length: 3 }, async () => Number((await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, url])).stdout));
+    const pools = Array.from({ length: 5 }, async () => {
+      const pool = connect(url, { max: 2, name: 'test' });
+      return migrate(pool).finally(() => pool.end({ timeout: 5 }));
+    });
+    const applied = await Promise.all([...processes, ...pools]);
+    assert.deepEqual(applied.toSorted((a, b) => b - a), [migrations.length, 0, 0, 0, 0, 0, 0, 0]);
+    assert.deepEqual((await db`select name from migration order by version`).map((row) => row.name as string), migrations.toSorted());
+    assert.equal(await describeSchema(db), generated['schema.sql']);
+    assert.deepEqual([await migrate(db), await isMigrated(db)], [0, true]);
+  });
+});
+
+test('a migration that was changed after it was applied is refused by name', async () => {
+  await withEmptyDatabase(async (_, db) => {
+    const copy = await copyOfMigrate();
+    await copy.migrate(db);
+    const [first = ''] = migrations;
+    appendFileSync(copy.path(first), '\n-- An afterthought.\n');
+    writeFileSync(copy.path('9000_next.sql'), 'create table next_thing ();');
+    await assert.rejects(copy.migrate(db), new RegExp(`${first} was changed after it was applied`));
+    assert.equal(await describeSchema(db), generated['schema.sql']);
+    assert.equal(await migrate(db), 0, 'the lock is free again');
+  });
+});
+
+test('a database that is newer than the code is refused', async () => {
+  await withEmptyDatabase(async (_, db) => {
+    const copy = await copyOfMigrate();
+    writeFileSync(copy.path('9000_next.sql'), 'create table next_thing ();');
+    assert.equal(await copy.migrate(db), migrations.length + 1);
+    await assert.rejects(migrate(db), /migration 9000, newer than this version of Schoolbell/);
+    assert.equal(await isMigrated(db), false);
+    assert.equal(await copy.migrate(db), 0);
+  });
+});
+
+test('a migration that fails leaves nothing, keeps those before it, and can be tried again', async () => {
+  await withEmptyDatabase(async (_, db) => {
+    const copy = await copyOfMigrate();
+    writeFileSync(copy.path('9000_good.sql'), 'create table good_thing ();');
+    writeFileSync(copy.path('9001_bad.sql'), 'create table half_a_thing (); insert into good_thing default values; select 1 / 0; create table other_half ();');
+    writeFileSync(copy.path('9002_after.sql'), 'create table after_thing ();');
+    await assert.rejects(copy.migrate(db), /division by zero/);
+    const tables = async () => (await db`select relname from pg_class where relname like '%_thing' or relname = 'other_half' order by 1`).map((row) => row.relname as string);
+    const applied = async () => (await db`select version from migration where version >= 9000 order by 1`).map((row) => row.version as number);
+    assert.deepEqual([await tables(), await applied(), (await db`select from good_thing`).length], [['good_thing'], [9000], 0]);
+    writeFileSync(copy.path('9001_bad.sql'), 'create table whole_thing ();');
+    assert.equal(await copy.migrate(db), 2);
+    assert.deepEqual([await tables(), await applied()], [['after_thing', 'good_thing', 'whole_thing'], [9000, 9001, 9002]]);
+    // What ran but cannot be recorded has not happened either.
+    writeFileSync(copy.path('9003_unrecorded.sql'), 'create table lost_thing (); alter table migration add constraint full_up check (version < 9003);');
+    await assert.rejects(copy.migrate(db), /full_up/);
+    assert.deepEqual([await tables(), await applied()], [['after_thing', 'good_thing', 'whole_thing'], [9000, 9001, 9002]]);
+  });
+});
