@@ -87,12 +87,73 @@ create table import_run (
 );
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
 
+create table lane (
+  key text collate "C" not null,
+  host text,
+  width integer not null,
+  lasting boolean not null,
+  next_at timestamp with time zone,
+  failures integer default 0 not null,
+  failing_since timestamp with time zone,
+  open_until timestamp with time zone,
+  openings integer default 0 not null,
+  warned_at timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_why text,
+  constraint lane_pkey PRIMARY KEY (key),
+  constraint lane_width_check CHECK ((width > 0))
+);
+CREATE INDEX lane_host ON public.lane USING btree (host) WHERE (host IS NOT NULL);
+CREATE INDEX lane_next ON public.lane USING btree (next_at) WHERE (next_at IS NOT NULL);
+
 create table migration (
   version integer not null,
   name text not null,
   checksum text not null,
   applied_at timestamp with time zone default now() not null,
   constraint migration_pkey PRIMARY KEY (version)
+);
+
+create table outbox (
+  estab text collate "C" not null,
+  id text collate "C" not null,
+  rp text collate "C",
+  kind text not null,
+  lane text collate "C" not null,
+  topic text,
+  payload jsonb not null,
+  body bytea,
+  state text default 'waiting'::text not null,
+  attempts integer default 0 not null,
+  forgiven integer default 0 not null,
+  due_at timestamp with time zone not null,
+  claim uuid,
+  lease_until timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  settled_at timestamp with time zone,
+  constraint outbox_pkey PRIMARY KEY (estab, id),
+  constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
+  constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
+);
+CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (state = 'running'::text);
+CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
+CREATE INDEX outbox_running ON public.outbox USING btree (lane) WHERE (state = 'running'::text);
+CREATE INDEX outbox_settled ON public.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
+CREATE INDEX outbox_waiting ON public.outbox USING btree (lane, due_at) WHERE (state = 'waiting'::text);
+CREATE UNIQUE INDEX outbox_topic ON public.outbox USING btree (estab, topic) WHERE ((state = 'waiting'::text) AND (attempts = 0));
+
+create table outbox_attempt (
+  estab text collate "C" not null,
+  id text collate "C" not null,
+  number integer not null,
+  at timestamp with time zone default now() not null,
+  success boolean not null,
+  error_class text,
+  detail jsonb not null,
+  response bytea,
+  next_at timestamp with time zone,
+  constraint outbox_attempt_pkey PRIMARY KEY (estab, id, number),
+  constraint outbox_attempt_estab_id_fkey FOREIGN KEY (estab, id) REFERENCES outbox(estab, id) ON DELETE CASCADE
 );
 
 create unlogged table request_count (
@@ -104,6 +165,7 @@ create unlogged table request_count (
 
 create table roster (
   estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
   version integer default 0 not null,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
@@ -326,6 +388,21 @@ create table token_key (
   created_at timestamp with time zone default now() not null,
   retired_at timestamp with time zone,
   constraint token_key_pkey PRIMARY KEY (kid)
+);
+
+create table webhook (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  database_name text not null,
+  url text not null,
+  method text not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint webhook_pkey PRIMARY KEY (estab, id),
+  constraint webhook_estab_rp_database_name_key UNIQUE (estab, rp, database_name),
+  constraint webhook_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text]))),
+  constraint webhook_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
 );
 
 create unlogged table wrong_try (

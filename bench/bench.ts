@@ -29,6 +29,7 @@ export type Bench = {
 };
 
 export const estab = 'bench';
+export const benchSecretKey = 'a key for the benchmarks, long enough';
 const port = 18_080;
 
 export async function openBench(): Promise<Bench> {
@@ -43,7 +44,7 @@ export async function openBench(): Promise<Bench> {
     return pool;
   });
   await migrate(db);
-  const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: 'a key for the benchmarks, long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
+  const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
   const seal = createSeal(config.secretKey ?? '');
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];

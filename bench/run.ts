@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { collections } from '../src/roster/collections.ts';
 import { openBench } from './bench.ts';
+import { benchDeliveries } from './deliveries.ts';
 import { benchFullList } from './full-list.ts';
 import { benchImport } from './import.ts';
 import { writeLargeSchool } from './large-school.ts';
@@ -21,6 +22,7 @@ try {
   await writeDelta(delta);
   await benchFullList(bench, enrollments);
   await benchPages(bench, delta, enrollments);
+  await benchDeliveries(bench);
   console.log();
   console.table(bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })));
 } finally {

@@ -33,6 +33,8 @@ $$;
 
 create table roster (
   estab text collate "C" primary key references establishment on delete cascade,
+  -- A school that was removed and added again starts from version 0 with another id.
+  id uuid not null default gen_random_uuid(),
   version int not null default 0
 );
 

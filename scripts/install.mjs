@@ -3,7 +3,7 @@
 // It only ever adds (`npm install`, not `npm ci`), because a running service may be using what is installed.
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,7 +11,6 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const wanted = process.argv.includes('--dev') ? 'all' : 'production';
 const stamp = join(root, 'node_modules', '.installed');
 const lock = join(root, '.install-lock');
-const abandonedAfterMs = 10 * 60_000;
 
 const installed = () => {
   try {
@@ -31,7 +30,7 @@ if (!installed()) {
   try {
     if (!installed()) install();
   } finally {
-    rmSync(lock, { recursive: true, force: true });
+    rmSync(lock, { force: true });
   }
 }
 
@@ -48,16 +47,26 @@ function install() {
   writeFileSync(stamp, `${lockHash()} ${wanted}\n`);
 }
 
+/** The lock names its holder, so that what an interrupted install left behind is taken over at once. */
 function takeLock() {
-  for (;;) {
+  for (let waits = 0; ; waits += 1) {
     try {
-      mkdirSync(lock);
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-    if (since !== undefined && Date.now() - since > abandonedAfterMs) rmSync(lock, { recursive: true, force: true });
+    if (!holderLives()) rmSync(lock, { force: true });
+    else if (waits === 0) process.stderr.write('schoolbell: waiting for another command to finish installing\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+  }
+}
+
+function holderLives() {
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')), 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
   }
 }

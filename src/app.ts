@@ -4,15 +4,18 @@ import { createAuthenticate } from './access/authenticate.ts';
 import { createRateLimit } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
+import { createSchoolCaller } from './access/school-caller.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
 import type { Db, PoolOptions } from './db/connect.ts';
+import { parseAllowList } from './http/address-guard.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import { describeApi } from './http/openapi.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
+import { notificationRoutes } from './notifications/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
@@ -30,15 +33,18 @@ export type Pools = {
   db: Db;
   /** For filtered lists, whose plans are made anew. */
   searches: Db;
+  /** For judging secrets one at a time, so that a flood of tries holds up nobody else. */
+  tries: Db;
   /** For whole lists, so that slow readers of those hold up no page. */
   streams: Db;
 };
 
 /** The pools of one process; `open` makes one on its database. */
 export function createPools(open: (options: PoolOptions) => Db): Pools {
-  return { db: open({ max: 10, name: 'api', plans: 'kept' }), searches: open({ max: 6, name: 'searches', plans: 'made' }), streams: open({ max: 8, name: 'streams', plans: 'made' }) };
+  return { db: open({ max: 10, name: 'api', plans: 'kept' }), searches: open({ max: 6, name: 'searches', plans: 'made', longestMs: longestSearchMs }), streams: open({ max: 16, name: 'streams', plans: 'made' }), tries: open({ max: 4, name: 'tries' }) };
 }
 
+const longestSearchMs = 30_000;
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 const rememberedEndsBytes = 4 * 1024 * 1024;
 
@@ -60,7 +66,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   describeApi(app);
   app.register(async (api) => {
     healthRoutes(api, db);
-    accessRoutes(api, { db, tokens, keys });
+    accessRoutes(api, { db: pools.tries, tokens, keys });
+    notificationRoutes(api, { db, requireCaller: createSchoolCaller(db, tokens, limit), allowed: parseAllowList(config.outboundAllow) });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),
       reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },

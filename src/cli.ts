@@ -5,6 +5,7 @@ import { createSeal, readSecretKey } from './access/seal.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
 import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
+import { deliveryCommands } from './commands/deliveries.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
 import { statusCommands } from './commands/status.ts';
@@ -12,7 +13,7 @@ import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { SchoolbellError } from './errors.ts';
 
-const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...rosterCommands, ...statusCommands];
+const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...rosterCommands, ...deliveryCommands, ...statusCommands];
 
 async function main(args: readonly string[]): Promise<void> {
   const found = findCommand(args);
@@ -47,7 +48,7 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
     throw new SchoolbellError('invalid_request', `${(error as Error).message}\n${helpOf(command)}`);
   }
   const missing = Object.entries(command.options).filter(([name, option]) => option.required && parsed.values[name] === undefined).map(([name]) => `--${name}`);
-  if (command.positional && parsed.positionals.length === 0) missing.push(command.positional.name);
+  if (command.positional && !command.positional.optional && parsed.positionals.length === 0) missing.push(command.positional.name);
   if (missing.length > 0) throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }

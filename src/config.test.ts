@@ -32,6 +32,8 @@ test('defaults', () => {
     role: 'all',
     demo: true,
     rateLimitPerMinute: 1200,
+    outboundAllow: ['127.0.0.0/8', '::1/128'],
+    metricsPort: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,
     logLevel: 'info',

@@ -21,6 +21,10 @@ export type Config = Readonly<{
   demo: boolean;
   /** Requests a minute for one credential; 0 switches the limit off. */
   rateLimitPerMinute: number;
+  /** CIDR list of addresses that are not public but may be called. */
+  outboundAllow: readonly string[];
+  /** A second listener on the same host, for metrics alone. */
+  metricsPort: number | undefined;
   purgeAfterDays: number;
   shrinkLimitPercent: number;
   logLevel: string;
@@ -38,6 +42,7 @@ export class ConfigError extends Error {
 
 const roles = ['api', 'worker', 'all'] as const;
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const loopback = ['127.0.0.0/8', '::1/128'];
 const minimumSecretKeyLength = 32;
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
@@ -69,18 +74,26 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     return undefined;
   }
 
+  function cidrs(name: string): string[] | undefined {
+    const list = text(name)?.split(',').map((one) => one.trim()).filter(Boolean);
+    for (const cidr of list ?? []) if (!isCidr(cidr)) problems.push(`${name}: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
+    return list;
+  }
+
   const host = text('HOST') ?? '127.0.0.1';
   if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(host)) problems.push(`HOST: "${host}" is not an address or a host name`);
   const port = number('PORT', 8080, 1, 65535);
   const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
-  const trustProxy = (text('TRUST_PROXY') ?? '').split(',').map((one) => one.trim()).filter(Boolean);
-  for (const cidr of trustProxy) if (!isCidr(cidr)) problems.push(`TRUST_PROXY: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
+  const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const secretKey = text('SECRET_KEY');
   if (text('DATABASE_URL') !== undefined && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
   if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
+  const outboundAllow = cidrs('OUTBOUND_ALLOW');
   const demoDefault = !databaseUrl && isLoopback(host) ? 'on' : 'off';
+
+  const demo = choice('DEMO', ['on', 'off'], demoDefault) === 'on';
 
   const config: Config = Object.freeze({
     host,
@@ -91,8 +104,10 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     databaseUrl,
     secretKey,
     role: choice('ROLE', roles, 'all'),
-    demo: choice('DEMO', ['on', 'off'], demoDefault) === 'on',
+    demo,
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
+    outboundAllow: outboundAllow ?? (demo ? loopback : []),
+    metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),

@@ -1,12 +1,13 @@
 // In charge of the demo: on first start one synthetic school and one application that it authorises, and at every
 // start the lines with which a newcomer makes the first requests.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addApplication } from './access/applications.ts';
 import { authorise } from './access/authorisations.ts';
 import { addEstablishment } from './access/establishments.ts';
 import { scopeNames } from './access/scopes.ts';
 import type { Seal } from './access/seal.ts';
+import { findMatch } from './access/secrets.ts';
 import { openCsvSource } from './collection/connectors/csv/csv-source.ts';
 import { demoPackage } from './collection/connectors/demo/demo-package.ts';
 import { demoEstablishment } from './collection/connectors/demo/school.ts';
@@ -50,8 +51,11 @@ async function findCredentials(db: Db, config: Config): Promise<DemoCredentials 
   } catch {
     return undefined;
   }
-  const [known] = await db`select from application where rp = ${rp} and client_id = ${kept.clientId}`;
-  return known && kept;
+  const rows = await db<{ hash: Uint8Array }[]>`
+    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' where a.rp = ${rp} and a.client_id = ${kept.clientId}
+    union all select s.hash from school_secret s where s.rp = ${rp} and s.estab = ${kept.estab} and (s.valid_until is null or s.valid_until > now())`;
+  const known = [kept.clientSecret, kept.schoolSecret].every((secret) => findMatch(secret, rows) !== undefined);
+  return known ? kept : undefined;
 }
 
 /** Secrets are shown once, so that a lost file means a new application. */
@@ -60,6 +64,7 @@ async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<Demo
   const application = await addApplication(db, seal, { rp, name: 'Demo application', callbackUrl: 'http://127.0.0.1:8081/events', scopes: scopeNames.join(','), redirectUris: [] });
   const { schoolSecret } = await authorise(db, { rp, estab: demoEstablishment.estab });
   const credentials = { estab: demoEstablishment.estab, ...application, schoolSecret };
+  mkdirSync(config.dataDir, { recursive: true });
   const half = `${fileOf(config)}.${process.pid}`;
   writeFileSync(half, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   renameSync(half, fileOf(config));

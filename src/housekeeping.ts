@@ -1,19 +1,24 @@
 // In charge of what is due again and again: records that were deleted long ago are purged, old counts forgotten.
 // Any process may do it at any time; what has been done already is found done.
 import { forgetOldCounts } from './access/wrong-tries.ts';
+import { endFailingLanes } from './outbox/lane-end.ts';
 import { purgeRosters } from './collection/purge.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 
 const everyMs = 60 * 60_000;
 
-type Log = { info(details: object, message: string): void; error(details: object, message: string): void };
+type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
 
 export function startHousekeeping(db: Db, config: Config, log: Log): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;
   const run = async () => {
     try {
       await forgetOldCounts(db);
+      for (const { key, failingSince, ended } of await endFailingLanes(db)) {
+        log.warn({ lane: key, failingSince }, ended ? 'disabled: five days of nothing but failures' : 'will be disabled in a day: four days of nothing but failures');
+      }
+      await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
       const purged = await purgeRosters(db, config.purgeAfterDays);
       if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
     } catch (error) {

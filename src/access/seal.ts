@@ -1,9 +1,9 @@
 // In charge of what must be kept readable: encrypts it with a key derived from SECRET_KEY, so that the database
 // alone gives nothing away.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { readOrMakeSecret } from '../secret-file.ts';
 
 export type Seal = { seal(text: string): Buffer; open(sealed: Uint8Array): string };
 
@@ -34,13 +34,5 @@ export function createSeal(secretKey: string): Seal {
 
 /** SECRET_KEY, or the key that the first start made in the data directory. */
 export function readSecretKey(config: Config): string {
-  if (config.secretKey) return config.secretKey;
-  const file = join(config.dataDir, 'secret.key');
-  mkdirSync(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
-  try {
-    writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return readFileSync(file, 'utf8').trim();
+  return config.secretKey ?? readOrMakeSecret(join(config.dataDir, 'secret.key'), () => randomBytes(32).toString('base64url'));
 }

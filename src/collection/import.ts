@@ -3,6 +3,7 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
+import { announceChange } from '../notifications/announce.ts';
 import { lockRoster, mergeStage, type MergeCount } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
@@ -33,6 +34,8 @@ export type ImportReport = MergeCount & {
 };
 
 const rowsWorthCounting = 500;
+/** About a thousand rows. */
+const bytesWorthHashing = 100_000;
 
 /** Ends the transaction without leaving anything behind but the report. */
 class NothingChanged extends Error {}
@@ -76,6 +79,8 @@ async function importInto(tx: Tx, source: Source, options: ImportOptions, report
   report.version = current;
   await createStage(tx);
   const modes: Modes = await stageAll(tx, source, options, report, problems);
+  // Statistics may not know this school yet and take it for empty; row by row, each lookup would then read all of it.
+  if (source.bytesRead() > bytesWorthHashing) await tx`set local enable_nestloop = off`;
   await verifyStage(tx, options.estab, modes, problems);
   report.rejected = await countRejected(tx, modes, report);
   if (problems.total > 0 && !options.partial) throw new NothingChanged();
@@ -92,6 +97,7 @@ async function importInto(tx: Tx, source: Source, options: ImportOptions, report
   }
   report.version = version;
   report.outcome = version === current ? 'unchanged' : 'done';
+  if (version !== current) await announceChange(tx, options.estab, 'SchoolData');
   await tx`update establishment set connector = 'csv' where estab = ${options.estab} and connector is null`;
 }
 

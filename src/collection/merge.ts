@@ -9,8 +9,6 @@ import { measureCollection } from './marks.ts';
 import { hasDerivedLate, sourceColumns, stageTable } from './stage.ts';
 import type { Modes } from './verify.ts';
 
-const rowsWorthHashing = 1000;
-
 export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
 
 /** Only one merge at a time per establishment; the lock is held until the transaction ends. */
@@ -51,8 +49,6 @@ async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 
   const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
   const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stage}`;
   const [live] = await tx`select from ${table} where estab = ${estab} limit 1`;
-  // Statistics may not know this school yet and take it for empty; row by row, each lookup would then read all of it.
-  await tx`select set_config('enable_nestloop', ${(staged?.count ?? 0) > rowsWorthHashing ? 'off' : 'on'}, true)`;
   const { updated, removed } = live ? await updateLive(tx, estab, resource, mode, version) : { updated: 0, removed: { missing: 0, marked: 0 } };
   const added = await insertNew(tx, estab, resource, version, live !== undefined);
   return { added, changed: updated - removed.marked, removed: removed.missing + removed.marked, unchanged: (staged?.count ?? 0) - added - updated };

@@ -23,7 +23,6 @@ export function hasDerivedLate(resource: Resource): boolean {
 }
 
 export async function createStage(tx: Tx): Promise<void> {
-  await tx`set local temp_buffers = '64MB'`.catch(() => {}); // Cannot be changed once a session has used temporary tables.
   for (const resource of allResources) {
     const columns = storedFields(resource).filter((field) => field.csv !== undefined).flatMap(columnsOf);
     await tx.unsafe(`create temp table ${stageTable(resource)} (

@@ -15,7 +15,7 @@ export type Command = Readonly<{
   name: string;
   help: string;
   options: Readonly<Record<string, Option>>;
-  positional?: { name: string; help: string };
+  positional?: { name: string; help: string; optional?: true };
   run(context: Context, given: Given): Promise<Outcome>;
 }>;
 

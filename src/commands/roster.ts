@@ -5,8 +5,10 @@ import { openPackage } from '../collection/connectors/csv/package.ts';
 import { exportRoster } from '../collection/export.ts';
 import { importRoster, type ImportReport } from '../collection/import.ts';
 import type { Problem } from '../collection/problem.ts';
+import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { readRoster } from '../rostering/read-roster.ts';
+import { RosterMoved } from '../rostering/roster-facts.ts';
 import { text, type Command, type Given } from './command.ts';
 import { createProgressBar } from './progress-bar.ts';
 
@@ -41,12 +43,23 @@ export const rosterCommands: readonly Command[] = [
     async run({ db }, given) {
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const path = requirePath(given);
-      const reading = await readRoster(db, known);
-      const collections = await exportRoster(reading, path);
+      const { reading, collections } = await exportWhole(db, known, path);
       return { data: { estab: known, version: reading.version, file: path, collections }, lines: Object.entries(collections).map(([name, count]) => `${name}\t${count}`) };
     },
   },
 ];
+
+/** An import may commit in between; the export is then made of the new roster. */
+async function exportWhole(db: Db, estab: string, path: string) {
+  for (let attempt = 1; ; attempt += 1) {
+    const reading = await readRoster(db, estab);
+    try {
+      return { reading, collections: await exportRoster(reading, path) };
+    } catch (error) {
+      if (!(error instanceof RosterMoved) || attempt === 3) throw error;
+    }
+  }
+}
 
 function requirePath({ positionals }: Given): string {
   const [path, ...more] = positionals;

@@ -16,7 +16,13 @@ export const oldestSupportedPostgres = 15;
  * made: anew for the values at hand; a filter that matches a hundred of a million rows needs another plan than one
  * that matches them all. Otherwise PostgreSQL chooses.
  */
-export type PoolOptions = { max: number; name: string; plans?: 'kept' | 'made' };
+export type PoolOptions = {
+  max: number;
+  name: string;
+  plans?: 'kept' | 'made';
+  /** A statement that takes longer is ended. */
+  longestMs?: number;
+};
 
 const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
 
@@ -28,8 +34,17 @@ export function connect(url: string, options: PoolOptions): Db {
     // Between tries to reach a server that is away; callers are told at once, and it is found again soon after.
     backoff: (tries: number) => Math.min(0.5, 0.05 * 2 ** tries),
     onnotice: () => {},
+    // The shape of a filter is the caller's: its statements are not kept by name, or they would fill the server's memory.
+    prepare: options.plans !== 'made',
     // jit: compiling a plan costs more than these short statements take.
-    connection: { application_name: `schoolbell ${options.name}`, TimeZone: 'UTC', jit: 'off', plan_cache_mode: planCacheModes[options.plans ?? 'chosen'] },
+    connection: {
+      application_name: `schoolbell ${options.name}`,
+      TimeZone: 'UTC',
+      jit: 'off',
+      temp_buffers: '64MB',
+      plan_cache_mode: planCacheModes[options.plans ?? 'chosen'],
+      ...(options.longestMs ? { statement_timeout: options.longestMs } : {}),
+    },
     types: {},
   });
 }

@@ -19,7 +19,7 @@ export function findPlace(dataDir: string): Place {
   const inside: Place = { programs: installed, cluster: join(dataDir, 'postgres'), log: join(dataDir, 'postgres.log'), account: undefined };
   if (!root) return inside;
 
-  const account = findAccount();
+  const account = findOwner(inside.cluster) ?? findAccount();
   const derived = join(derivedRoot, createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16));
   const keepInside = existsSync(join(inside.cluster, 'PG_VERSION')) || (!existsSync(join(derived, 'postgres')) && canEnter(dataDir, account));
   const home = keepInside ? dataDir : derived;
@@ -42,6 +42,12 @@ function installedPrograms(): string {
   } catch (cause) {
     throw new Error(`no embedded PostgreSQL for ${process.platform} ${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer`, { cause });
   }
+}
+
+/** Whoever made the cluster runs it; unless that was root, which cannot be. */
+function findOwner(cluster: string): Account | undefined {
+  const owner = statSync(cluster, { throwIfNoEntry: false });
+  return owner && owner.uid !== 0 ? { name: `user ${owner.uid}`, uid: owner.uid, gid: owner.gid } : undefined;
 }
 
 /** initdb looks its user up by name, so the account must exist; `postgres` is meant for this, `nobody` is everywhere. */

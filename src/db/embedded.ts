@@ -11,12 +11,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from 'postgres';
 import { findPlace, handOver, type Place } from './embedded-place.ts';
 import { postgres } from './postgres.ts';
+import { readOrMakeSecret } from '../secret-file.ts';
 
 export type EmbeddedDatabase = { url: string; place: Place; close(): Promise<void> };
 
 const user = 'schoolbell';
 const database = 'schoolbell';
 const usersLock = 5_219_002;
+/** Without a locale, macOS looks one up in a thread that PostgreSQL does not allow. */
+const serverEnvironment = { LC_ALL: 'C' };
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 60_000;
 
@@ -80,13 +83,7 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
 }
 
 function readOrMakePassword(dataDir: string): string {
-  const file = path.join(dataDir, 'postgres.password');
-  try {
-    writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return readFileSync(file, 'utf8').trim();
+  return readOrMakeSecret(path.join(dataDir, 'postgres.password'), () => randomBytes(24).toString('hex'));
 }
 
 function makeCluster(place: Place, password: string): void {
@@ -100,7 +97,7 @@ function makeCluster(place: Place, password: string): void {
   handOver(passwordFile, place.account, 0o600);
   try {
     const args = ['-D', half, '-U', user, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C'];
-    const made = spawnSync(path.join(place.programs, 'bin', 'initdb'), args, { ...identity(place), encoding: 'utf8', env: {}, cwd: half });
+    const made = spawnSync(path.join(place.programs, 'bin', 'initdb'), args, { ...identity(place), encoding: 'utf8', env: serverEnvironment, cwd: half });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr.trim()}`);
   } finally {
     rmSync(passwordFile, { force: true });
@@ -124,7 +121,7 @@ async function findRunning(place: Place, deadline: number): Promise<number | und
   for (;;) {
     const file = readPidFile(place);
     if (!file) return undefined;
-    if (!isPostmaster(file.pid)) {
+    if (!isPostmaster(file.pid, place)) {
       // Left by a crash. PostgreSQL would refuse to start if another process has that number by now.
       rmSync(path.join(place.cluster, 'postmaster.pid'), { force: true });
       return undefined;
@@ -135,7 +132,7 @@ async function findRunning(place: Place, deadline: number): Promise<number | und
   }
 }
 
-function isPostmaster(pid: number): boolean {
+function isPostmaster(pid: number, place: Place): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
@@ -143,7 +140,7 @@ function isPostmaster(pid: number): boolean {
   }
   if (process.platform !== 'linux') return true;
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]?.includes('postgres') ?? false;
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(place.cluster);
   } catch {
     return false;
   }
@@ -155,7 +152,7 @@ async function start(place: Place, all: Record<string, string>, deadline: number
     const log = openSync(place.log, 'a', 0o600);
     const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.
-    const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: {}, cwd: place.cluster });
+    const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: serverEnvironment, cwd: place.cluster });
     closeSync(log);
     const failures: string[] = [];
     server.once('error', (error) => failures.push(error.message));
@@ -206,7 +203,7 @@ async function leave(seat: Sql, place: Place): Promise<void> {
   process.kill(pid, 'SIGINT');
   await seat.end({ timeout: 1 }).catch(() => {});
   const deadline = Date.now() + stopTimeoutMs;
-  while (readPidFile(place)?.pid === pid && isPostmaster(pid) && Date.now() < deadline) await pause(50);
+  while (readPidFile(place)?.pid === pid && isPostmaster(pid, place) && Date.now() < deadline) await pause(50);
 }
 
 /** One process at a time makes or starts the cluster. The lock names its holder, so a dead one's is taken over. */

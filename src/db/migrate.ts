@@ -20,6 +20,8 @@ function readMigrations(): Migration[] {
     });
 }
 
+const newestMigration = readMigrations().at(-1)?.version;
+
 export async function migrate(db: Db): Promise<number> {
   const connection = await db.reserve();
   try {
@@ -57,5 +59,5 @@ export async function migrate(db: Db): Promise<number> {
 /** Whether the database answers and stands at the newest migration this code knows. */
 export async function isMigrated(db: Db): Promise<boolean> {
   const [row] = await db`select max(version) as version from migration`;
-  return row?.version === readMigrations().at(-1)?.version;
+  return row?.version === newestMigration;
 }

@@ -11,7 +11,11 @@ import { parseQuery, requireWellFormed, type Query } from './query.ts';
 /** All headers of a request together; more is a 431. */
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
+/** From the first byte of a request to its last. */
+const longestRequestMs = 30_000;
 const maxEncodedIdLength = 255 * 12;
+/** How long the end waits for answers that are still being read. */
+const longestEndMs = 120_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string) => ErrorShape };
@@ -29,6 +33,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     bodyLimit: maxBodyBytes,
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
+    requestTimeout: longestRequestMs,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxEncodedIdLength, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url), request, reply),
     clientErrorHandler: refuseUnparsable,
@@ -37,8 +42,28 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   useErrorShape(app as unknown as FastifyInstance, envelopeShape);
   app.setNotFoundHandler((request, reply) => sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url), request, reply));
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
+  endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   app.register(compress, { encodings: ['gzip'], threshold: 1024 });
   return app as unknown as FastifyInstance;
+}
+
+/** Requests in flight finish; a connection that has none, or only half of one, does not hold up the end. */
+function endIdleConnectionsOnClose(app: FastifyInstance): void {
+  const inFlight = new Map<Socket, number>();
+  app.server.on('connection', (socket) => {
+    inFlight.set(socket, 0);
+    socket.once('close', () => inFlight.delete(socket));
+  });
+  app.server.on('request', ({ socket }, response) => {
+    inFlight.set(socket, (inFlight.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      if (inFlight.has(socket)) inFlight.set(socket, (inFlight.get(socket) ?? 1) - 1);
+    });
+  });
+  app.addHook('preClose', async () => {
+    for (const [socket, requests] of inFlight) if (requests === 0) socket.destroy();
+    setTimeout(() => app.server.closeAllConnections(), longestEndMs).unref();
+  });
 }
 
 /** A known address answers other verbs with 405 and says which it takes. */

@@ -14,9 +14,10 @@ import type { Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
 import { createFinish, renderList, renderOne, renderStream } from './render.ts';
 import { openStream, selectPage, selectTotal, type Reader } from './select-page.ts';
+import type { Turnstile } from './turnstile.ts';
 import { requireTargets, type Target } from './visibility.ts';
 
-export type Asked = { params: Record<string, string>; query: Query; ifNoneMatch: string | undefined; head: boolean };
+export type Asked = { rp: string; params: Record<string, string>; query: Query; ifNoneMatch: string | undefined; head: boolean };
 export type Answer = { status: 200 | 304; headers: Record<string, string>; body: Buffer | Readable | undefined };
 export type Page = { body: Buffer; total: number };
 
@@ -24,6 +25,7 @@ export type Answering = {
   reader: Reader;
   pages: Remembered<Page>;
   dialect: Dialect;
+  turnstile: Turnstile;
   /** Where the dialect's root is found from outside. */
   address: string;
 };
@@ -43,7 +45,7 @@ export async function answerOperation(answering: Answering, operation: Operation
   const headers = versionHeaders(targets, key);
   const unchanged: Answer = { status: 304, headers, body: undefined };
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
-  const versions = new Map(await Promise.all(targets.map(async ({ estab, version }) => [estab, (await reader.facts.facts(reader.db, estab, version)).versions] as const)));
+  const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, (await reader.facts.facts(reader.db, target)).versions] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
   const answer = await (operation.single ? answerOne(answering, question, request, headers, key) : answerList(answering, question, request, headers, key, asked));
   if (asked.ifNoneMatch?.trim() !== '*') return answer;
@@ -83,9 +85,16 @@ async function answerList(answering: Answering, question: Question, request: Lis
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
-  const { total, pieces, close } = await openStream(reader, question, request, questionKey);
+  const leave = await answering.turnstile(asked.rp);
+  const { total, pieces, close } = await openStream(reader, question, request, questionKey).catch((error: unknown) => {
+    leave();
+    throw error;
+  });
   const body = Readable.from(renderStream(resource, pieces, finish), { objectMode: false });
-  body.once('close', () => void close());
+  body.once('close', () => {
+    leave();
+    void close();
+  });
   return { status: 200, headers: withTotal(total), body };
 }
 
@@ -96,12 +105,12 @@ function fillPath({ operation, ids }: Question): string {
 
 /** Everything that the answer depends on. */
 function keyOf({ address }: Answering, operation: Operation, ids: readonly string[], targets: readonly Target[], query: Query): string {
-  return JSON.stringify([address, operation.name, ids, targets.map(({ estab, version, kinds, people }) => [estab, version, kinds, people]), query]);
+  return JSON.stringify([address, operation.name, ids, targets.map(({ estab, rosterId, version, kinds, people }) => [estab, rosterId, version, kinds, people]), query]);
 }
 
 function versionHeaders(targets: readonly Target[], key: string): Record<string, string> {
   const [only, ...others] = targets;
-  const version = only && others.length === 0 ? String(only.version) : digest(targets.map(({ estab, version: at }) => `${estab} ${at}`).join());
+  const version = only && others.length === 0 ? `${only.version}-${only.rosterId.slice(0, 8)}` : digest(targets.map(({ rosterId, version: at }) => `${rosterId} ${at}`).join());
   return { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization' };
 }
 

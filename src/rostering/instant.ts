@@ -12,13 +12,16 @@ export function parseInstant(text: string): number | undefined {
   const clock = Date.parse(`1970-01-01T${time.length === 5 ? `${time}:00` : time}Z`);
   if (Number.isNaN(clock)) return undefined;
   const fine = fraction === '' ? 0 : Number(`0.${fraction}`) * 1000;
-  return day + clock + fine - offsetMs(zone);
+  const offset = offsetMs(zone);
+  return offset === undefined ? undefined : day + clock + fine - offset;
 }
 
 /** A plus sign that was not percent-encoded arrives as a space. */
-function offsetMs(zone: string): number {
+function offsetMs(zone: string): number | undefined {
   if (zone.toUpperCase() === 'Z') return 0;
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0');
-  const minutes = Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2));
+  const [hours, rest] = [Number(digits.slice(0, 2)), Number(digits.slice(2))];
+  if (hours > 23 || rest > 59) return undefined;
+  const minutes = hours * 60 + rest;
   return (zone.startsWith('-') ? -1 : 1) * minutes * 60_000;
 }

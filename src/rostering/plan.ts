@@ -48,7 +48,7 @@ export function makePlan(sql: Sql, question: Question): Plan {
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
     json: recordJson(sql, resource, targets, address),
     parentsExist: joined(sql, [sql`true`, ...(operation.parents ?? []).map((parent, index) => parentExists(sql, parent, ids, index, targets))], sql` and `),
-    currentVersions: sql`(select jsonb_object_agg(r.estab, r.version) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`,
+    currentVersions: sql`(select jsonb_object_agg(r.estab, r.id || ' ' || r.version) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`,
   };
 }
 

@@ -10,7 +10,7 @@ export type Finish = (records: string) => string;
 export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>, fields: readonly string[] | undefined): Finish {
   // Versions are numbered from 1 without gaps.
   const stampOf = (_: string, estab: string, version: string) => versions.get(estab)?.[Number(version) - 1]?.stamp ?? '';
-  return (records) => selectFields(records.replaceAll(addressMark, address).replace(versionName, stampOf), fields);
+  return (records) => selectFields(records.replaceAll(addressMark, () => address).replace(versionName, stampOf), fields);
 }
 
 export function renderList(resource: Resource, records: string): string {

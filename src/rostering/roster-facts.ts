@@ -14,52 +14,59 @@ export type RosterFacts = {
 };
 
 /** The roster moved on between two statements: ask again with the version that stands now. */
-export class RosterMoved extends Error {}
+export class RosterMoved extends Error {
+  constructor() {
+    super('the roster changed while it was being read; try again');
+  }
+}
 
 const rememberedRosters = 500;
 
+/** A roster at one of its versions. */
+export type RosterAt = { estab: string; rosterId: string; version: number };
+
 export type FactsReader = {
-  facts(sql: Sql, estab: string, version: number): Promise<RosterFacts>;
-  marks(sql: Sql, estab: string, version: number, collection: CollectionName): Promise<readonly Mark[]>;
+  facts(sql: Sql, at: RosterAt): Promise<RosterFacts>;
+  marks(sql: Sql, at: RosterAt, collection: CollectionName): Promise<readonly Mark[]>;
 };
 
 export function createFactsReader(): FactsReader {
-  const remembered = new Map<string, { version: number; facts: RosterFacts }>();
+  const remembered = new Map<string, { at: RosterAt; facts: RosterFacts }>();
 
-  async function facts(sql: Sql, estab: string, version: number): Promise<RosterFacts> {
-    const known = remembered.get(estab);
-    if (known?.version === version) return known.facts;
-    const fresh = await readFacts(sql, estab, version);
-    remembered.delete(estab);
+  async function facts(sql: Sql, at: RosterAt): Promise<RosterFacts> {
+    const known = remembered.get(at.estab);
+    if (known?.at.rosterId === at.rosterId && known.at.version === at.version) return known.facts;
+    const fresh = await readFacts(sql, at);
+    remembered.delete(at.estab);
     if (remembered.size >= rememberedRosters) remembered.delete(remembered.keys().next().value ?? '');
-    remembered.set(estab, { version, facts: fresh });
+    remembered.set(at.estab, { at, facts: fresh });
     return fresh;
   }
 
   return {
     facts,
-    async marks(sql, estab, version, collection) {
-      const { marks } = await facts(sql, estab, version);
-      const known = marks.get(collection) ?? (await readMarks(sql, estab, version, collection));
+    async marks(sql, at, collection) {
+      const { marks } = await facts(sql, at);
+      const known = marks.get(collection) ?? (await readMarks(sql, at, collection));
       marks.set(collection, known);
       return known;
     },
   };
 }
 
-async function readFacts(sql: Sql, estab: string, version: number): Promise<RosterFacts> {
+async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Promise<RosterFacts> {
   const [row] = await sql<{ version: number; versions: Version[] | null; totals: (Group & { collection: CollectionName; count: number })[] | null }[]>`
     select r.version,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp) order by v.version) from roster_version v where v.estab = r.estab) as versions,
       (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t where t.estab = r.estab) as totals
-    from roster r where r.estab = ${estab}`;
+    from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();
   return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), marks: new Map() };
 }
 
-async function readMarks(sql: Sql, estab: string, version: number, collection: CollectionName): Promise<Mark[]> {
+async function readMarks(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Mark[]> {
   const rows = await sql<(Mark & { version: number })[]>`
-    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_mark m join roster r using (estab)
+    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_mark m join roster r on r.estab = m.estab and r.id = ${rosterId}
     where m.estab = ${estab} and m.collection = ${collection} order by m.sourced_id`;
   if (rows.some((row) => row.version !== version)) throw new RosterMoved();
   return rows;

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import type { Authenticate } from '../access/authenticate.ts';
+import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
@@ -15,20 +16,25 @@ import { operations, type Operation } from './operations.ts';
 import { createRemembered } from './remembered.ts';
 import { RosterMoved } from './roster-facts.ts';
 import type { Reader } from './select-page.ts';
+import { createTurnstile } from './turnstile.ts';
 
 export const dialects: readonly Dialect[] = [variantA, variantB];
 
+const wholeListsPerApplication = 8;
+const longestWaitMs = 30_000;
 const rememberedPageBytes = 64 * 1024 * 1024;
 /** A merge would have to commit between two statements of each of these tries. */
 const tries = 5;
+const queryCanceled = '57014';
 
 export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; slowReader: SlowReaderLimit };
 
 export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, slowReader }: Rostering): void {
   const pages = createRemembered<Page>(rememberedPageBytes);
+  const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of recordSchemas) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reader, pages, dialect, address: publicUrl + dialect.root };
+    const answering: Answering = { reader, pages, dialect, turnstile, address: publicUrl + dialect.root };
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
@@ -45,13 +51,16 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
     const caller = await authenticate(request.headers.authorization, answering.dialect.tokenKind);
     try {
       return await answerOperation(answering, operation, caller, {
+        rp: caller.rp,
         params: request.params as Record<string, string>,
         query: request.query as Query,
         ifNoneMatch: request.headers['if-none-match'],
         head: request.method === 'HEAD',
       });
     } catch (error) {
-      if (!(error instanceof RosterMoved) || attempt === tries) throw error;
+      if ((error as { code?: string }).code === queryCanceled) throw new SchoolbellError('too_many_requests', 'This took too long to find. Ask for less at once, or filter by fewer fields.', { headers: { 'retry-after': '30' } });
+      if (!(error instanceof RosterMoved)) throw error;
+      if (attempt === tries) throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', { headers: { 'retry-after': '1' } });
     }
   }
 }

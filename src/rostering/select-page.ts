@@ -30,7 +30,7 @@ export async function selectPage(reader: Reader, question: Question, paging: Pag
   const sql = poolFor(reader, question);
   const plan = makePlan(sql, question);
   const seek = (question.sort ? undefined : reader.ends.get(`${key} ${paging.offset}`)) ?? (await findSeek(reader, sql, question, paging.offset));
-  const [row] = await sql<{ versions: Record<string, number>; parents: boolean; records: string | null; count: number; last: string | null }[]>`
+  const [row] = await sql<{ versions: Record<string, string>; parents: boolean; records: string | null; count: number; last: string | null }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.*
     from (select string_agg(json, '},') || '}' as records, count(*)::int as count, max(sourced_id || ${separator} || estab) as last
           from (select ${plan.json} as json, t.sourced_id, t.estab from (${listRows(sql, plan, question, seek, paging)}) t) listed) page`;
@@ -48,16 +48,16 @@ export async function selectTotal(reader: Reader, question: Question, key: strin
   const status = countableStatus(question);
   if (status !== false) {
     let sum = 0;
-    for (const { estab, version, kinds } of question.targets) {
-      const { totals } = await reader.facts.facts(sql, estab, version);
-      for (const { kind, status: of, count } of totals.get(question.operation.collection) ?? []) sum += sumOf({ [`${kind} ${of}`]: count }, kinds, status);
+    for (const target of question.targets) {
+      const { totals } = await reader.facts.facts(sql, target);
+      for (const { kind, status: of, count } of totals.get(question.operation.collection) ?? []) sum += sumOf({ [`${kind} ${of}`]: count }, target.kinds, status);
     }
     return sum;
   }
   const known = reader.totals.get(key);
   if (known !== undefined) return known;
   const plan = makePlan(sql, question);
-  const [row] = await sql<{ versions: Record<string, number>; parents: boolean; total: number }[]>`
+  const [row] = await sql<{ versions: Record<string, string>; parents: boolean; total: number }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, (select count(*)::int from ${plan.from} where ${plan.where}) as total`;
   requireSame(question, row?.versions, row?.parents);
   const total = row?.total ?? 0;
@@ -84,7 +84,7 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   try {
     await connection`begin isolation level repeatable read read only`;
     const plan = makePlan(connection, question);
-    const [row] = await connection<{ versions: Record<string, number>; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
+    const [row] = await connection<{ versions: Record<string, string>; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
     requireSame(question, row?.versions, row?.parents);
     const total = await selectTotal(reader, question, key, connection);
     const seek = await findSeek(reader, connection, question, paging.offset);
@@ -130,7 +130,7 @@ async function findSeek(reader: Reader, sql: Sql, question: Question, offset: nu
   const [target, ...others] = question.targets;
   const status = countableStatus(question);
   if (!target || others.length > 0 || question.sort || status === false || offset === 0) return undefined;
-  return findMark(await reader.facts.marks(sql, target.estab, target.version, question.operation.collection), target.kinds, status, offset);
+  return findMark(await reader.facts.marks(sql, target, question.operation.collection), target.kinds, status, offset);
 }
 
 /** The status that a question is limited to, undefined for none, false when it depends on more than kind and status. */
@@ -141,7 +141,7 @@ function countableStatus({ operation, filter }: Question): string | undefined | 
   return check && more.length === 0 && check.path.name === 'status' && check.operator === '=' ? check.value.toLowerCase() : false;
 }
 
-function requireSame(question: Question, versions: Readonly<Record<string, number>> | undefined, parents: boolean | undefined): void {
-  if (question.targets.some((target) => versions?.[target.estab] !== target.version)) throw new RosterMoved();
+function requireSame(question: Question, versions: Readonly<Record<string, string>> | undefined, parents: boolean | undefined): void {
+  if (question.targets.some((target) => versions?.[target.estab] !== `${target.rosterId} ${target.version}`)) throw new RosterMoved();
   if (!parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { addApplication } from '../access/applications.ts';
 import { authorise } from '../access/authorisations.ts';
 import { addEstablishment } from '../access/establishments.ts';
-import { createApp } from '../app.ts';
+import { createApp, createPools } from '../app.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { importRoster } from '../collection/import.ts';
 import { readConfig } from '../config.ts';
@@ -261,8 +261,6 @@ test('what does not apply is refused and named', async () => {
     ['/users', "surname='x'", /"surname" at position 1/],
     ['/users', "FamilyName='x'", /"FamilyName" at position 1/],
     ['/enrollments', "status='active' and class.title='x'", /"class.title" at position 21/],
-    ['/enrollments', "class='k1'", /"class" at position 1.*class\.sourcedId/],
-    ['/users', "userIds='x'", /"userIds" at position 1.*userIds\.type/],
     ['/users', "metadata='x'", /"metadata" at position 1/],
     ['/users', "password='x'", /"password" at position 1/],
   ];
@@ -300,7 +298,7 @@ test('sorted by code point also where the database has an order of its own', asy
   const { host, port, user, pass } = service.db.options;
   const db = connect(`postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${name}`, { max: 4, name: 'test' });
   const config = readConfig({ DATABASE_URL: 'postgres://elsewhere/x', SECRET_KEY: 'a key for tests that is long enough', LOG_LEVEL: 'silent' });
-  const app = createApp({ config, pools: { db, searches: db, streams: db }, seal: service.seal });
+  const app = createApp({ config, pools: createPools(() => db), seal: service.seal });
   try {
     await migrate(db);
     await addEstablishment(db, { estab, name: 'Small School', email: 'office@s1.example' });

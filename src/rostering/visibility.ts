@@ -9,6 +9,7 @@ import type { Operation } from './operations.ts';
 /** One establishment as the caller sees it for one operation. */
 export type Target = Readonly<{
   estab: string;
+  rosterId: string;
   version: number;
   kinds: readonly string[];
   /** Kinds of people to whom references may be shown. */
@@ -28,10 +29,10 @@ const needed: Record<CollectionName, string> = {
 /** The establishments in which the scopes open something of the operation; none is refused, never an empty list. */
 export function requireTargets(caller: Caller, operation: Operation): Target[] {
   requireOneRosterScope(caller, operation);
-  const targets = caller.reach.flatMap(({ estab, scopes, version }) => {
+  const targets = caller.reach.flatMap(({ estab, scopes, rosterId, version }) => {
     const opened = openedKinds(operation.collection, scopes);
     const kinds = operation.kinds ? opened.filter((kind) => operation.kinds?.includes(kind)) : opened;
-    return kinds.length > 0 ? [{ estab, version, kinds, people: visiblePeople(scopes) }] : [];
+    return kinds.length > 0 ? [{ estab, rosterId, version, kinds, people: visiblePeople(scopes) }] : [];
   });
   if (targets.length > 0) return targets;
   throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${needed[operation.collection]}.`);

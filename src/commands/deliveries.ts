@@ -1,0 +1,50 @@
+// In charge of the commands that show deliveries and repeat them.
+import { SchoolbellError } from '../errors.ts';
+import { announceMissing } from '../notifications/announce.ts';
+import { replayFailedSince, replayOne } from '../outbox/replay.ts';
+import { optionalText, type Command } from './command.ts';
+
+const states = ['waiting', 'running', 'done', 'failed', 'superseded', 'cancelled'] as const;
+const listed = 500;
+
+type Delivery = { id: string; estab: string; rp: string; event: string; method: string; url: string; state: string; attempts: number; created: Date; due: Date; disabled: string | null; log: { number: number; at: string; success: boolean; errorClass: string | null; status: number | null; message: string | null }[] };
+
+export const deliveryCommands: readonly Command[] = [
+  {
+    name: 'deliveries',
+    help: `Lists the latest ${listed} deliveries with their attempts.`,
+    options: { state: { value: '<state>', help: states.join(', ') }, rp: { value: '<id>', help: 'of one application' }, estab: { value: '<id>', help: 'of one establishment' } },
+    async run({ db }, given) {
+      const [state, rp, estab] = [optionalText(given, 'state'), optionalText(given, 'rp'), optionalText(given, 'estab')];
+      if (state !== undefined && !states.some((one) => one === state)) throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
+      const data = await db<Delivery[]>`
+        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts, o.created_at as created, o.due_at as due, l.disabled_why as disabled,
+          coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status', a.detail -> 'status', 'message', a.detail -> 'message',
+            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request', 'response', encode(a.response, 'escape'), 'nextAt', a.next_at) order by a.number)
+            from outbox_attempt a where a.estab = o.estab and a.id = o.id), '[]') as log
+        from outbox o join lane l on l.key = o.lane
+        where o.kind = 'call' ${state ? db`and o.state = ${state}` : db``} ${rp ? db`and o.rp = ${rp}` : db``} ${estab ? db`and o.estab = ${estab}` : db``}
+        order by o.created_at desc limit ${listed}`;
+      return { data, lines: data.map((one) => [one.id, one.state, one.estab, one.rp, one.event, `${one.attempts} attempts`, one.log.at(-1)?.errorClass ?? '', one.disabled ?? '', one.url].join('\t')) };
+    },
+  },
+  {
+    name: 'replay',
+    help: 'Delivers again under the same webhook-id: one delivery, all that failed since a time, or events that registrations were never told of.',
+    positional: { name: '[<id>]', help: 'one delivery', optional: true },
+    options: { 'failed-since': { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' }, missing: { value: undefined, help: 'events that were never sent' } },
+    async run({ db }, given) {
+      const since = optionalText(given, 'failed-since');
+      const [id] = given.positionals;
+      const asked = [id, since, given.options.missing].filter((one) => one !== undefined);
+      if (asked.length !== 1) throw new SchoolbellError('invalid_request', 'give one of: an id, --failed-since, --missing');
+      if (given.options.missing) {
+        const announced = Number(await db.begin((tx) => announceMissing(tx)));
+        return { data: { announced }, lines: [`${announced} events will be sent`] };
+      }
+      if (since !== undefined && Number.isNaN(Date.parse(since))) throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
+      const replayed = id === undefined ? await replayFailedSince(db, new Date(since ?? '')) : await replayOne(db, id);
+      return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
+    },
+  },
+];

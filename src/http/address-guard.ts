@@ -1,0 +1,67 @@
+// In charge of where outgoing calls may go: which URLs and which addresses. The same rules hold when a URL is
+// registered and at every call, and a refusal says why in words that help.
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type AllowList = readonly [Address, number][];
+
+/** Why a call may not be made; the message is for whoever supplied the URL. */
+export class BlockedTarget extends Error {
+  readonly reason: 'invalid_url' | 'blocked_address';
+
+  constructor(reason: BlockedTarget['reason'], message: string) {
+    super(message);
+    this.name = 'BlockedTarget';
+    this.reason = reason;
+  }
+}
+
+/** A URL taken apart without rewriting it: path and query are sent byte for byte. */
+export type Target = Readonly<{ origin: string; hostname: string; port: number; path: string }>;
+
+export const maxUrlCharacters = 4096;
+const lowestUnprivilegedPort = 1024;
+
+export function parseAllowList(cidrs: readonly string[]): AllowList {
+  return cidrs.map((cidr) => (cidr.includes('/') ? ipaddr.parseCIDR(cidr) : [ipaddr.parse(cidr), cidr.includes(':') ? 128 : 32]));
+}
+
+/** The usual parsers rewrite quotes, dots and ports; this one only looks. */
+export function parseTarget(url: string): Target {
+  const refuse = (message: string): never => {
+    throw new BlockedTarget('invalid_url', message);
+  };
+  if (url.length > maxUrlCharacters) refuse(`The URL has ${url.length} characters; at most ${maxUrlCharacters} are taken.`);
+  if (!/^[\x21-\x7e]*$/.test(url)) refuse('The URL must be printable ASCII without spaces; percent-encode everything else.');
+  const parts = /^(https?):\/\/([^/?#]*)([^#]*)/i.exec(url);
+  const [, scheme = '', authority = '', rest = ''] = parts ?? refuse('The URL must begin with http:// or https://.') ?? [];
+  if (authority.includes('@')) refuse('The URL must not hold a user name or password.');
+  if (!/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/.test(authority) || !URL.canParse(`${scheme}://${authority}/`)) refuse('The URL has no valid host.');
+  const { protocol, hostname, port: given } = new URL(`${scheme}://${authority}/`);
+  const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
+  if (port !== 80 && port !== 443 && port < lowestUnprivilegedPort) refuse(`Port ${port} is not called; use 80, 443 or one from ${lowestUnprivilegedPort} on.`);
+  return { origin: `${protocol}//${hostname}${given === '' ? '' : `:${given}`}`, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: rest.startsWith('/') ? rest : `/${rest}` };
+}
+
+/** Throws unless the address is public, or an operator opened it. */
+export function requireAllowedAddress(text: string, allowed: AllowList): void {
+  if (!ipaddr.isValid(text)) throw new BlockedTarget('blocked_address', `"${text}" is not an address.`);
+  const address = ipaddr.process(text);
+  if (isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never))) return;
+  throw new BlockedTarget('blocked_address', `${address.toString()} is ${describe(address)}, not a public address; the operator can open it with OUTBOUND_ALLOW.`);
+}
+
+/** Outside 2000::/3 nothing is assigned, though some of it is not in any list of special ranges. */
+function isPublic(address: Address): boolean {
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv4' || address.match(ipaddr.parseCIDR('2000::/3') as never);
+}
+
+function describe(address: Address): string {
+  const range = address.range();
+  return range === 'unicast' ? 'not assigned' : `a ${range.replace(/([A-Z0-9]+)/g, ' $1').toLowerCase()} address`;
+}
+
+export function isLiteral(hostname: string): boolean {
+  return ipaddr.isValid(hostname);
+}

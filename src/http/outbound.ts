@@ -1,0 +1,187 @@
+// In charge of the outgoing call that everything leaving uses: guarded at the literal, the resolved and the connected
+// address, bounded in time and size, never redirected, never unpacked. What happened comes back as a value; a call
+// never throws for what the other side does.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
+import type { Socket } from 'node:net';
+import { Agent, buildConnector, errors } from 'undici';
+import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
+
+export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
+export const outboundLimits: OutboundLimits = { connectMs: 5_000, totalMs: 20_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
+
+export type OutboundCall = { id: string; method: string; url: string; headers: Record<string, string>; body: Uint8Array | null };
+
+/** Where the time went, in milliseconds; a connection that was kept open has no first three. */
+export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?: number; total: number };
+
+export const errorClasses = ['invalid_url', 'blocked_address', 'dns_error', 'connection_refused', 'connection_reset', 'network_unreachable', 'connect_timeout', 'timeout', 'tls_error', 'protocol_error', 'body_too_large', 'network_error'] as const;
+export type ErrorClass = (typeof errorClasses)[number];
+
+export type OutboundResult = {
+  status: number | undefined;
+  headers: Record<string, string>;
+  /** As much of the answer as is kept. */
+  response: Buffer;
+  error: { class: ErrorClass; message: string } | undefined;
+  address: string | undefined;
+  timings: Timings;
+};
+
+export type Outbound = { call(call: OutboundCall): Promise<OutboundResult>; close(): Promise<void> };
+
+type Reached = { address: string | undefined; dns?: number; connect?: number; tls?: number };
+
+/** The header by which a call is known again when its bytes go out. */
+export const idHeader = 'webhook-id';
+const connectionsPerOrigin = 16;
+
+export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits): Outbound {
+  const sockets = new WeakMap<Socket, Reached>();
+  const underWay = new Map<string, Reached>();
+  const agent = new Agent({ connect: guardedConnect(allowed, limits, sockets), connections: connectionsPerOrigin, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16 * 1024 });
+
+  /** Which connection a request went out on is told by undici here only. */
+  const onSent = (message: unknown) => {
+    const { headers, socket } = message as { headers: string; socket: Socket };
+    const id = new RegExp(`^${idHeader}: (.*)$`, 'im').exec(headers)?.[1]?.trim();
+    const call = id === undefined ? undefined : underWay.get(id);
+    const reached = sockets.get(socket);
+    if (!call || !reached) return;
+    Object.assign(call, reached);
+    sockets.set(socket, { address: reached.address });
+  };
+  subscribe('undici:client:sendHeaders', onSent);
+
+  async function call({ id, method, url, headers, body }: OutboundCall): Promise<OutboundResult> {
+    const started = performance.now();
+    const reached: Reached = { address: undefined };
+    const result: OutboundResult = { status: undefined, headers: {}, response: Buffer.alloc(0), error: undefined, address: undefined, timings: { total: 0 } };
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(new TimedOut(limits.totalMs)), limits.totalMs);
+    underWay.set(id, reached);
+    try {
+      const { origin, path } = parseTarget(url);
+      const response = await agent.request({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body: body === null ? null : Buffer.from(body), signal: stop.signal });
+      result.timings.firstByte = performance.now() - started;
+      result.status = response.statusCode;
+      result.headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+      result.response = await readSome(response.body, limits, stop);
+    } catch (error) {
+      result.error = classify(error);
+    } finally {
+      clearTimeout(timer);
+      underWay.delete(id);
+    }
+    const { address, ...phases } = reached;
+    result.address = address;
+    result.timings = { ...phases, ...result.timings, total: performance.now() - started };
+    return result;
+  }
+
+  return {
+    call,
+    async close() {
+      unsubscribe('undici:client:sendHeaders', onSent);
+      await agent.destroy();
+    },
+  };
+}
+
+class TimedOut extends Error {
+  constructor(ms: number) {
+    super(`no complete answer within ${ms / 1000} s`);
+  }
+}
+
+class TooLarge extends Error {}
+
+/** Reads up to the limit; a longer answer ends the connection, since what follows on it would be its rest. */
+async function readSome(body: AsyncIterable<Uint8Array> & { destroy(error?: Error): unknown }, limits: OutboundLimits, stop: AbortController): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    if (size < limits.keptBytes) chunks.push(chunk.subarray(0, limits.keptBytes - size));
+    size += chunk.length;
+    if (size > limits.readBytes) {
+      stop.abort(new TooLarge());
+      break;
+    }
+  }
+  return Buffer.concat(chunks);
+}
+
+function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>): buildConnector.connector {
+  return (options, callback) => {
+    const started = performance.now();
+    let [resolved, connected] = [0, 0];
+    const lookup: typeof dns.lookup = ((name: string, how: dns.LookupAllOptions, done: (error: Error | null, addresses?: dns.LookupAddress[] | string, family?: number) => void) => {
+      dns.lookup(name, { ...how, all: true }, (error, addresses) => {
+        resolved = performance.now();
+        try {
+          if (error) throw error;
+          for (const { address } of addresses) requireAllowedAddress(address, allowed);
+          if (how.all) done(null, addresses);
+          else done(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 4);
+        } catch (refusal) {
+          done(refusal as Error);
+        }
+      });
+    }) as typeof dns.lookup;
+    const hostname = options.hostname.replace(/^\[|\]$/g, '');
+    try {
+      if (isLiteral(hostname)) requireAllowedAddress(hostname, allowed);
+    } catch (refusal) {
+      callback(refusal as Error, null);
+      return;
+    }
+    const connector = buildConnector({ timeout: limits.connectMs, lookup, allowH2: false, autoSelectFamily: true });
+    connector(options, (error, socket) => {
+      if (error) {
+        callback(error, null);
+        return;
+      }
+      connected = performance.now();
+      try {
+        requireAllowedAddress(socket.remoteAddress ?? '', allowed);
+      } catch (refusal) {
+        socket.destroy();
+        callback(refusal as Error, null);
+        return;
+      }
+      const phase = { dns: (resolved || started) - started, connect: connected - (resolved || started) };
+      sockets.set(socket, { address: socket.remoteAddress, ...phase });
+      callback(null, socket);
+    });
+  };
+}
+
+const byCode: Record<string, ErrorClass> = {
+  ENOTFOUND: 'dns_error',
+  EAI_AGAIN: 'dns_error',
+  ENODATA: 'dns_error',
+  ECONNREFUSED: 'connection_refused',
+  ECONNRESET: 'connection_reset',
+  EPIPE: 'connection_reset',
+  UND_ERR_SOCKET: 'connection_reset',
+  ENETUNREACH: 'network_unreachable',
+  EHOSTUNREACH: 'network_unreachable',
+  UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
+  ETIMEDOUT: 'connect_timeout',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'protocol_error',
+  UND_ERR_HEADERS_OVERFLOW: 'protocol_error',
+};
+
+function classify(error: unknown): { class: ErrorClass; message: string } {
+  const given = error as Error & { code?: string; errors?: (Error & { code?: string })[] };
+  const cause = given.errors?.[0] ?? given;
+  const message = cause.message || String(cause);
+  if (given instanceof BlockedTarget) return { class: given.reason, message };
+  if (given instanceof TimedOut) return { class: 'timeout', message };
+  if (given instanceof TooLarge) return { class: 'body_too_large', message: 'the answer is larger than is read' };
+  const code = cause.code ?? '';
+  if (byCode[code]) return { class: byCode[code], message };
+  if (code.startsWith('HPE_') || given instanceof errors.HTTPParserError) return { class: 'protocol_error', message };
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) return { class: 'tls_error', message };
+  return { class: 'network_error', message };
+}

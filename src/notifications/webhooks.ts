@@ -1,0 +1,50 @@
+// In charge of registrations: one per application, establishment and database; registering again replaces.
+import type { Db, Sql } from '../db/connect.ts';
+import { parseTarget } from '../http/address-guard.ts';
+import type { Lane } from '../outbox/enqueue.ts';
+
+export type Webhook = { estab: string; id: string; rp: string; databaseName: string; url: string; method: 'GET' | 'POST'; createdAt: Date; updatedAt: Date };
+
+const callsAtOnce = 4;
+
+const columns = (sql: Sql) => sql`estab, id, rp, database_name as "databaseName", url, method, created_at as "createdAt", updated_at as "updatedAt"`;
+
+export function laneOfWebhook({ id, url }: Pick<Webhook, 'id' | 'url'>): Lane {
+  return { key: `webhook ${id}`, host: parseTarget(url).hostname, width: callsAtOnce, lasting: true };
+}
+
+/** A new URL is a new start: what held the old one back is forgotten, and what still waits for it is dropped. */
+export async function registerWebhook(db: Db, given: Pick<Webhook, 'estab' | 'rp' | 'databaseName' | 'url' | 'method'>): Promise<{ webhook: Webhook; replaced: boolean }> {
+  return db.begin(async (tx) => {
+    const [before] = await tx<{ id: string }[]>`select id from webhook where estab = ${given.estab} and rp = ${given.rp} and database_name = ${given.databaseName} for update`;
+    const [webhook] = await tx<Webhook[]>`
+      insert into webhook (estab, rp, database_name, url, method) values (${given.estab}, ${given.rp}, ${given.databaseName}, ${given.url}, ${given.method})
+      on conflict (estab, rp, database_name) do update set url = excluded.url, method = excluded.method, updated_at = now()
+      returning ${columns(tx)}`;
+    if (!webhook) throw new Error('the registration was not stored');
+    if (before) await forgetLane(tx, webhook);
+    return { webhook, replaced: before !== undefined };
+  });
+}
+
+async function forgetLane(tx: Sql, { estab, id }: Webhook): Promise<void> {
+  await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and lane = ${`webhook ${id}`} and state = 'waiting'`;
+  await tx`update lane set failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null, disabled_at = null, disabled_why = null where key = ${`webhook ${id}`}`;
+}
+
+export async function listWebhooks(db: Db, estab: string, rp: string): Promise<Webhook[]> {
+  return db<Webhook[]>`select ${columns(db)} from webhook where estab = ${estab} and rp = ${rp} order by database_name`;
+}
+
+export async function removeWebhook(db: Db, estab: string, rp: string, id: string): Promise<boolean> {
+  return db.begin(async (tx) => {
+    const [webhook] = await tx<Webhook[]>`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()} returning ${columns(tx)}`;
+    if (webhook) await forgetLane(tx, webhook);
+    return webhook !== undefined;
+  }) as Promise<boolean>;
+}
+
+export async function findWebhook(db: Db, estab: string, rp: string, id: string): Promise<Webhook | undefined> {
+  const [webhook] = await db<Webhook[]>`select ${columns(db)} from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()}`;
+  return webhook;
+}

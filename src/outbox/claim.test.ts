@@ -1,0 +1,226 @@
+// Putting work into the outbox and taking it out, on a real database: it is there exactly when its cause was committed,
+// goes to one claimer, in fair shares and within the limits, not early, and comes back when its worker has died.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { beforeEach, test } from 'node:test';
+import { useDatabase } from '../../test/database.ts';
+import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { enqueue, enqueueCoalesced, type Lane, type NewWork } from './enqueue.ts';
+import { settleWork } from './settle.ts';
+import { startWorker } from './worker.ts';
+
+const { db } = await useDatabase();
+const leaseSeconds = 60;
+
+beforeEach(async () => {
+  await db`truncate outbox, outbox_attempt, lane`;
+});
+
+const lane = (key: string, more: Partial<Lane> = {}): Lane => ({ key, host: null, width: 4, lasting: true, ...more });
+const work = (on: Lane): NewWork => ({ estab: 'S1', rp: null, kind: 'call', lane: on, payload: { to: on.key }, body: null });
+const put = (on: Lane, count = 1) => db.begin(async (tx) => {
+  for (let made = 0; made < count; made += 1) await enqueue(tx, work(on));
+});
+const change = (on: Lane, topic = 'topic') => db.begin((tx) => enqueueCoalesced(tx, work(on), topic));
+const claim = async (most = 64, as: string = randomUUID()) => [...(await claimWork(db, as, leaseSeconds, most))];
+const succeed = (as: string, given: readonly ClaimedWork[]) => settleWork(db, as, given.map((one) => ({ work: one, outcome: { success: true, state: 'done', detail: {} } })));
+const perLane = (given: readonly ClaimedWork[]) => Object.fromEntries([...Map.groupBy(given, (one) => one.lane)].map(([key, ones]) => [key, ones.length]));
+const passTime = async (seconds: number) => {
+  await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;
+  await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds})`;
+};
+
+async function rows(): Promise<{ id: string; state: string; attempts: number; lane: string; dueIn: number }[]> {
+  return db`select id, state, attempts, lane, extract(epoch from due_at - now())::float8 as "dueIn" from outbox order by created_at, id`;
+}
+
+/** Straight into the tables, where thousands are needed. */
+async function fill(on: Lane, count: number, dueSecondsAgo = 60): Promise<void> {
+  await db`insert into lane (key, host, width, lasting, next_at) values (${on.key}, ${on.host}, ${on.width}, ${on.lasting}, now() - make_interval(secs => ${dueSecondsAgo}))`;
+  await db`
+    insert into outbox (estab, id, kind, lane, payload, due_at)
+    select 'S1', ${on.key} || ' ' || n, 'call', ${on.key}, '{}', now() - make_interval(secs => ${dueSecondsAgo}) from generate_series(1, ${count}::int) n`;
+}
+
+// ---- With its cause -----------------------------------------------------------------------------------------------
+
+test('a cause that is rolled back leaves nothing', async () => {
+  const cause = db.begin(async (tx) => {
+    await enqueue(tx, work(lane('a')));
+    await enqueueCoalesced(tx, work(lane('b')), 'topic');
+    throw new Error('the cause failed');
+  });
+  await assert.rejects(cause, /the cause failed/);
+  assert.deepEqual([...(await rows()), ...(await db`select key from lane`)], []);
+  assert.deepEqual(await claim(), []);
+});
+
+test('a cause that is committed leaves one, which is claimed once, as it was put in', async () => {
+  await db.begin((tx) => enqueue(tx, { ...work(lane('a')), rp: 'app', payload: { url: 'http://x/?a=%zz' }, body: Buffer.from([0, 255, 10]) }));
+  const [claimed, ...more] = await claim();
+  assert.deepEqual([claimed?.rp, claimed?.payload, claimed?.body, claimed?.attempts, more.length], ['app', { url: 'http://x/?a=%zz' }, Buffer.from([0, 255, 10]), 0, 0]);
+  assert.deepEqual(await claim(), []);
+});
+
+test('it cannot be claimed before its cause is committed', async () => {
+  await db.begin(async (tx) => {
+    await enqueue(tx, work(lane('a')));
+    assert.deepEqual(await claim(), []);
+  });
+  assert.equal((await claim()).length, 1);
+});
+
+// ---- Who gets what ------------------------------------------------------------------------------------------------
+
+test('many claimers at once never get the same work, and together get all of it', async () => {
+  for (let at = 0; at < 40; at += 1) await put(lane(`lane ${at}`, { width: 10 }), 10);
+  const seen: string[] = [];
+  for (let round = 0; round < 60 && seen.length < 400; round += 1) {
+    for (const given of await Promise.all(Array.from({ length: 8 }, () => claim(13)))) seen.push(...given.map((one) => one.id));
+  }
+  assert.equal(seen.length, 400);
+  assert.equal(new Set(seen).size, 400);
+});
+
+test('at most four of a lane run at once, over several claimers, and each that ends makes room for one', async () => {
+  await put(lane('a'), 20);
+  const claims = Array.from({ length: 8 }, () => randomUUID());
+  const given = await Promise.all(claims.map((as) => claim(64, as)));
+  assert.equal(given.flat().length, 4);
+  const holder = given.findIndex((ones) => ones.length > 0);
+  await succeed(claims[holder] ?? '', (given[holder] ?? []).slice(0, 1));
+  assert.equal((await Promise.all(claims.map((as) => claim(64, as)))).flat().length, 1);
+  assert.equal((await db`select from outbox where state = 'running'`).length, 4);
+});
+
+test('at most 16 of a host run at once, over lanes and claimers; other hosts go on', async () => {
+  for (let at = 0; at < 12; at += 1) await put(lane(`victim ${at}`, { host: 'victim.example' }), 6);
+  for (let at = 0; at < 3; at += 1) await put(lane(`other ${at}`, { host: `other${at}.example` }), 1);
+  const running = async () => Object.fromEntries((await db<{ host: string; count: number }[]>`select l.host, count(*)::int as count from outbox o join lane l on l.key = o.lane where o.state = 'running' group by 1`).map(({ host, count }) => [host, count]));
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all(Array.from({ length: 6 }, () => claim()));
+    assert.deepEqual(await running(), { 'victim.example': 16, 'other0.example': 1, 'other1.example': 1, 'other2.example': 1 });
+    await db`update lane set next_at = now() where next_at is not null`;
+  }
+});
+
+test('a lane with 10,000 due rows keeps no other out of the first batch', async () => {
+  await fill(lane('flood', { host: 'flood.example' }), 10_000, 3600);
+  for (let at = 0; at < 20; at += 1) await put(lane(`other ${at}`, { host: 'others.example', width: 1 }), 1);
+  const first = perLane(await claim());
+  assert.equal(first.flood, 4);
+  assert.equal(Object.keys(first).filter((key) => key.startsWith('other')).length, 16, 'as many as the host may have');
+});
+
+test('a hundred lanes with a backlog all get their turn within two batches', async () => {
+  for (let at = 0; at < 100; at += 1) await fill(lane(`lane ${at}`, { width: 1 }), 50, 3600 - at);
+  const got = { ...perLane(await claim(64)), ...perLane(await claim(64)) };
+  assert.equal(Object.keys(got).length, 100);
+});
+
+test('rows that one batch has no room for can be claimed at once by the next', async () => {
+  for (let at = 0; at < 20; at += 1) await put(lane(`lane ${at}`, { host: `host${at}.example` }), 4);
+  assert.equal((await claim(64)).length, 64);
+  assert.equal((await claim(64)).length, 16);
+});
+
+// ---- When ---------------------------------------------------------------------------------------------------------
+
+test('nothing is claimed early', async () => {
+  await change(lane('a'));
+  assert.deepEqual(await claim(), []);
+  await passTime(1.5);
+  assert.deepEqual(await claim(), []);
+  await passTime(0.6);
+  assert.equal((await claim()).length, 1);
+});
+
+test('a burst is one: put off by each change, 2 s after the last, 30 s after the first at most', async () => {
+  for (let seconds = 0; seconds < 29; seconds += 1) {
+    await change(lane('a'));
+    await passTime(1);
+    assert.deepEqual(await claim(), [], `after ${seconds + 1} s`);
+  }
+  await change(lane('a'));
+  const [row, ...more] = await rows();
+  assert.equal(more.length, 0);
+  assert.ok((row?.dueIn ?? 9) <= 1.01, `due in ${row?.dueIn} s`);
+  await passTime(1.1);
+  assert.equal((await claim()).length, 1);
+});
+
+test('topics and establishments do not coalesce with one another', async () => {
+  await change(lane('a'), 'one');
+  await change(lane('a'), 'two');
+  await db.begin((tx) => enqueueCoalesced(tx, { ...work(lane('a')), estab: 'S2' }, 'one'));
+  assert.equal((await rows()).length, 3);
+});
+
+// ---- Leases -------------------------------------------------------------------------------------------------------
+
+test('work whose lease has ended waits again and goes to another; renewed leases do not end', async () => {
+  const [dead, alive] = [randomUUID(), randomUUID()];
+  await put(lane('a'), 2);
+  const [lost] = await claim(1, dead);
+  const [kept] = await claim(1, alive);
+  await passTime(59);
+  assert.equal(await reclaimExpired(db), 0);
+  await renewLeases(db, alive, leaseSeconds);
+  await passTime(2);
+  await reclaimExpired(db);
+  assert.deepEqual((await rows()).map(({ id, state }) => [id, state]).toSorted(), [[lost?.id, 'waiting'], [kept?.id, 'running']].toSorted());
+  assert.deepEqual((await claim()).map((one) => one.id), [lost?.id]);
+});
+
+test('a worker that dies at an event, with the next one waiting, stops nothing: the next is delivered', async () => {
+  await change(lane('a'));
+  await put(lane('b'));
+  await passTime(3);
+  assert.equal((await claim()).length, 2);
+  await change(lane('a'));
+  await passTime(leaseSeconds + 1);
+  await reclaimExpired(db);
+  const again = perLane(await claim());
+  assert.ok((again.a ?? 0) >= 1, 'the lane of the events goes on');
+  assert.equal(again.b, 1, 'and so do the others');
+});
+
+test('two events of one topic whose workers have died both come back or give way to the newer one', async () => {
+  for (let time = 0; time < 2; time += 1) {
+    await change(lane('a'));
+    await passTime(3);
+    assert.equal((await claim()).length, 1);
+  }
+  await passTime(leaseSeconds + 1);
+  await reclaimExpired(db);
+  assert.ok((await claim()).length >= 1);
+});
+
+test('a change after an event was reclaimed makes a new event, since the first may have arrived', async () => {
+  await change(lane('a'));
+  await passTime(3);
+  const [first] = await claim();
+  await passTime(leaseSeconds + 1);
+  await reclaimExpired(db);
+  await change(lane('a'));
+  await passTime(3);
+  const ids = (await claim()).map((one) => one.id);
+  assert.ok(ids.some((id) => id !== first?.id), 'under an id of its own');
+});
+
+test('work enqueued while a claim finds its lane full is not forgotten when the lane empties', async () => {
+  const as = randomUUID();
+  await put(lane('a'), 4);
+  const running = await claim(64, as);
+  await put(lane('a'), 1);
+  assert.deepEqual(await claim(), []);
+  await succeed(as, running);
+  assert.equal((await claim()).length, 1);
+});
+
+test('a lease shorter than two of the longest calls is refused at the start', async () => {
+  const handlers = { call: { longestSeconds: 20, run: async () => ({ success: true, state: 'done' as const, detail: {} }) } };
+  const log = { warn() {}, error() {} };
+  await assert.rejects(startWorker({ db, handlers, log, leaseSeconds: 44 }), /lease of 44 s is too short.*45 s/);
+  await (await startWorker({ db, handlers, log, leaseSeconds: 45 })).stop();
+});

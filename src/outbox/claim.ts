@@ -1,0 +1,67 @@
+// In charge of taking work out of the outbox: in batches, fairly between lanes, within the limits per lane and host,
+// under a lease and a claim that fences what is said about it later. The clock is the database's.
+import type { Db } from '../db/connect.ts';
+
+export type ClaimedWork = {
+  estab: string;
+  id: string;
+  rp: string | null;
+  kind: string;
+  lane: string;
+  payload: Record<string, unknown>;
+  body: Buffer | null;
+  /** How many attempts of the schedule were made before. */
+  attempts: number;
+};
+
+const widthOfHost = 16;
+const lanesPerClaim = 64;
+const advisoryLock = 5_219_005;
+
+export async function claimWork(db: Db, claim: string, leaseSeconds: number, most: number): Promise<ClaimedWork[]> {
+  return db.begin(async (tx) => {
+    // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond.
+    await tx`select pg_advisory_xact_lock(${advisoryLock})`;
+    return tx<ClaimedWork[]>`
+      with due as materialized (
+        select key, host, width, open_until from lane where next_at <= now() and disabled_at is null order by next_at limit ${lanesPerClaim} for update skip locked
+      ), roomy as materialized (
+        select key, host,
+          greatest(0, case when open_until is null then width else 1 end - (select count(*) from outbox r where r.lane = due.key and r.state = 'running')) as free,
+          case when host is null then null else ${widthOfHost} - (select count(*) from lane n join outbox r on r.lane = n.key and r.state = 'running' where n.host = due.host) end as host_free
+        from due
+      ), candidate as materialized (
+        select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.host_free, row_number() over (partition by roomy.host order by c.due_at) as host_rank
+        from roomy cross join lateral (
+          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at limit roomy.free for update skip locked) c
+      ), picked as materialized (
+        select estab, id, key from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
+      ), armed as (
+        update lane set next_at = case
+            when taken.count >= roomy.free then null
+            when roomy.host_free is not null and taken.count < found.count then now() + interval '1 second'
+            else (select min(o.due_at) from outbox o where o.lane = lane.key and o.state = 'waiting' and not exists (select from picked p where p.estab = o.estab and p.id = o.id)) end
+        from roomy
+        cross join lateral (select count(*) from picked where picked.key = roomy.key) taken
+        cross join lateral (select count(*) from candidate where candidate.key = roomy.key) found
+        where lane.key = roomy.key
+      )
+      update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})
+      from picked where o.estab = picked.estab and o.id = picked.id
+      returning o.estab, o.id, o.rp, o.kind, o.lane, o.payload, o.body, o.attempts - o.forgiven as attempts`;
+  }) as Promise<ClaimedWork[]>;
+}
+
+export async function renewLeases(db: Db, claim: string, leaseSeconds: number): Promise<void> {
+  await db`update outbox set lease_until = now() + make_interval(secs => ${leaseSeconds}) where claim = ${claim} and state = 'running'`;
+}
+
+/** Work whose worker died waits again; its lane gets a turn. */
+export async function reclaimExpired(db: Db): Promise<number> {
+  const { count } = await db`
+    with expired as (
+      update outbox set state = 'waiting', claim = null, lease_until = null, due_at = now() where state = 'running' and lease_until < now() returning lane
+    )
+    update lane set next_at = now() where key in (select lane from expired)`;
+  return count;
+}

@@ -1,0 +1,56 @@
+// In charge of putting work into the outbox, in the caller's transaction: if that commits the work will be done, and
+// if not it never was.
+import { randomBytes } from 'node:crypto';
+import type { Sql } from '../db/connect.ts';
+
+/** What is limited together. A lasting one can be disabled; one of one-off calls goes on. */
+export type Lane = { key: string; host: string | null; width: number; lasting: boolean };
+
+export type NewWork = {
+  estab: string;
+  rp: string | null;
+  kind: string;
+  lane: Lane;
+  payload: Record<string, unknown>;
+  body: Uint8Array | null;
+};
+
+/** How a burst becomes one: this long after the last, but no longer than that after the first. */
+export const coalescing = { quietSeconds: 2, longestSeconds: 30 } as const;
+
+export const outboxChannel = 'schoolbell_outbox';
+
+export function makeWorkId(): string {
+  return `msg_${randomBytes(18).toString('base64url')}`;
+}
+
+export async function enqueue(sql: Sql, work: NewWork): Promise<string> {
+  const id = makeWorkId();
+  await armLane(sql, work.lane, 0);
+  await sql`
+    insert into outbox (estab, id, rp, kind, lane, payload, body, due_at)
+    values (${work.estab}, ${id}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${sql.json(work.payload as never)}, ${work.body as Buffer | null}, now())`;
+  await sql`select pg_notify(${outboxChannel}, '')`;
+  return id;
+}
+
+/**
+ * One piece of work for a whole burst of causes. One that has not been tried yet is put off; one that waits to be
+ * tried again is superseded by the new one.
+ */
+export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): Promise<void> {
+  await armLane(sql, work.lane, coalescing.quietSeconds);
+  await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
+  await sql`
+    insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
+    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload as never)}, ${work.body as Buffer | null}, now() + make_interval(secs => ${coalescing.quietSeconds}))
+    on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update
+    set due_at = least(now() + make_interval(secs => ${coalescing.quietSeconds}), outbox.created_at + make_interval(secs => ${coalescing.longestSeconds})), payload = excluded.payload, body = excluded.body`;
+  await sql`select pg_notify(${outboxChannel}, '')`;
+}
+
+async function armLane(sql: Sql, lane: Lane, inSeconds: number): Promise<void> {
+  await sql`
+    insert into lane (key, host, width, lasting, next_at) values (${lane.key}, ${lane.host}, ${lane.width}, ${lane.lasting}, now() + make_interval(secs => ${inSeconds}))
+    on conflict (key) do update set next_at = least(coalesce(lane.next_at, 'infinity'), excluded.next_at), host = excluded.host, width = excluded.width`;
+}

@@ -1,0 +1,106 @@
+// In charge of doing the work of the outbox: claims when woken or when the poll comes round, hands each piece to the
+// handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
+import { randomUUID } from 'node:crypto';
+import type { Db } from '../db/connect.ts';
+import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { outboxChannel } from './enqueue.ts';
+import { settleWork, type Outcome } from './settle.ts';
+
+export type Handler = { run(work: ClaimedWork): Promise<Outcome>; longestSeconds: number };
+export type Handlers = Readonly<Record<string, Handler>>;
+type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
+
+export type WorkerOptions = { db: Db; handlers: Handlers; log: Log; leaseSeconds?: number; pollMs?: number };
+export type Worker = { stop(): Promise<void> };
+
+const defaultLeaseSeconds = 60;
+const defaultPollMs = 1000;
+const atOnce = 128;
+const claimedAtOnce = 64;
+const settledAtOnce = 64;
+
+export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
+  const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
+  // A lease that ends while its call still runs would let another worker make the same call.
+  if (leaseSeconds < 2 * longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${2 * longest + 5} s`);
+  const claim = randomUUID();
+  const running = new Set<Promise<void>>();
+  const finished: { work: ClaimedWork; outcome: Outcome }[] = [];
+  const stopping = new AbortController();
+  let wake = () => {};
+  let settling: Promise<void> = Promise.resolve();
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await reclaimExpired(db);
+        while (!stopping.signal.aborted && running.size < atOnce) {
+          const claimed = await claimWork(db, claim, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size));
+          for (const work of claimed) start(work);
+          if (claimed.length === 0) break;
+        }
+      } catch (error) {
+        log.error({ err: error }, 'the outbox cannot be read; it will be tried again');
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pollMs);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        if (stopping.signal.aborted) wake();
+      });
+    }
+  }
+
+  function start(work: ClaimedWork): void {
+    const handler = handlers[work.kind];
+    const done = (handler ? handler.run(work) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
+      .catch((error: unknown): Outcome => {
+        log.error({ err: error, id: work.id }, 'work failed unexpectedly');
+        return { success: false, state: 'waiting', delaySeconds: 60, errorClass: 'unexpected', detail: { message: (error as Error).message } };
+      })
+      .then((outcome) => settle(work, outcome))
+      .finally(() => {
+        running.delete(done);
+        wake();
+      });
+    running.add(done);
+  }
+
+  /** What finishes while a statement is under way is settled together by the next. */
+  function settle(work: ClaimedWork, outcome: Outcome): Promise<void> {
+    finished.push({ work, outcome });
+    settling = settleNext(settling);
+    return settling;
+  }
+
+  async function settleNext(before: Promise<void>): Promise<void> {
+    await before;
+    const batch = finished.splice(0, settledAtOnce);
+    if (batch.length === 0) return;
+    try {
+      await settleWork(db, claim, batch);
+    } catch (error) {
+      // The lease ends, another worker repeats the call under the same id: at least once.
+      log.error({ err: error, count: batch.length }, 'outcomes could not be written');
+    }
+  }
+
+  const listening = await db.listen(outboxChannel, () => wake()).catch((error: unknown) => {
+    log.warn({ err: error }, 'cannot listen for work; polling still finds it');
+    return undefined;
+  });
+  const renewal = setInterval(() => void renewLeases(db, claim, leaseSeconds).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
+  const looping = loop();
+  return {
+    async stop() {
+      stopping.abort();
+      wake();
+      await looping;
+      await Promise.all(running);
+      clearInterval(renewal);
+      await listening?.unlisten().catch(() => {});
+    },
+  };
+}
