@@ -9,7 +9,7 @@ import { addApplication } from '../src/access/applications.ts';
 import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { createSeal } from '../src/access/seal.ts';
-import { createApp, createPools } from '../src/app.ts';
+import { createApp, createPools, workerPool } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
@@ -19,6 +19,8 @@ export type Figure = { name: string; measured: string; goal: string; holds: bool
 
 export type Bench = {
   db: Db;
+  /** The pool that a worker has. */
+  work: Db;
   folder: string;
   app: FastifyInstance;
   url: string;
@@ -43,6 +45,8 @@ export async function openBench(): Promise<Bench> {
     opened.push(pool);
     return pool;
   });
+  const work = connect(embedded.url, workerPool);
+  opened.push(work);
   await migrate(db);
   const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
   const seal = createSeal(config.secretKey ?? '');
@@ -53,6 +57,7 @@ export async function openBench(): Promise<Bench> {
   const { schoolSecret } = await authorise(db, { rp: 'bench', estab });
   const bench: Bench = {
     db,
+    work,
     folder,
     app,
     url: `http://127.0.0.1:${port}`,

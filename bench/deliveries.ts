@@ -53,7 +53,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   received = 0;
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
   const started = performance.now();
-  const worker = await startWorker({ db: bench.db, handlers: { [callKind]: createDelivery(bench.db, createSeal(benchSecretKey), outbound, 'bench') }, log: console });
+  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench') }, log: console });
   for (;;) {
     const [row] = await bench.db`select count(*)::int as left from outbox where state <> 'done'`;
     if (row?.left === 0) break;
@@ -78,7 +78,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   receiver.closeAllConnections();
   receiver.close();
 
-  const claims = () => medianMs(() => claimWork(bench.db, randomUUID(), 60, 64), 101);
+  const claims = () => medianMs(() => claimWork(bench.work, randomUUID(), 60, 64), 301);
   const none = await claims();
   await bench.db`insert into lane (key, host, width, lasting, next_at) select 'later ' || n, 'h' || n % 100, 4, true, now() + interval '1 day' from generate_series(1, 1000) n`;
   await bench.db`

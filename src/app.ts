@@ -39,6 +39,9 @@ export type Pools = {
   streams: Db;
 };
 
+/** The worker's: its statements are few and always the same. */
+export const workerPool: PoolOptions = { max: 6, name: 'worker', plans: 'kept' };
+
 /** The pools of one process; `open` makes one on its database. */
 export function createPools(open: (options: PoolOptions) => Db): Pools {
   return { db: open({ max: 10, name: 'api', plans: 'kept' }), searches: open({ max: 6, name: 'searches', plans: 'made', longestMs: longestSearchMs }), streams: open({ max: 16, name: 'streams', plans: 'made' }), tries: open({ max: 4, name: 'tries' }) };

@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { createSeal, readSecretKey, type Seal } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { createApp, createPools } from './app.ts';
+import { createApp, createPools, workerPool } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase } from './db/open.ts';
@@ -37,7 +37,7 @@ async function main(config: Config): Promise<void> {
       const metrics = await listenForMetrics(config.host, config.metricsPort, () => measureOutbox(db));
       closing.push(async () => metrics.close());
     }
-    if (config.role !== 'api') closing.push(await startWork(db, seal, config, app.log));
+    if (config.role !== 'api') closing.push(await startWork(db, database.pool(workerPool), seal, config, app.log));
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
     console.log(`schoolbell ready ${config.publicUrl}`);
     await ending;
@@ -46,9 +46,9 @@ async function main(config: Config): Promise<void> {
   }
 }
 
-async function startWork(db: Db, seal: Seal, config: Config, log: FastifyBaseLogger): Promise<() => Promise<void>> {
+async function startWork(db: Db, work: Db, seal: Seal, config: Config, log: FastifyBaseLogger): Promise<() => Promise<void>> {
   const outbound = createOutbound(parseAllowList(config.outboundAllow));
-  const worker = await startWorker({ db, handlers: { [callKind]: createDelivery(db, seal, outbound, version) }, log });
+  const worker = await startWorker({ db: work, handlers: { [callKind]: createDelivery(work, seal, outbound, version) }, log });
   const housekeeping = startHousekeeping(db, config, log);
   return async () => {
     await housekeeping.stop();

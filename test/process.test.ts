@@ -206,7 +206,7 @@ for (const keepAlive of [false, true]) {
   });
 }
 
-test('commands work without the service, beside it, many at once, and while it ends', longest, async () => {
+test('commands work without the service, beside it, and many at once', longest, async () => {
   await listsDemo(data);
   await assertStopped(data);
   await Promise.all(Array.from({ length: 4 }, () => listsDemo(data)));
@@ -214,10 +214,18 @@ test('commands work without the service, beside it, many at once, and while it e
   const service = await start(data);
   await Promise.all(Array.from({ length: 3 }, () => listsDemo(data)));
   assert.equal(await readyStatus(service), 200, 'after the commands');
-  service.child.kill('SIGTERM');
-  await Promise.all([0, 50, 100, 150, 200].map(async (wait) => pause(wait).then(() => listsDemo(data))));
-  assert.equal(await ended(service), 0, service.output());
+  await stop(service);
   await assertStopped(data);
+});
+
+test('commands work while the service ends', longest, async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const service = await start(data);
+    service.child.kill('SIGTERM');
+    await Promise.all([0, 50, 100, 150, 200].map(async (wait) => pause(wait).then(() => listsDemo(data))));
+    assert.equal(await ended(service), 0, service.output());
+    await assertStopped(data);
+  }
 });
 
 test('of two services on one folder the last one stops PostgreSQL', longest, async () => {
@@ -388,13 +396,17 @@ test('several processes at once take over what a killed first start left', longe
   await assertStopped(folder);
 });
 
-test('a kill between the making of a file and the writing of its content does no harm', longest, async () => {
-  const folder = join(home, 'empty-files');
-  mkdirSync(folder, { mode: 0o711 });
-  const files = ['postgres.password', 'secret.key', 'demo.json'];
-  for (const file of files) writeFileSync(join(folder, file), '', { mode: 0o600 });
-  assert.deepEqual(await command(folder, ['school', 'list']), []);
-  for (const file of files.slice(0, 2)) assert.ok(readFileSync(join(folder, file), 'utf8').length >= 32, `${file} is empty`);
+test('a secret that was damaged is refused by name, neither used nor replaced', longest, async () => {
+  for (const file of ['secret.key', 'postgres.password']) {
+    const folder = join(home, `damaged-${file}`);
+    mkdirSync(folder, { mode: 0o711 });
+    writeFileSync(join(folder, file), '', { mode: 0o600 });
+    const refused = await launchService(folder, { env: { DEMO: 'off' } });
+    assert.equal(await ended(refused), 1, refused.output());
+    assert.match(refused.output(), new RegExp(`^schoolbell: .*${file}`, 'm'));
+    assert.doesNotMatch(refused.output(), /schoolbell ready|\n +at |\.ts:\d/);
+    assert.equal(readFileSync(join(folder, file), 'utf8'), '');
+  }
 });
 
 // ---- As whom --------------------------------------------------------------------------------------------------------

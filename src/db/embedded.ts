@@ -87,8 +87,8 @@ function readOrMakePassword(dataDir: string): string {
 }
 
 function makeCluster(place: Place, password: string): void {
-  // A kill in the middle leaves only the half-made folder, which the next start removes.
-  const half = `${place.cluster}.new`;
+  // A kill in the middle leaves only the half-made folder. Its initdb may still be at work, so each has a folder of its own.
+  const half = `${place.cluster}.new-${process.pid}`;
   rmSync(half, { recursive: true, force: true });
   mkdirSync(half, { mode: 0o700 });
   handOver(half, place.account, 0o700);
@@ -184,7 +184,7 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
     return admin;
   } catch (error) {
     await admin.end({ timeout: 1 });
-    if (['57P01', '57P03', 'CONNECTION_CLOSED', 'CONNECTION_ENDED', 'ECONNREFUSED', 'ECONNRESET'].includes((error as { code?: string }).code ?? '')) return undefined;
+    if (['57P01', '57P03', 'CONNECTION_CLOSED', 'CONNECTION_ENDED', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes((error as { code?: string }).code ?? '')) return undefined;
     throw new Error(`cannot join the embedded PostgreSQL on port ${port}: ${(error as Error).message}`, { cause: error });
   }
 }
@@ -201,9 +201,10 @@ async function leave(seat: Sql, place: Place): Promise<void> {
     return;
   }
   process.kill(pid, 'SIGINT');
-  await seat.end({ timeout: 1 }).catch(() => {});
   const deadline = Date.now() + stopTimeoutMs;
   while (readPidFile(place)?.pid === pid && isPostmaster(pid, place) && Date.now() < deadline) await pause(50);
+  // The seat is given up last: with it goes the lock, and somebody might join a server that is on its way down.
+  await seat.end({ timeout: 1 }).catch(() => {});
 }
 
 /** One process at a time makes or starts the cluster. The lock names its holder, so a dead one's is taken over. */
@@ -216,7 +217,7 @@ async function withStartLock<T>(dataDir: string, deadline: number, work: () => P
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    if (isAbandoned(file)) rmSync(file, { force: true });
+    if (isAbandoned(file)) takeAway(file);
     else if (Date.now() > deadline) throw new Error(`another process has been starting the embedded PostgreSQL for too long; if none is, remove ${file}`);
     else await pause(100);
   }
@@ -225,6 +226,20 @@ async function withStartLock<T>(dataDir: string, deadline: number, work: () => P
   } finally {
     rmSync(file, { force: true });
   }
+}
+
+/** One at a time and after another look, or the second would remove the lock that the first has just taken. */
+function takeAway(file: string): void {
+  const turn = `${file}.turn`;
+  try {
+    mkdirSync(turn);
+  } catch {
+    const since = statSync(turn, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > 5_000) rmSync(turn, { recursive: true, force: true });
+    return;
+  }
+  if (isAbandoned(file)) rmSync(file, { force: true });
+  rmSync(turn, { recursive: true, force: true });
 }
 
 function isAbandoned(file: string): boolean {

@@ -20,6 +20,8 @@ const mends: readonly Mend[] = [
   // A connection that closes forgets what it was in the middle of.
   { file: connection, find: 'socket.removeAllListeners()\n    socket = null', put: 'socket.removeAllListeners()\n    socket = chunk = nextWriteTimer = errorResponse = results = null\n    result = new Result()' },
   { file: connection, find: 'closedTime = performance.now()', put: 'query = null\n    closedTime = performance.now()' },
+  // A connection that dies while it learns about types is just closed; nobody waits for what it was learning.
+  { file: connection, find: 'return fetchArrayTypes()', put: 'return void fetchArrayTypes().catch(() => {})' },
   // Small writes go out at once: the two that begin and end a COPY would otherwise wait 40 ms each for the other side.
   { file: connection, find: "socket.on('data', data)\n      keep_alive", put: "socket.on('data', data)\n      socket.setNoDelay && socket.setNoDelay(true)\n      keep_alive" },
   // A reservation and a transaction end with their connection, even when the pool has opened it anew since.

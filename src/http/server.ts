@@ -13,7 +13,6 @@ export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
 /** From the first byte of a request to its last. */
 const longestRequestMs = 30_000;
-const maxEncodedIdLength = 255 * 12;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 120_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
@@ -34,7 +33,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: longestRequestMs,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxEncodedIdLength, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url), request, reply),
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -50,6 +49,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
 /** Requests in flight finish; a connection that has none, or only half of one, does not hold up the end. */
 function endIdleConnectionsOnClose(app: FastifyInstance): void {
   const inFlight = new Map<Socket, number>();
+  let closing = false;
   app.server.on('connection', (socket) => {
     inFlight.set(socket, 0);
     socket.once('close', () => inFlight.delete(socket));
@@ -57,10 +57,13 @@ function endIdleConnectionsOnClose(app: FastifyInstance): void {
   app.server.on('request', ({ socket }, response) => {
     inFlight.set(socket, (inFlight.get(socket) ?? 0) + 1);
     response.once('close', () => {
-      if (inFlight.has(socket)) inFlight.set(socket, (inFlight.get(socket) ?? 1) - 1);
+      if (!inFlight.has(socket)) return;
+      inFlight.set(socket, (inFlight.get(socket) ?? 1) - 1);
+      if (closing && inFlight.get(socket) === 0) socket.destroySoon();
     });
   });
   app.addHook('preClose', async () => {
+    closing = true;
     for (const [socket, requests] of inFlight) if (requests === 0) socket.destroy();
     setTimeout(() => app.server.closeAllConnections(), longestEndMs).unref();
   });

@@ -6,9 +6,21 @@ export type SlowReaderLimit = { bytesPerSecond: number; seconds: number };
 
 export const slowReaderLimit: SlowReaderLimit = { bytesPerSecond: 64 * 1024, seconds: 30 };
 
+/** What a kernel may hold for a reader: it takes bytes in bursts, so that within one window a fair reader can look slow. */
+const burstBytes = 1.5 * 1024 * 1024;
+/** Over this many windows a burst no longer matters. */
+const longWindows = 4;
+
 export function cutOffSlowReader(response: ServerResponse, limit: SlowReaderLimit): void {
   const everyMs = Math.min(1000, (limit.seconds * 1000) / 10);
+  const perWindow = Math.round((limit.seconds * 1000) / everyMs);
+  const least = limit.bytesPerSecond * limit.seconds;
   const samples: number[] = [];
+  const tooLittle = (windows: number): boolean => {
+    const from = samples.at(-1 - windows * perWindow);
+    if (from === undefined) return false;
+    return (samples.at(-1) ?? 0) - from < Math.max(windows * least - burstBytes, least / 10);
+  };
   const timer = setInterval(() => {
     const { socket } = response;
     if (!socket) return;
@@ -18,9 +30,8 @@ export function cutOffSlowReader(response: ServerResponse, limit: SlowReaderLimi
       return;
     }
     samples.push(socket.bytesWritten - socket.writableLength);
-    if (samples.length * everyMs <= limit.seconds * 1000) return;
-    const taken = (samples.at(-1) ?? 0) - (samples.shift() ?? 0);
-    if (taken < limit.bytesPerSecond * limit.seconds) socket.resetAndDestroy();
+    if (samples.length > longWindows * perWindow + 1) samples.shift();
+    if (tooLittle(1) || tooLittle(longWindows)) socket.resetAndDestroy();
   }, everyMs).unref();
   response.once('close', () => clearInterval(timer));
 }

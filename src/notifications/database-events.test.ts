@@ -27,7 +27,6 @@ const worker = await startWorker({ db, handlers: { call: createDelivery(db, seal
 // ---- The receiver -------------------------------------------------------------------------------------------------
 type Arrival = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer; id: string };
 let arrivals: Arrival[] = [];
-/** What the receiver answers; it may take its time. */
 let answer: (arrival: Arrival) => number | Promise<number> = () => 200;
 const receiver = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
@@ -121,11 +120,8 @@ async function callUnderWay(): Promise<{ end(status?: number): Promise<void> }> 
   };
 }
 
-async function run(name: string, options: Record<string, string | boolean> = {}, ...positionals: string[]): Promise<unknown> {
-  const command = deliveryCommands.find((one) => one.name === name);
-  assert.ok(command);
-  return (await command.run({ db, seal, config: readConfig({}), json: true }, { options, positionals })).data;
-}
+const run = async (name: string, options: Record<string, string | boolean> = {}, ...positionals: string[]): Promise<unknown> =>
+  (await deliveryCommands.find((one) => one.name === name)?.run({ db, seal, config: readConfig({}), json: true }, { options, positionals }))?.data;
 
 // ---- When ---------------------------------------------------------------------------------------------------------
 test('a burst of 100 changes makes one call, 2 s after the last', async () => {
@@ -161,8 +157,6 @@ test('a change while a retry waits supersedes it', async () => {
   answer = () => 500;
   await change();
   await settled();
-  const [first] = await rows();
-  assert.deepEqual([first?.state, first?.attempts], ['waiting', 1]);
   answer = () => 200;
   await change();
   await settled();
@@ -195,34 +189,26 @@ test('narrowed scopes that open nothing of the database stop events, those that 
   await authorise(db, { rp: school.rp, estab: school.estab, scopes: 'Identity' });
   await change();
   await settled();
-  assert.equal(arrivals.length, 0);
-  assert.deepEqual(await run('replay', { missing: true }), { announced: 0 });
+  assert.deepEqual([arrivals.length, await run('replay', { missing: true })], [0, { announced: 0 }]);
 });
 
-test('unregistering stops what waits and what a failing call under way would retry', async () => {
-  const call = await callUnderWay();
-  await change();
-  assert.equal((await school.api('DELETE', `/${school.id}`)).status, 200);
-  await call.end();
-  await change();
-  await settled();
-  assert.equal(arrivals.length, 1);
-});
+for (const [what, act] of [['unregistering', () => school.api('DELETE', `/${school.id}`)], ['replacing the URL', () => register('/new')]] as const) {
+  test(`${what} stops what waits for the URL, and what a failing call under way would retry there`, async () => {
+    const call = await callUnderWay();
+    await change();
+    await act();
+    await call.end();
+    await change();
+    await settled();
+    assert.equal(arrivals.filter(({ url }) => url === '/hook').length, 1);
+  });
+}
 
 test('registering again replaces the URL: what is still to be told goes to the new one, once, and nothing to the old', async () => {
   await change();
   await register('/new');
   await settled();
   assert.deepEqual(arrivals.map(({ url }) => url), ['/new']);
-});
-
-test('a call to the old URL that fails after it was replaced is not repeated there', async () => {
-  const call = await callUnderWay();
-  await register('/new');
-  await call.end();
-  await change();
-  await settled();
-  assert.deepEqual([arrivals.filter(({ url }) => url === '/hook').length, arrivals.at(-1)?.url], [1, '/new']);
 });
 
 // ---- What arrives -------------------------------------------------------------------------------------------------
@@ -296,10 +282,8 @@ test('replay sends one again, or all that failed since a time, under the same id
   assert.deepEqual(await run('replay', { 'failed-since': new Date(Date.now() - 2 * 3_600_000).toISOString() }), { replayed: [id] });
   answer = () => 500;
   await settled();
-  assert.deepEqual(arrivals.map((one) => one.id), [id, id, id]);
-  assert.deepEqual(await rows(), [{ id, state: 'waiting', attempts: 13 }]);
+  assert.deepEqual([arrivals.map((one) => one.id), await rows()], [[id, id, id], [{ id, state: 'waiting', attempts: 13 }]]);
   await assert.rejects(run('replay', {}, 'msg_unknown'), /no delivery msg_unknown/);
-  await assert.rejects(run('replay'), /give one of/);
 });
 
 test('replay --missing tells of the present state whoever was not told of it, once', async () => {
@@ -311,6 +295,5 @@ test('replay --missing tells of the present state whoever was not told of it, on
   assert.equal((await rows()).length, 1);
   assert.deepEqual([await run('replay', { missing: true }), await run('replay', { missing: true })], [{ announced: 1 }, { announced: 0 }]);
   await settled();
-  assert.equal(arrivals.length, 2);
-  assert.deepEqual(await run('replay', { missing: true }), { announced: 0 });
+  assert.deepEqual([arrivals.length, await run('replay', { missing: true })], [2, { announced: 0 }]);
 });

@@ -11,10 +11,11 @@ import { renderSignature } from './sign.ts';
 type Call = { method: string; url: string; contentType?: string };
 
 export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, now: () => number = Date.now): Handler {
+  const findSigningSecrets = createSecretFinder(db, seal);
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work) {
-      const secrets = await findSigningSecrets(db, seal, work);
+      const secrets = await findSigningSecrets(work);
       if (!secrets) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school no longer authorises the application' } };
       const { method, url, contentType } = work.payload as Call;
       const timestamp = Math.floor(now() / 1000);
@@ -32,12 +33,34 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   };
 }
 
-/** The secrets that are valid, newest first; undefined when the pair is no longer authorised. */
-async function findSigningSecrets(db: Db, seal: Seal, { estab, rp }: ClaimedWork): Promise<string[] | undefined> {
-  const rows = await db<{ sealed: Uint8Array }[]>`
-    select s.sealed from authorisation a join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
-    where a.estab = ${estab} and a.rp = ${rp} and a.state = 'Approved' order by s.created_at desc`;
-  return rows.length === 0 ? undefined : rows.map((row) => seal.open(row.sealed));
+type Asked = { work: ClaimedWork; resolve(secrets: string[] | undefined): void; reject(error: unknown): void };
+
+/** The secrets that are valid, newest first; undefined when the pair is no longer authorised. Asked for a batch at a time. */
+function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<string[] | undefined> {
+  let asked: Asked[] = [];
+
+  async function answer(): Promise<void> {
+    const batch = asked;
+    asked = [];
+    try {
+      const rows = await db<{ estab: string; rp: string; sealed: Uint8Array }[]>`
+        select distinct a.estab, a.rp, s.sealed, s.created_at
+        from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[]) as pair (estab, rp)
+        join authorisation a on a.estab = pair.estab and a.rp = pair.rp and a.state = 'Approved'
+        join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        order by s.created_at desc`;
+      const found = Map.groupBy(rows, ({ estab, rp }) => `${estab} ${rp}`);
+      for (const { work, resolve } of batch) resolve(found.get(`${work.estab} ${work.rp}`)?.map((row) => seal.open(row.sealed)));
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  return (work) =>
+    new Promise((resolve, reject) => {
+      if (asked.length === 0) setImmediate(() => void answer());
+      asked.push({ work, resolve, reject });
+    });
 }
 
 function judge(work: ClaimedWork, result: OutboundResult, request: object, now: number): Outcome {

@@ -101,7 +101,7 @@ test('keys and the name of the database are taken in any case; a trailing slash 
     const values = [hook, 'schooldata', 'get'];
     const posted = await call({ path: `${root}/`, body: Object.fromEntries(names.map((name, at) => [name, values[at]])) });
     assert.deepEqual([posted.status, posted.webhook.DatabaseName, posted.webhook.Method], [201, 'SchoolData', 'GET'], names.join());
-    const got = await call({ method: 'GET', path: `${root}?${new URLSearchParams(names.map((name, at) => [name, values[at] ?? '']))}` });
+    const got = await call({ method: 'GET', path: `${root}?${new URLSearchParams(Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])))}` });
     assert.equal(got.status, 200, names.join());
   }
 });

@@ -22,9 +22,14 @@ export async function claimWork(db: Db, claim: string, leaseSeconds: number, mos
   return db.begin(async (tx) => {
     // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond.
     await tx`select pg_advisory_xact_lock(${advisoryLock})`;
+    // Locked before the statement that reads their rows begins: what is put into these lanes is either seen by it, or
+    // waits for it and arms them afterwards.
+    const lanes = await tx<{ key: string }[]>`
+      select key from lane where next_at <= now() and disabled_at is null and (open_until is null or open_until <= now()) order by next_at limit ${lanesPerClaim} for update skip locked`;
+    if (lanes.length === 0) return [];
     return tx<ClaimedWork[]>`
       with due as materialized (
-        select key, host, width, open_until from lane where next_at <= now() and disabled_at is null order by next_at limit ${lanesPerClaim} for update skip locked
+        select key, host, width, open_until from lane where key = any(${lanes.map((lane) => lane.key)})
       ), roomy as materialized (
         select key, host,
           greatest(0, case when open_until is null then width else 1 end - (select count(*) from outbox r where r.lane = due.key and r.state = 'running')) as free,

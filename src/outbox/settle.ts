@@ -1,6 +1,6 @@
 // In charge of saying what became of claimed work: the attempt and its outcome in one statement, fenced by the claim,
 // together with what it means for the lane (its breaker, its next turn, its end after days of nothing but failures).
-import type { Db } from '../db/connect.ts';
+import type { Db, Tx } from '../db/connect.ts';
 import type { ClaimedWork } from './claim.ts';
 
 export type Outcome = {
@@ -30,9 +30,18 @@ export async function settleWork(db: Db, claim: string, settled: readonly { work
     response: outcome.response?.toString('base64') ?? null,
     disable: outcome.disableLane ?? null,
   }));
-  await db`
+  const lanes = [...new Set(settled.map(({ work }) => work.lane))];
+  await db.begin(async (tx) => {
+    // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile.
+    await tx`select from lane where key = any(${lanes}) order by key for update`;
+    await settle(tx, claim, given);
+  });
+}
+
+async function settle(tx: Tx, claim: string, given: readonly object[]): Promise<void> {
+  await tx`
     with given as (
-      select * from jsonb_to_recordset(${db.json(given as never)}) as given (estab text, id text, state text, success boolean, delay float8, error_class text, detail jsonb, response text, disable text)
+      select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, state text, success boolean, delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
       update outbox o set attempts = o.attempts + 1, claim = null, lease_until = null,
         state = case when given.state = 'waiting' and newer.yes then 'superseded' else given.state end,

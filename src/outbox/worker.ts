@@ -15,7 +15,7 @@ export type Worker = { stop(): Promise<void> };
 
 const defaultLeaseSeconds = 60;
 const defaultPollMs = 1000;
-const atOnce = 128;
+const atOnce = 192;
 const claimedAtOnce = 64;
 const settledAtOnce = 64;
 
@@ -27,30 +27,41 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   const running = new Set<Promise<void>>();
   const finished: { work: ClaimedWork; outcome: Outcome }[] = [];
   const stopping = new AbortController();
-  let wake = () => {};
+  let woken = false;
+  let wake: () => void = () => (woken = true);
   let settling: Promise<void> = Promise.resolve();
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         await reclaimExpired(db);
-        while (!stopping.signal.aborted && running.size < atOnce) {
-          const claimed = await claimWork(db, claim, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size));
+        // Only when there is room for a whole batch: a claim for one row costs as much as one for all.
+        while (!stopping.signal.aborted && running.size <= atOnce - claimedAtOnce) {
+          const claimed = await claimWork(db, claim, leaseSeconds, claimedAtOnce);
           for (const work of claimed) start(work);
           if (claimed.length === 0) break;
         }
       } catch (error) {
         log.error({ err: error }, 'the outbox cannot be read; it will be tried again');
       }
+      await sleep();
+    }
+  }
+
+  /** Until the poll comes round or somebody wakes; a call that came while nobody slept counts. */
+  async function sleep(): Promise<void> {
+    if (!woken) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pollMs);
         wake = () => {
+          woken = true;
           clearTimeout(timer);
           resolve();
         };
-        if (stopping.signal.aborted) wake();
       });
     }
+    woken = false;
+    wake = () => (woken = true);
   }
 
   function start(work: ClaimedWork): void {

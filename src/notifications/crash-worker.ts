@@ -1,0 +1,57 @@
+// In charge of a worker process that the crash tests can lose: it delivers like any other, and kills itself at the
+// step of its n-th piece of work that it is told.
+import { writeSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createSeal } from '../access/seal.ts';
+import { readConfig } from '../config.ts';
+import { connect } from '../db/connect.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { createOutbound } from '../http/outbound.ts';
+import { startWorker, type Handler } from '../outbox/worker.ts';
+import { announceChange, callKind } from './announce.ts';
+import { createDelivery } from './deliver.ts';
+
+const text = { type: 'string' } as const;
+const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, nth: { ...text, default: '1' }, name: { ...text, default: 'crash worker' }, estab: { ...text, default: '' } } });
+const { step } = told;
+const nth = Number(told.nth);
+const config = readConfig();
+/** Shorter than that of the service, so that what a worker left is found within the time of a test. */
+const leaseSeconds = 7;
+const longestSeconds = 1;
+const db = connect(config.databaseUrl ?? '', { max: 4, name: told.name });
+const delivery = createDelivery(db, createSeal(config.secretKey ?? ''), createOutbound(parseAllowList(config.outboundAllow)), 'test');
+const say = (line: string) => void writeSync(1, `${line}\n`);
+
+async function die(): Promise<never> {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => {});
+}
+
+let taken = 0;
+const handler: Handler = {
+  longestSeconds,
+  async run(work) {
+    taken += 1;
+    if (step === 'never' || taken !== nth) return delivery.run(work);
+    const [row] = await db<{ claim: string }[]>`select claim from outbox where id = ${work.id}`;
+    say(`claim ${row?.claim}`);
+    if (step === 'claimed') return die();
+    const call = delivery.run(work);
+    if (step === 'calling') await pause(10);
+    else await call;
+    return die();
+  },
+};
+
+if (step === 'before commit' || step === 'after commit') {
+  await db.begin(async (tx) => {
+    await announceChange(tx, told.estab, 'SchoolData');
+    if (step === 'before commit') await die();
+  });
+  await die();
+}
+const lines = (level: string) => (details: object, message: string) => say(`${level} ${message} ${String((details as { err?: unknown }).err)}`);
+await startWorker({ db, handlers: { [callKind]: handler }, log: { warn: lines('warn'), error: lines('error') }, leaseSeconds, pollMs: 100 });
+say('ready');

@@ -1,0 +1,187 @@
+// Deliveries by real processes that are lost: killed at every step, with two workers, many times; or cut off from the
+// database under load. Every event arrives under one id, and no kill repeats an event more than once.
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, afterEach, beforeEach, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { useService } from '../../test/service.ts';
+import { announceChange, sendTest } from './announce.ts';
+import { registerWebhook, type Webhook } from './webhooks.ts';
+
+const secretKey = 'a key for tests that is long enough';
+const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', SECRET_KEY: secretKey });
+const { db } = service;
+const estab = '9990001';
+await service.addSchool(estab);
+const { host, port: databasePort, user, pass, database } = db.options as unknown as { host: string[]; port: number[]; user: string; pass: string; database: string };
+const databaseUrl = `postgres://${user}:${encodeURIComponent(pass)}@${host[0]}:${databasePort[0]}/${database}`;
+
+// ---- The receiver -------------------------------------------------------------------------------------------------
+
+let arrived = new Map<string, number>();
+const receiver = createServer((request, response) => {
+  const id = String(request.headers['webhook-id']);
+  arrived.set(id, (arrived.get(id) ?? 0) + 1);
+  setTimeout(() => response.writeHead(204).end(), 20);
+}).listen(0, '127.0.0.1');
+await once(receiver, 'listening');
+const { port } = receiver.address() as AddressInfo;
+
+// ---- Workers ------------------------------------------------------------------------------------------------------
+
+type Running = { child: ChildProcess; output(): string; exited: Promise<string> };
+const children = new Set<ChildProcess>();
+
+function launch(told: { step?: string; nth?: string; name?: string } = {}): Running {
+  const args = Object.entries({ estab, ...told }).flatMap(([name, value]) => [`--${name}`, value]);
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-worker.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env: { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, OUTBOUND_ALLOW: '127.0.0.0/8' } });
+  children.add(child);
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  const exited = new Promise<string>((resolve) => {
+    child.once('close', (code, signal) => {
+      children.delete(child);
+      resolve(String(signal ?? code));
+    });
+  });
+  return { child, output: () => text, exited };
+}
+
+async function ready(worker: Running): Promise<Running> {
+  await until('the worker is ready', () => worker.output().includes('ready'));
+  return worker;
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>, seconds = 20): Promise<void> {
+  for (const end = Date.now() + seconds * 1000; !(await holds()); await pause(25)) {
+    if (Date.now() > end) assert.fail(`not within ${seconds} s: ${what}; ${JSON.stringify(await db`select state, attempts, count(*)::int from outbox group by 1, 2`)}`);
+  }
+}
+
+function endWorkers(): void {
+  for (const child of children) child.kill('SIGKILL');
+}
+afterEach(endWorkers);
+after(() => {
+  endWorkers();
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+// ---- Events -------------------------------------------------------------------------------------------------------
+
+let webhooks: Webhook[] = [];
+const applications = ['one', 'two', 'three'];
+for (const rp of applications) await service.addClient(rp, [estab]);
+
+beforeEach(async () => {
+  await db`truncate outbox, outbox_attempt, lane, webhook`;
+  arrived = new Map();
+  webhooks = [];
+  for (const rp of applications) webhooks.push((await registerWebhook(db, { estab, rp, databaseName: 'SchoolData', url: `http://127.0.0.1:${port}/${rp}`, method: 'GET' })).webhook);
+});
+
+/** One event to each registration, under ids of their own. */
+const send = () => db.begin(async (tx) => {
+  const ids: string[] = [];
+  for (const webhook of webhooks) ids.push(await sendTest(tx, webhook));
+  return ids;
+});
+const announce = () => db.begin((tx) => announceChange(tx, estab, 'SchoolData'));
+const allDone = async () => (await db`select from outbox where state <> 'done'`).length === 0;
+const hurry = async () => {
+  await db`update outbox set due_at = now() where state = 'waiting'`;
+  await db`update lane set next_at = now() where next_at is not null`;
+};
+
+/** The lease of a worker that has died ends now; gives what it had taken. */
+async function endLease(dead: Running): Promise<string[]> {
+  const claim = /claim (\S+)/.exec(dead.output())?.[1];
+  assert.ok(claim, `it died at its work: ${dead.output()}`);
+  return (await db<{ id: string }[]>`update outbox set lease_until = now() - interval '1 second' where claim = ${claim} and state = 'running' returning id`).map(({ id }) => id);
+}
+
+// ---- Killed -------------------------------------------------------------------------------------------------------
+
+test('killed before the commit nothing was there; killed after it everything is', async () => {
+  assert.equal(await launch({ step: 'before commit' }).exited, 'SIGKILL');
+  assert.equal((await db`select from outbox`).length, 0);
+  assert.equal(await launch({ step: 'after commit' }).exited, 'SIGKILL');
+  assert.equal((await db`select from outbox`).length, webhooks.length);
+  await ready(launch());
+  await hurry();
+  await until('all are delivered', allDone);
+  assert.deepEqual([...arrived.values()], webhooks.map(() => 1));
+});
+
+const steps = ['claimed', 'calling', 'answered'] as const;
+const kills = 30;
+
+test(`two workers, ${kills} kills after the claim, during the call and after the answer: every event arrives under one id, at most one repeat per kill`, async () => {
+  const sent = new Set<string>();
+  const hit = new Map<string, number>();
+  let round = 0;
+  const loseWorkers = async () => {
+    while (round < kills) {
+      round += 1;
+      const [step, nth] = [steps[round % steps.length] ?? 'claimed', 1 + (round % 4)];
+      for (let time = 0; time < 2; time += 1) for (const id of await send()) sent.add(id);
+      const worker = launch({ step, nth: String(nth) });
+      const dead = await Promise.race([worker.exited, pause(20_000, 'still running', { ref: false })]);
+      assert.equal(dead, 'SIGKILL', worker.output());
+      for (const id of await endLease(worker)) hit.set(id, (hit.get(id) ?? 0) + 1);
+    }
+  };
+  await Promise.all([loseWorkers(), loseWorkers()]);
+  await Promise.all([ready(launch()), ready(launch())]);
+  await until('all are delivered', allDone);
+  assert.deepEqual([...arrived.keys()].toSorted(), [...sent].toSorted());
+  for (const [id, times] of arrived) assert.ok(times <= 1 + (hit.get(id) ?? 0), `${id} arrived ${times} times and was lost ${hit.get(id) ?? 0} times`);
+  const repeats = [...arrived.values()].reduce((sum, times) => sum + times - 1, 0);
+  assert.ok(repeats > 0, 'kills during and after calls must have repeated some');
+});
+
+test('a worker dies at an event while the data changes again: the change is told under a new id, and others go on', async () => {
+  await announce();
+  await hurry();
+  const worker = launch({ step: 'answered' });
+  assert.equal(await worker.exited, 'SIGKILL');
+  await announce();
+  await endLease(worker);
+  const first = new Set(arrived.keys());
+  await ready(launch());
+  await hurry();
+  await until('nothing is left to do', async () => (await db`select from outbox where state in ('waiting', 'running')`).length === 0, 8);
+  assert.ok([...arrived.keys()].filter((id) => !first.has(id)).length >= webhooks.length, 'each registration is told of the second change');
+});
+
+// ---- Cut off ------------------------------------------------------------------------------------------------------
+
+test('connections that end under load lose nothing: the worker recovers by itself within seconds', async () => {
+  const worker = await ready(launch({ name: 'cut off' }));
+  const sent = new Set<string>();
+  for (let time = 0; time < 60; time += 1) for (const id of await send()) sent.add(id);
+  for (const share of [0.1, 0.3, 0.5]) {
+    await until('the load is under way', () => arrived.size > sent.size * share);
+    await until('its connections are ended', async () => (await db`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'schoolbell cut off'`).length > 0);
+  }
+  await until('all are delivered and settled', allDone, 15);
+  assert.deepEqual([...arrived.keys()].toSorted(), [...sent].toSorted());
+  assert.equal(worker.child.exitCode, null);
+});
+
+test('when the listening connection dies, or a notice is lost, polling still delivers', async () => {
+  await ready(launch({ name: 'deaf' }));
+  const ended = await db`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'schoolbell deaf' and query ilike 'listen%'`;
+  assert.equal(ended.length, 1);
+  await send();
+  // Without the notice that goes with it.
+  await db`insert into outbox (estab, id, rp, kind, lane, payload, due_at) select estab, 'msg_unheard', rp, kind, lane, payload, now() from outbox where rp = 'one'`;
+  await db`update lane set next_at = now()`;
+  await until('all are delivered', allDone, 5);
+  assert.deepEqual([arrived.size, arrived.get('msg_unheard')], [webhooks.length + 1, 1]);
+});
