@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { addApplication } from '../access/applications.ts';
 import { authorise } from '../access/authorisations.ts';
 import { addEstablishment } from '../access/establishments.ts';
-import { createApp } from '../app.ts';
+import { createApp, createPools } from '../app.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { importRoster } from '../collection/import.ts';
 import { readConfig } from '../config.ts';
