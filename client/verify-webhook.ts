@@ -19,6 +19,7 @@ export function verifyWebhook(headers: WebhookHeaders, body: string | Uint8Array
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds) throw new WebhookVerificationError('webhook-timestamp is not within five minutes of now');
   for (const secret of typeof secrets === 'string' ? [secrets] : secrets) {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+    if (key.length === 0) throw new WebhookVerificationError('the secret is empty');
     const expected = Buffer.from(`v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body ?? '').digest('base64')}`);
     for (const signature of signatures) {
       const given = Buffer.from(signature);

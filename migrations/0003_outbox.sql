@@ -39,7 +39,7 @@ create table outbox (
   created_at timestamptz not null default now(),
   settled_at timestamptz,
   primary key (estab, id)
-);
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 create index outbox_waiting on outbox (lane, due_at) where state = 'waiting';
 create index outbox_running on outbox (lane) where state = 'running';
 create index outbox_lease on outbox (lease_until) where state = 'running';

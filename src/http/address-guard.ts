@@ -59,7 +59,8 @@ function isPublic(address: Address): boolean {
 
 function describe(address: Address): string {
   const range = address.range();
-  return range === 'unicast' ? 'not assigned' : `a ${range.replace(/([A-Z0-9]+)/g, ' $1').toLowerCase()} address`;
+  if (range === 'unicast') return 'not assigned';
+  return /^(private|loopback|linkLocal|multicast|uniqueLocal)$/.test(range) ? `a ${range.replace(/[A-Z]/g, ' $&').toLowerCase()} address` : 'in a range reserved for special use';
 }
 
 export function isLiteral(hostname: string): boolean {

@@ -109,7 +109,7 @@ const receivers: [behaviour: string, answer: Answer, expected: Expected][] = [
 
 suite('a receiver that', () => {
   for (const [behaviour, answer, expected] of receivers) {
-    test(behaviour, async (t) => {
+    test(behaviour, { timeout: 10_000 }, async (t) => {
       const early = behaviour.includes('before the request');
       const [outbound, receiver] = [open(t), await receive(t, answer, early)];
       const body = early ? randomBytes(8 * 1024 * 1024) : Buffer.from('{"a":1}');
@@ -283,7 +283,7 @@ test('a proxy named in the environment is not used', async (t) => {
   assert.deepEqual([await once(child, 'exit').then(([code]) => code as number), proxy.sockets.length, receiver.requests.length], [0, 0, 1]);
 });
 
-test('close() ends what is under way and leaves no socket, timer or listener', async (t) => {
+test('close() ends what is under way and leaves no socket, timer or listener', { timeout: 10_000 }, async (t) => {
   const [well, hanging] = [await receive(t, ok), await receive(t, () => {})];
   const outbound = createOutbound(parseAllowList(['127.0.0.1']), { ...limits, totalMs: 60_000 });
   await Promise.all(Array.from({ length: 8 }, () => send(outbound.call, well.url)));

@@ -66,7 +66,7 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
       result.timings.firstByte = performance.now() - started;
       result.status = response.statusCode;
       result.headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
-      result.response = await readSome(response.body, limits, stop);
+      await readSome(response.body, limits, result);
     } catch (error) {
       result.error = classify(error);
     } finally {
@@ -96,25 +96,25 @@ class TimedOut extends Error {
 
 class TooLarge extends Error {}
 
-/** Reads up to the limit; a longer answer ends the connection, since what follows on it would be its rest. */
-async function readSome(body: AsyncIterable<Uint8Array> & { destroy(error?: Error): unknown }, limits: OutboundLimits, stop: AbortController): Promise<Buffer> {
+/** Reads up to the limit; a longer answer ends the connection, since what follows on it would be its rest. What came before a fault is kept. */
+async function readSome(body: AsyncIterable<Uint8Array>, limits: OutboundLimits, result: OutboundResult): Promise<void> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    if (size < limits.keptBytes) chunks.push(chunk.subarray(0, limits.keptBytes - size));
-    size += chunk.length;
-    if (size > limits.readBytes) {
-      stop.abort(new TooLarge());
-      break;
+  try {
+    for await (const chunk of body) {
+      if (size < limits.keptBytes) chunks.push(chunk.subarray(0, limits.keptBytes - size));
+      size += chunk.length;
+      if (size > limits.readBytes) throw new TooLarge();
     }
+  } finally {
+    result.response = Buffer.concat(chunks);
   }
-  return Buffer.concat(chunks);
 }
 
 function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>): buildConnector.connector {
   return (options, callback) => {
     const started = performance.now();
-    let [resolved, connected] = [0, 0];
+    let [resolved, opened, connected] = [0, 0, 0];
     const lookup: typeof dns.lookup = ((name: string, how: dns.LookupAllOptions, done: (error: Error | null, addresses?: dns.LookupAddress[] | string, family?: number) => void) => {
       dns.lookup(name, { ...how, all: true }, (error, addresses) => {
         resolved = performance.now();
@@ -136,12 +136,13 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
       return;
     }
     const connector = buildConnector({ timeout: limits.connectMs, lookup, allowH2: false, autoSelectFamily: true });
-    connector(options, (error, socket) => {
+    const opening: unknown = connector(options, (error, socket) => {
       if (error) {
         callback(error, null);
         return;
       }
       connected = performance.now();
+      socket.once('error', (fault) => socket.destroy(fault));
       try {
         requireAllowedAddress(socket.remoteAddress ?? '', allowed);
       } catch (refusal) {
@@ -149,16 +150,18 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
         callback(refusal as Error, null);
         return;
       }
-      const phase = { dns: (resolved || started) - started, connect: connected - (resolved || started) };
+      const phase = { dns: (resolved || started) - started, connect: opened - (resolved || started), ...(options.protocol === 'https:' ? { tls: connected - opened } : {}) };
       sockets.set(socket, { address: socket.remoteAddress, ...phase });
       callback(null, socket);
     });
+    (opening as Socket).prependOnceListener('connect', () => (opened = performance.now()));
   };
 }
 
 const byCode: Record<string, ErrorClass> = {
   ENOTFOUND: 'dns_error',
   EAI_AGAIN: 'dns_error',
+  EAI_FAIL: 'dns_error',
   ENODATA: 'dns_error',
   ECONNREFUSED: 'connection_refused',
   ECONNRESET: 'connection_reset',
@@ -180,8 +183,9 @@ function classify(error: unknown): { class: ErrorClass; message: string } {
   if (given instanceof TimedOut) return { class: 'timeout', message };
   if (given instanceof TooLarge) return { class: 'body_too_large', message: 'the answer is larger than is read' };
   const code = cause.code ?? '';
+  if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) return { class: 'protocol_error', message: `${message}: an unasked 100 or 101` };
   if (byCode[code]) return { class: byCode[code], message };
   if (code.startsWith('HPE_') || given instanceof errors.HTTPParserError) return { class: 'protocol_error', message };
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) return { class: 'tls_error', message };
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) return { class: 'tls_error', message: (cause as { reason?: string }).reason && code.startsWith('ERR_SSL') ? String((cause as { reason?: string }).reason) : message };
   return { class: 'network_error', message };
 }

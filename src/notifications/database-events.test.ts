@@ -102,15 +102,14 @@ async function settled(): Promise<void> {
 
 /** An event's first call, which has arrived and waits for its answer. */
 async function callUnderWay(): Promise<{ end(status?: number): Promise<void> }> {
-  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()];
+  const released = Promise.withResolvers<number>();
   answer = () => {
     answer = () => 200;
-    arrived.resolve();
     return released.promise;
   };
   await change();
   await hurry();
-  await arrived.promise;
+  await until('it has arrived', () => arrivals.length === 1);
   return {
     async end(status = 500) {
       released.resolve(status);

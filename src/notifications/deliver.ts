@@ -67,7 +67,8 @@ function judge(work: ClaimedWork, result: OutboundResult, request: object, now: 
   const { status, error, address, timings } = result;
   const detail = { request, status: status ?? null, responseHeaders: result.headers, address: address ?? null, timings, ...(error ? { message: error.message } : {}) };
   const seen = { detail, response: result.response };
-  const success = status !== undefined && status >= 200 && status < 300 && (!error || error.class === 'body_too_large');
+  // The status decides: a receiver that took the event and then fumbled its answer has taken it.
+  const success = status !== undefined && status >= 200 && status < 300;
   if (success) return { success, state: 'done', ...seen };
   const errorClass = error?.class ?? (status !== undefined && status >= 300 && status < 400 ? 'redirect' : `status_${status}`);
   if (status === 410) return { success, state: 'failed', errorClass, disableLane: 'the receiver answered 410 Gone', ...seen };

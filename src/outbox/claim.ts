@@ -30,25 +30,29 @@ export async function claimWork(db: Db, claim: string, leaseSeconds: number, mos
     return tx<ClaimedWork[]>`
       with due as materialized (
         select key, host, width, open_until from lane where key = any(${lanes.map((lane) => lane.key)})
+      ), running as materialized (
+        select r.lane, n.host, count(*) as count from outbox r join lane n on n.key = r.lane where r.state = 'running' group by r.lane, n.host
       ), roomy as materialized (
         select key, host,
-          greatest(0, case when open_until is null then width else 1 end - (select count(*) from outbox r where r.lane = due.key and r.state = 'running')) as free,
-          case when host is null then null else ${widthOfHost} - (select count(*) from lane n join outbox r on r.lane = n.key and r.state = 'running' where n.host = due.host) end as host_free
+          greatest(0, case when open_until is null then width else 1 end - coalesce((select count from running where running.lane = due.key), 0)) as free,
+          case when host is null then null else ${widthOfHost} - coalesce((select sum(count) from running where running.host = due.host), 0) end as host_free
         from due
       ), candidate as materialized (
         select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.host_free, row_number() over (partition by roomy.host order by c.due_at) as host_rank
         from roomy cross join lateral (
-          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at limit roomy.free for update skip locked) c
-      ), picked as materialized (
+          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at limit roomy.free) c
+      ), chosen as materialized (
         select estab, id, key from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
+      ), picked as materialized (
+        select o.estab, o.id, chosen.key from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting' for update of o skip locked
       ), armed as (
         update lane set next_at = case
             when taken.count >= roomy.free then null
-            when roomy.host_free is not null and taken.count < found.count then now() + interval '1 second'
-            else (select min(o.due_at) from outbox o where o.lane = lane.key and o.state = 'waiting' and not exists (select from picked p where p.estab = o.estab and p.id = o.id)) end
+            when held.count > 0 then now() + interval '50 milliseconds'
+            else (select o.due_at from outbox o where o.lane = lane.key and o.state = 'waiting' order by o.due_at offset taken.count limit 1) end
         from roomy
         cross join lateral (select count(*) from picked where picked.key = roomy.key) taken
-        cross join lateral (select count(*) from candidate where candidate.key = roomy.key) found
+        cross join lateral (select count(*) from candidate where candidate.key = roomy.key and candidate.host_rank > candidate.host_free) held
         where lane.key = roomy.key
       )
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})
