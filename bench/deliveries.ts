@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import { createSeal } from '../src/access/seal.ts';
 import { parseAllowList } from '../src/http/address-guard.ts';
 import { createOutbound } from '../src/http/outbound.ts';
-import { callKind } from '../src/notifications/announce.ts';
+import { callKind } from '../src/notifications/webhooks.ts';
 import { createDelivery } from '../src/notifications/deliver.ts';
 import { claimWork } from '../src/outbox/claim.ts';
 import { enqueue, type NewWork } from '../src/outbox/enqueue.ts';

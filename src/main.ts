@@ -11,7 +11,7 @@ import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { createOutbound } from './http/outbound.ts';
-import { callKind } from './notifications/announce.ts';
+import { callKind } from './notifications/webhooks.ts';
 import { createDelivery } from './notifications/deliver.ts';
 import { measureOutbox } from './outbox/measure.ts';
 import { startWorker } from './outbox/worker.ts';

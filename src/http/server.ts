@@ -41,6 +41,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   useErrorShape(app as unknown as FastifyInstance, envelopeShape);
   app.setNotFoundHandler((request, reply) => sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url), request, reply));
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
+  app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   app.register(compress, { encodings: ['gzip'], threshold: 1024 });
   return app as unknown as FastifyInstance;

@@ -1,11 +1,9 @@
 // In charge of database events: a change of a database is announced to everyone who registered for it, in the
 // transaction that changed it. A burst of changes is one event.
 import type { Sql } from '../db/connect.ts';
-import { enqueue, enqueueCoalesced, type NewWork } from '../outbox/enqueue.ts';
+import { enqueue, enqueueCoalesced } from '../outbox/enqueue.ts';
 import { databases } from './databases.ts';
-import { laneOfWebhook, type Webhook } from './webhooks.ts';
-
-export const callKind = 'call';
+import { describeEvent, type Webhook } from './webhooks.ts';
 
 export async function announceChange(sql: Sql, estab: string, databaseName: string): Promise<void> {
   const webhooks = await sql<Webhook[]>`
@@ -22,28 +20,19 @@ export async function announceMissing(sql: Sql): Promise<number> {
   const rows = await sql<Webhook[]>`
     select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method
     from webhook w
-    join authorisation a on a.estab = w.estab and a.rp = w.rp and a.state = 'Approved'
+    join authorisation a on a.estab = w.estab and a.rp = w.rp and a.state = 'Approved' and a.scopes && ${[...(databases.SchoolData ?? [])]}::text[]
     join roster r on r.estab = w.estab
     join roster_version v on v.estab = r.estab and v.version = r.version
     where w.database_name = 'SchoolData'
-      and not exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state in ('waiting', 'running', 'done') and o.created_at >= v.instant - interval '1 minute')`;
+      and not exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and (o.state in ('waiting', 'running') or (o.state = 'done' and o.settled_at > v.instant)))`;
   for (const webhook of rows) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
   return rows.length;
 }
 
+/** One event now, whatever held the registration back: it is how its owner finds out whether it works again. */
 export async function sendTest(sql: Sql, webhook: Webhook): Promise<string> {
-  return enqueue(sql, describeEvent(webhook));
-}
-
-/** The bytes are made once; every attempt sends and signs the same. */
-function describeEvent(webhook: Webhook): NewWork {
-  const body = webhook.method === 'GET' ? null : Buffer.from(JSON.stringify({ Estab: webhook.estab, DatabaseName: webhook.databaseName }));
-  return {
-    estab: webhook.estab,
-    rp: webhook.rp,
-    kind: callKind,
-    lane: laneOfWebhook(webhook),
-    payload: { event: 'database', method: webhook.method, url: webhook.url, ...(body ? { contentType: 'application/json' } : {}) },
-    body,
-  };
+  const work = describeEvent(webhook);
+  const id = await enqueue(sql, work);
+  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failing_since = null, warned_at = null where key = ${work.lane.key}`;
+  return id;
 }

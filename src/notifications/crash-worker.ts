@@ -9,7 +9,8 @@ import { connect } from '../db/connect.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { startWorker, type Handler } from '../outbox/worker.ts';
-import { announceChange, callKind } from './announce.ts';
+import { announceChange } from './announce.ts';
+import { callKind } from './webhooks.ts';
 import { createDelivery } from './deliver.ts';
 
 const text = { type: 'string' } as const;

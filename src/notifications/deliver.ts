@@ -6,6 +6,7 @@ import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import type { Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
+import { databases } from './databases.ts';
 import { renderSignature } from './sign.ts';
 
 type Call = { method: string; url: string; contentType?: string };
@@ -16,7 +17,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work) {
       const secrets = await findSigningSecrets(work);
-      if (!secrets) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school no longer authorises the application' } };
+      if (!secrets) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school no longer authorises this, or the registration is gone' } };
       const { method, url, contentType } = work.payload as Call;
       const timestamp = Math.floor(now() / 1000);
       const headers: Record<string, string> = {
@@ -33,9 +34,17 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   };
 }
 
+type Standing = { position: number; scopes: string[]; url: string | null; databaseName: string | null; sealed: Uint8Array };
+
+/** A database event is wanted as long as its registration stands as it was and the scopes still open the database. */
+function stillStands(work: ClaimedWork | undefined, { url, databaseName, scopes }: Standing): boolean {
+  if (!work?.lane.startsWith('webhook ')) return true;
+  return url === (work.payload as Call).url && (databases[databaseName ?? ''] ?? []).some((scope) => scopes.includes(scope));
+}
+
 type Asked = { work: ClaimedWork; resolve(secrets: string[] | undefined): void; reject(error: unknown): void };
 
-/** The secrets that are valid, newest first; undefined when the pair is no longer authorised. Asked for a batch at a time. */
+/** The secrets that are valid, newest first; undefined when nobody wants the call any more. Asked for a batch at a time. */
 function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<string[] | undefined> {
   let asked: Asked[] = [];
 
@@ -43,14 +52,15 @@ function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<
     const batch = asked;
     asked = [];
     try {
-      const rows = await db<{ estab: string; rp: string; sealed: Uint8Array }[]>`
-        select distinct a.estab, a.rp, s.sealed, s.created_at
-        from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[]) as pair (estab, rp)
+      const rows = await db<Standing[]>`
+        select pair.position::int - 1 as position, a.scopes, w.url, w.database_name as "databaseName", s.sealed
+        from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[], ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
         join authorisation a on a.estab = pair.estab and a.rp = pair.rp and a.state = 'Approved'
         join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane
         order by s.created_at desc`;
-      const found = Map.groupBy(rows, ({ estab, rp }) => `${estab} ${rp}`);
-      for (const { work, resolve } of batch) resolve(found.get(`${work.estab} ${work.rp}`)?.map((row) => seal.open(row.sealed)));
+      const found = Map.groupBy(rows.filter((row) => stillStands(batch[row.position]?.work, row)), (row) => row.position);
+      batch.forEach(({ resolve }, position) => resolve(found.get(position)?.map((row) => seal.open(row.sealed))));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

@@ -94,11 +94,12 @@ test('at most four of a lane run at once, over several claimers, and each that e
 });
 
 test('at most 16 of a host run at once, over lanes and claimers; other hosts go on', async () => {
-  for (let at = 0; at < 12; at += 1) await put(lane(`victim ${at}`, { host: 'victim.example' }), 6);
+  // More lanes than one claim looks at, so that claimers at once look at different ones.
+  for (let at = 0; at < 200; at += 1) await fill(lane(`victim ${at}`, { host: 'victim.example' }), 6);
   for (let at = 0; at < 3; at += 1) await put(lane(`other ${at}`, { host: `other${at}.example` }), 1);
   const running = async () => Object.fromEntries((await db<{ host: string; count: number }[]>`select l.host, count(*)::int as count from outbox o join lane l on l.key = o.lane where o.state = 'running' group by 1`).map(({ host, count }) => [host, count]));
   for (let round = 0; round < 3; round += 1) {
-    await Promise.all(Array.from({ length: 6 }, () => claim()));
+    await Promise.all(Array.from({ length: 8 }, () => claim()));
     assert.deepEqual(await running(), { 'victim.example': 16, 'other0.example': 1, 'other1.example': 1, 'other2.example': 1 });
     await db`update lane set next_at = now() where next_at is not null`;
   }
@@ -165,7 +166,7 @@ test('work whose lease has ended waits again and goes to another; renewed leases
   const [kept] = await claim(1, alive);
   await passTime(59);
   assert.equal(await reclaimExpired(db), 0);
-  await renewLeases(db, alive, leaseSeconds);
+  await renewLeases(db, alive, leaseSeconds, kept ? [kept] : []);
   await passTime(2);
   await reclaimExpired(db);
   assert.deepEqual((await rows()).map(({ id, state }) => [id, state]).toSorted(), [[lost?.id, 'waiting'], [kept?.id, 'running']].toSorted());

@@ -61,16 +61,33 @@ export async function claimWork(db: Db, claim: string, leaseSeconds: number, mos
   }) as Promise<ClaimedWork[]>;
 }
 
-export async function renewLeases(db: Db, claim: string, leaseSeconds: number): Promise<void> {
-  await db`update outbox set lease_until = now() + make_interval(secs => ${leaseSeconds}) where claim = ${claim} and state = 'running'`;
+/** Only of what the worker still holds: a row that it lost track of must come free. */
+export async function renewLeases(db: Db, claim: string, leaseSeconds: number, held: readonly Pick<ClaimedWork, 'estab' | 'id'>[]): Promise<void> {
+  await db`
+    update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds})
+    from unnest(${held.map((work) => work.estab)}::text[], ${held.map((work) => work.id)}::text[]) as held (estab, id)
+    where o.estab = held.estab and o.id = held.id and o.claim = ${claim} and o.state = 'running'`;
 }
 
-/** Work whose worker died waits again; its lane gets a turn. */
+/**
+ * Work whose worker died waits again, and its lane gets a turn. The attempt counts, since the call may have been made,
+ * but not against the schedule; if something newer was said on the same topic, there is nothing left to say.
+ */
 export async function reclaimExpired(db: Db): Promise<number> {
-  const { count } = await db`
-    with expired as (
-      update outbox set state = 'waiting', claim = null, lease_until = null, due_at = now() where state = 'running' and lease_until < now() returning lane
-    )
-    update lane set next_at = now() where key in (select lane from expired)`;
-  return count;
+  const [expired] = await db`select from outbox where state = 'running' and lease_until < now() limit 1`;
+  if (!expired) return 0;
+  return db.begin(async (tx) => {
+    await tx`select from lane where key in (select lane from outbox where state = 'running' and lease_until < now()) order by key for update`;
+    const { count } = await tx`
+      with freed as (
+        update outbox o set claim = null, lease_until = null, due_at = now(), attempts = attempts + 1, forgiven = forgiven + 1,
+          state = case when newer.yes then 'superseded' else 'waiting' end, settled_at = case when newer.yes then now() end
+        from (select e.estab, e.id, exists (select from outbox n where n.estab = e.estab and n.topic = e.topic and n.created_at > e.created_at and n.state in ('waiting', 'running', 'done')) as yes
+              from outbox e where e.state = 'running' and e.lease_until < now()) newer
+        where o.estab = newer.estab and o.id = newer.id and o.state = 'running' and o.lease_until < now()
+        returning o.lane
+      )
+      update lane set next_at = now() where key in (select lane from freed)`;
+    return count;
+  }) as Promise<number>;
 }

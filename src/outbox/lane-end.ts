@@ -9,6 +9,7 @@ const endAfterHours = 120;
 
 export async function endFailingLanes(db: Db): Promise<LaneNotice[]> {
   return db.begin(async (tx) => {
+    await tx`select from lane where lasting and disabled_at is null and failing_since < now() - make_interval(hours => ${warnAfterHours}) order by key for update`;
     const ended = await tx<LaneNotice[]>`
       update lane set disabled_at = now(), disabled_why = 'five days of nothing but failures', next_at = null
       where lasting and disabled_at is null and failing_since < now() - make_interval(hours => ${endAfterHours})

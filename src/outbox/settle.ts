@@ -16,6 +16,9 @@ export type Outcome = {
   disableLane?: string;
 };
 
+/** The class of failures that are ours, not the receiver's: they cost neither an attempt nor its good name. */
+export const ownFault = 'unexpected';
+
 /** A lane that fails this often in a row is paused, for longer each time; one probe then decides. */
 const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 } as const;
 export async function settleWork(db: Db, claim: string, settled: readonly { work: ClaimedWork; outcome: Outcome }[]): Promise<void> {
@@ -43,25 +46,25 @@ async function settle(tx: Tx, claim: string, given: readonly object[]): Promise<
     with given as (
       select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, state text, success boolean, delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
-      update outbox o set attempts = o.attempts + 1, claim = null, lease_until = null,
+      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1 else 0 end, claim = null, lease_until = null,
         state = case when given.state = 'waiting' and newer.yes then 'superseded' else given.state end,
         due_at = case when given.state = 'waiting' then now() + make_interval(secs => given.delay) else o.due_at end,
         settled_at = case when given.state = 'waiting' and not newer.yes then null else now() end
       from given cross join lateral (
-        select exists (select from outbox n where n.estab = given.estab and n.topic is not null
-          and n.topic = (select topic from outbox own where own.estab = given.estab and own.id = given.id) and n.state = 'waiting' and n.attempts = 0) as yes) newer
+        select exists (select from outbox own join outbox n on n.estab = own.estab and n.topic = own.topic and n.created_at > own.created_at and n.state in ('waiting', 'running', 'done')
+          where own.estab = given.estab and own.id = given.id) as yes) newer
       where o.estab = given.estab and o.id = given.id and o.claim = ${claim} and o.state = 'running'
       returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.success, given.error_class, given.detail, given.response, given.disable
     ), logged as (
       insert into outbox_attempt (estab, id, number, success, error_class, detail, response, next_at)
       select estab, id, attempts, success, error_class, detail, decode(response, 'base64'), case when state = 'waiting' then due_at end from settled
     ), per_lane as (
-      select lane, bool_or(success) as ok, (count(*) filter (where not success and state <> 'cancelled'))::int as failed,
+      select lane, bool_or(success) as ok, (count(*) filter (where not success and state <> 'cancelled' and error_class is distinct from ${ownFault}))::int as failed,
         min(due_at) filter (where state = 'waiting') as due, max(disable) as disable from settled group by lane
     ), judged as (
       select l.key, p.ok, p.disable, p.due,
         case when p.ok then 0 else l.failures + p.failed end as failures,
-        not p.ok and p.failed > 0 and (l.open_until is not null or l.failures + p.failed >= ${breaker.failures}) as opens,
+        not p.ok and p.failed > 0 and (l.open_until <= now() or (l.open_until is null and l.failures + p.failed >= ${breaker.failures})) as opens,
         case when p.ok then null when p.failed > 0 then coalesce(l.failing_since, now()) else l.failing_since end as failing_since
       from lane l join per_lane p on p.lane = l.key
     )

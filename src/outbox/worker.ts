@@ -1,10 +1,11 @@
 // In charge of doing the work of the outbox: claims when woken or when the poll comes round, hands each piece to the
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
-import { settleWork, type Outcome } from './settle.ts';
+import { ownFault, settleWork, type Outcome } from './settle.ts';
 
 export type Handler = { run(work: ClaimedWork): Promise<Outcome>; longestSeconds: number };
 export type Handlers = Readonly<Record<string, Handler>>;
@@ -18,6 +19,8 @@ const defaultPollMs = 1000;
 const atOnce = 192;
 const claimedAtOnce = 64;
 const settledAtOnce = 64;
+const ownFaultDelaySeconds = 5;
+const settleAgainMs = 500;
 
 export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
@@ -25,6 +28,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   if (leaseSeconds < 2 * longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${2 * longest + 5} s`);
   const claim = randomUUID();
   const running = new Set<Promise<void>>();
+  const held = new Set<ClaimedWork>();
   const finished: { work: ClaimedWork; outcome: Outcome }[] = [];
   const stopping = new AbortController();
   let woken = false;
@@ -69,7 +73,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     const done = (handler ? handler.run(work) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         log.error({ err: error, id: work.id }, 'work failed unexpectedly');
-        return { success: false, state: 'waiting', delaySeconds: 60, errorClass: 'unexpected', detail: { message: (error as Error).message } };
+        return { success: false, state: 'waiting', delaySeconds: ownFaultDelaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
       .then((outcome) => settle(work, outcome))
       .finally(() => {
@@ -77,6 +81,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
         wake();
       });
     running.add(done);
+    held.add(work);
   }
 
   /** What finishes while a statement is under way is settled together by the next. */
@@ -90,11 +95,18 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     await before;
     const batch = finished.splice(0, settledAtOnce);
     if (batch.length === 0) return;
+    // Until it is written or the worker ends; then the lease ends, and the call is repeated under the same id.
+    while (!(await trySettle(batch)) && !stopping.signal.aborted) await pause(settleAgainMs);
+    for (const { work } of batch) held.delete(work);
+  }
+
+  async function trySettle(batch: readonly { work: ClaimedWork; outcome: Outcome }[]): Promise<boolean> {
     try {
       await settleWork(db, claim, batch);
+      return true;
     } catch (error) {
-      // The lease ends, another worker repeats the call under the same id: at least once.
-      log.error({ err: error, count: batch.length }, 'outcomes could not be written');
+      log.error({ err: error, count: batch.length }, 'outcomes could not be written; it will be tried again');
+      return false;
     }
   }
 
@@ -102,7 +114,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     log.warn({ err: error }, 'cannot listen for work; polling still finds it');
     return undefined;
   });
-  const renewal = setInterval(() => void renewLeases(db, claim, leaseSeconds).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
+  const renewal = setInterval(() => void renewLeases(db, claim, leaseSeconds, [...held]).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
   const looping = loop();
   return {
     async stop() {
