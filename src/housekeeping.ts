@@ -1,5 +1,6 @@
 // In charge of what is due again and again: records that were deleted long ago are purged, old counts forgotten.
 // Any process may do it at any time; what has been done already is found done.
+import { setTimeout as pause } from 'node:timers/promises';
 import { forgetOldCounts } from './access/wrong-tries.ts';
 import { endFailingLanes } from './outbox/lane-end.ts';
 import { purgeRosters } from './collection/purge.ts';
@@ -7,6 +8,7 @@ import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 
 const everyMs = 60 * 60_000;
+const longestEndMs = 5_000;
 
 type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
 
@@ -33,7 +35,8 @@ export function startHousekeeping(db: Db, config: Config, log: Log): { stop(): P
   return {
     async stop() {
       clearInterval(timer);
-      await running;
+      // It goes on at the next start; a database that does not answer must not hold up the end.
+      await Promise.race([running, pause(longestEndMs, undefined, { ref: false })]);
     },
   };
 }

@@ -78,3 +78,5 @@ try {
   for (const line of lines) console.error(`schoolbell: ${line}`);
   process.exitCode = 1;
 }
+// Everything is closed; a connection that the driver is still trying to open must not keep the process.
+process.exit();

@@ -1,6 +1,7 @@
 // In charge of the request limit per credential and minute. Each process counts for itself and exchanges counts
 // with the others through the database about once a second: no request waits for it, and the sum is at most a
 // second old.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -55,7 +56,7 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
     exchange: exchangeOnce,
     async close() {
       clearInterval(timer);
-      await exchanging?.catch(() => {});
+      await Promise.race([exchanging?.catch(() => {}), pause(exchangeEveryMs, undefined, { ref: false })]);
     },
   };
 }

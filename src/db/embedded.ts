@@ -49,9 +49,10 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
     for (;;) {
       const found = await withStartLock(dataDir, deadline, async () => {
         if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, password);
-        return (await findRunning(place, deadline)) ?? (await start(place, { ...settings, ...overrides }, deadline, port));
+        return (await findRunning(place, deadline)) ?? (await start(place, { ...settings, ...overrides }, deadline, port ?? readLastPort(dataDir)));
       });
       port ??= found;
+      writeFileSync(path.join(dataDir, lastPortFile), String(found));
       const taken = await takeSeat(password, found, () => void rejoin());
       if (taken) return taken;
       // It was shutting down, or died, between being found and being joined.
@@ -84,6 +85,16 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
 
 function readOrMakePassword(dataDir: string): string {
   return readOrMakeSecret(path.join(dataDir, 'postgres.password'), () => randomBytes(24).toString('hex'));
+}
+
+const lastPortFile = 'postgres.port';
+
+function readLastPort(dataDir: string): number | undefined {
+  try {
+    return Number(readFileSync(path.join(dataDir, lastPortFile), 'utf8')) || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function makeCluster(place: Place, password: string): void {
@@ -148,7 +159,8 @@ function isPostmaster(pid: number, place: Place): boolean {
 
 async function start(place: Place, all: Record<string, string>, deadline: number, wanted: number | undefined): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = wanted ?? (await freePort());
+    // The last port first: whoever was connected looks for the server there.
+    const port = attempt === 1 && wanted !== undefined ? wanted : await freePort();
     const log = openSync(place.log, 'a', 0o600);
     const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.

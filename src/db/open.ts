@@ -1,4 +1,5 @@
 // In charge of opening the database that the settings name, embedded or external, ready for use: usable and migrated.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { connect, requireUsableServer, type Db, type PoolOptions } from './connect.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
@@ -27,11 +28,27 @@ export async function openDatabase(config: Config, options: PoolOptions): Promis
   };
   try {
     const db = pool(options);
-    await requireUsableServer(db);
+    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db));
     await migrate(db);
     return { db, pool, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
+  }
+}
+
+const longestAbsenceMs = 15_000;
+
+/** The last to leave may have stopped the embedded server just as it was joined; it is brought back at once. */
+async function untilBack(ask: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + longestAbsenceMs;
+  for (;;) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code === undefined || Date.now() > deadline) throw error;
+      await pause(200);
+    }
   }
 }

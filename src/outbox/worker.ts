@@ -21,6 +21,7 @@ const claimedAtOnce = 64;
 const settledAtOnce = 64;
 const ownFaultDelaySeconds = 5;
 const settleAgainMs = 500;
+const longestStatementMs = 10_000;
 
 export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
@@ -38,10 +39,10 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await reclaimExpired(db);
+        await within(longestStatementMs, reclaimExpired(db));
         // Only when there is room for a whole batch: a claim for one row costs as much as one for all.
         while (!stopping.signal.aborted && running.size <= atOnce - claimedAtOnce) {
-          const claimed = await claimWork(db, claim, leaseSeconds, claimedAtOnce);
+          const claimed = await within(longestStatementMs, claimWork(db, claim, leaseSeconds, claimedAtOnce));
           for (const work of claimed) start(work);
           if (claimed.length === 0) break;
         }
@@ -102,7 +103,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
 
   async function trySettle(batch: readonly { work: ClaimedWork; outcome: Outcome }[]): Promise<boolean> {
     try {
-      await settleWork(db, claim, batch);
+      await within(longestStatementMs, settleWork(db, claim, batch));
       return true;
     } catch (error) {
       log.error({ err: error, count: batch.length }, 'outcomes could not be written; it will be tried again');
@@ -123,7 +124,21 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       await looping;
       await Promise.all(running);
       clearInterval(renewal);
-      await listening?.unlisten().catch(() => {});
+      if (listening) await within(1000, listening.unlisten()).catch(() => {});
     },
   };
+}
+
+/** A connection that is cut off at the wrong moment can leave its answer open for ever; the worker goes on without it. */
+async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const tooLate = pause(milliseconds, undefined, { signal: late.signal }).then(() => {
+    throw new Error(`the database did not answer within ${milliseconds / 1000} s`);
+  });
+  tooLate.catch(() => {});
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    late.abort();
+  }
 }
