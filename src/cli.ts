@@ -29,7 +29,7 @@ async function main(args: readonly string[]): Promise<void> {
     return;
   }
   const { given, json } = parseGiven(command, rest);
-  print(await run(command, given, json), json);
+  print(await run(command, given), json);
 }
 
 function findCommand(args: readonly string[]): { command: Command; rest: string[] } | undefined {
@@ -53,12 +53,12 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }
 
-async function run(command: Command, given: Given, json: boolean): Promise<Outcome> {
+async function run(command: Command, given: Given): Promise<Outcome> {
   const config = readConfig();
   const seal = createSeal(readSecretKey(config));
   const database = await openDatabase(config, { max: 4, name: 'command' });
   try {
-    return await command.run({ db: database.db, seal, config, json }, given);
+    return await command.run({ db: database.db, seal, config }, given);
   } finally {
     await database.close();
   }

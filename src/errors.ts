@@ -16,7 +16,6 @@ export const errorCodes = {
   too_large: { status: 413, minor: 'invalid data' },
   unsupported_media_type: { status: 415, minor: 'invalid data' },
   too_many_requests: { status: 429, minor: 'server_busy' },
-  headers_too_large: { status: 431, minor: 'invalid data' },
   unexpected: { status: 500, minor: 'internal_server_error' },
   invalid_client: { status: 401, minor: 'unauthorized' },
   unsupported_grant_type: { status: 400, minor: 'invalid data' },

@@ -6,7 +6,7 @@ import type { Db } from '../db/connect.ts';
 
 export type Option = { value: string | undefined; help: string; required?: true; many?: true };
 export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
-export type Context = { db: Db; seal: Seal; config: Config; json: boolean };
+export type Context = { db: Db; seal: Seal; config: Config };
 
 /** What is printed: `data` with --json, `lines` without. A failure is printed all the same and ends with 1. */
 export type Outcome = { data: unknown; lines: readonly string[]; failed?: string };

@@ -120,7 +120,7 @@ async function callUnderWay(): Promise<{ end(status?: number): Promise<void> }> 
 }
 
 const run = async (name: string, options: Record<string, string | boolean> = {}, ...positionals: string[]): Promise<unknown> =>
-  (await deliveryCommands.find((one) => one.name === name)?.run({ db, seal, config: readConfig({}), json: true }, { options, positionals }))?.data;
+  (await deliveryCommands.find((one) => one.name === name)?.run({ db, seal, config: readConfig({}) }, { options, positionals }))?.data;
 
 // ---- When ---------------------------------------------------------------------------------------------------------
 test('a burst of 100 changes makes one call, 2 s after the last', async () => {
