@@ -136,6 +136,7 @@ create table outbox (
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
 );
 CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (state = 'running'::text);
+CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, created_at) WHERE (topic IS NOT NULL);
 CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
 CREATE INDEX outbox_running ON public.outbox USING btree (lane) WHERE (state = 'running'::text);
 CREATE INDEX outbox_settled ON public.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);

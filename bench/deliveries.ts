@@ -55,7 +55,8 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   const started = performance.now();
   const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench') }, log: console });
   for (;;) {
-    const [row] = await bench.db`select count(*)::int as left from outbox where state <> 'done'`;
+    // Asked only at the end: counting is work for the database too.
+    const [row] = received < deliveries ? [] : await bench.db`select count(*)::int as left from outbox where state <> 'done'`;
     if (row?.left === 0) break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

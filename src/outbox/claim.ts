@@ -47,12 +47,12 @@ export async function claimWork(db: Db, claim: string, leaseSeconds: number, mos
         select o.estab, o.id, chosen.key from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting' for update of o skip locked
       ), armed as (
         update lane set next_at = case
-            when taken.count >= roomy.free then null
+            when coalesce(taken.count, 0) >= roomy.free then null
             when held.count > 0 then now() + interval '50 milliseconds'
-            else (select o.due_at from outbox o where o.lane = lane.key and o.state = 'waiting' order by o.due_at offset taken.count limit 1) end
+            else (select o.due_at from outbox o where o.lane = lane.key and o.state = 'waiting' order by o.due_at offset coalesce(taken.count, 0) limit 1) end
         from roomy
-        cross join lateral (select count(*) from picked where picked.key = roomy.key) taken
-        cross join lateral (select count(*) from candidate where candidate.key = roomy.key and candidate.host_rank > candidate.host_free) held
+        left join (select key, count(*) from picked group by key) taken on taken.key = roomy.key
+        left join (select key, count(*) from candidate where host_rank > host_free group by key) held on held.key = roomy.key
         where lane.key = roomy.key
       )
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})

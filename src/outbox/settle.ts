@@ -47,12 +47,10 @@ async function settle(tx: Tx, claim: string, given: readonly object[]): Promise<
       select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, state text, success boolean, delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
       update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1 else 0 end, claim = null, lease_until = null,
-        state = case when given.state = 'waiting' and newer.yes then 'superseded' else given.state end,
+        state = case when given.state = 'waiting' and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.created_at > o.created_at and n.state in ('waiting', 'running', 'done')) then 'superseded' else given.state end,
         due_at = case when given.state = 'waiting' then now() + make_interval(secs => given.delay) else o.due_at end,
-        settled_at = case when given.state = 'waiting' and not newer.yes then null else now() end
-      from given cross join lateral (
-        select exists (select from outbox own join outbox n on n.estab = own.estab and n.topic = own.topic and n.created_at > own.created_at and n.state in ('waiting', 'running', 'done')
-          where own.estab = given.estab and own.id = given.id) as yes) newer
+        settled_at = case when given.state = 'waiting' and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.created_at > o.created_at and n.state in ('waiting', 'running', 'done')) then null else now() end
+      from given
       where o.estab = given.estab and o.id = given.id and o.claim = ${claim} and o.state = 'running'
       returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.success, given.error_class, given.detail, given.response, given.disable
     ), logged as (
