@@ -47,6 +47,50 @@ create table application_secret (
 );
 CREATE INDEX application_secret_rp ON public.application_secret USING btree (rp, kind);
 
+create table attendance_history (
+  estab text collate "C" not null,
+  date date not null,
+  session text not null,
+  student_id text collate "C" not null,
+  version integer not null,
+  at timestamp with time zone default clock_timestamp() not null,
+  rp text collate "C",
+  tracking_id uuid,
+  reason text,
+  mark text,
+  minutes_late integer,
+  notes text,
+  previous_mark text,
+  previous_minutes_late integer,
+  previous_notes text,
+  constraint attendance_history_pkey PRIMARY KEY (estab, date, student_id, session, version),
+  constraint attendance_history_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX attendance_history_tracking ON public.attendance_history USING btree (estab, tracking_id) WHERE (tracking_id IS NOT NULL);
+
+create table attendance_mark (
+  estab text collate "C" not null,
+  date date not null,
+  session text not null,
+  student_id text collate "C" not null,
+  mark text,
+  minutes_late integer,
+  notes text,
+  version integer not null,
+  constraint attendance_mark_pkey PRIMARY KEY (estab, date, student_id, session),
+  constraint attendance_mark_session_check CHECK ((session = ANY (ARRAY['AM'::text, 'PM'::text]))),
+  constraint attendance_mark_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX attendance_mark_version ON public.attendance_mark USING btree (estab, version);
+
+create table attendance_version (
+  estab text collate "C" not null,
+  version integer not null,
+  instant timestamp with time zone not null,
+  constraint attendance_version_pkey PRIMARY KEY (estab, version),
+  constraint attendance_version_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table authorisation (
   estab text collate "C" not null,
   rp text collate "C" not null,
@@ -61,6 +105,73 @@ create table authorisation (
 );
 CREATE INDEX authorisation_rp ON public.authorisation USING btree (rp);
 
+create table availability_wait (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  endpoint text not null,
+  databases text[] not null,
+  callback_url text not null,
+  requested_at timestamp with time zone default now() not null,
+  deadline_at timestamp with time zone not null,
+  next_check_at timestamp with time zone not null,
+  checks integer default 0 not null,
+  done_at timestamp with time zone,
+  constraint availability_wait_pkey PRIMARY KEY (estab, id),
+  constraint availability_wait_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
+);
+CREATE INDEX availability_wait_done ON public.availability_wait USING btree (done_at) WHERE (done_at IS NOT NULL);
+CREATE INDEX availability_wait_open ON public.availability_wait USING btree (next_check_at) WHERE (done_at IS NULL);
+CREATE INDEX availability_wait_rp ON public.availability_wait USING btree (rp) WHERE (done_at IS NULL);
+
+create table component_database (
+  estab text collate "C" not null,
+  name text not null,
+  status text default 'NoData'::text not null,
+  message text,
+  row_count integer default 0 not null,
+  updated_at timestamp with time zone,
+  changed_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  refresh_at timestamp with time zone,
+  refreshing_since timestamp with time zone,
+  progress real,
+  constraint component_database_pkey PRIMARY KEY (estab, name),
+  constraint component_database_name_check CHECK ((name = ANY (ARRAY['SchoolData'::text, 'Attendance'::text]))),
+  constraint component_database_status_check CHECK ((status = ANY (ARRAY['NoData'::text, 'OK'::text, 'Error'::text, 'Timeout'::text, 'Paused'::text]))),
+  constraint component_database_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX component_database_refresh ON public.component_database USING btree (refresh_at) WHERE (refresh_at IS NOT NULL);
+
+create table connector_setting (
+  estab text collate "C" not null,
+  settings jsonb default '{}'::jsonb not null,
+  sealed_credentials bytea,
+  state jsonb default '{}'::jsonb not null,
+  constraint connector_setting_pkey PRIMARY KEY (estab),
+  constraint connector_setting_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
+create table demo_mark (
+  estab text collate "C" not null,
+  date date not null,
+  session text not null,
+  student_id text collate "C" not null,
+  mark text,
+  minutes_late integer,
+  notes text,
+  constraint demo_mark_pkey PRIMARY KEY (estab, date, student_id, session),
+  constraint demo_mark_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
+create table demo_write (
+  estab text collate "C" not null,
+  tracking_id uuid not null,
+  answer jsonb not null,
+  constraint demo_write_pkey PRIMARY KEY (estab, tracking_id),
+  constraint demo_write_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table establishment (
   estab text collate "C" not null,
   name text not null,
@@ -69,7 +180,7 @@ create table establishment (
   connector text,
   created_at timestamp with time zone default now() not null,
   constraint establishment_pkey PRIMARY KEY (estab),
-  constraint establishment_connector_check CHECK ((connector = 'csv'::text)),
+  constraint establishment_connector_check CHECK ((connector = ANY (ARRAY['csv'::text, 'oneroster'::text, 'demo'::text]))),
   constraint establishment_estab_check CHECK ((estab ~ '^[A-Za-z0-9._-]{1,32}$'::text))
 );
 
@@ -100,6 +211,7 @@ create table lane (
   warned_at timestamp with time zone,
   disabled_at timestamp with time zone,
   disabled_why text,
+  epoch integer default 0 not null,
   constraint lane_pkey PRIMARY KEY (key),
   constraint lane_width_check CHECK ((width > 0))
 );
@@ -129,14 +241,17 @@ create table outbox (
   due_at timestamp with time zone not null,
   claim uuid,
   lease_until timestamp with time zone,
-  created_at timestamp with time zone default now() not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
   settled_at timestamp with time zone,
+  seq bigint generated always as identity not null,
   constraint outbox_pkey PRIMARY KEY (estab, id),
   constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
 );
+CREATE INDEX outbox_created ON public.outbox USING btree (created_at);
+CREATE INDEX outbox_id ON public.outbox USING btree (id);
 CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (state = 'running'::text);
-CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, created_at) WHERE (topic IS NOT NULL);
+CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, seq) WHERE (topic IS NOT NULL);
 CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
 CREATE INDEX outbox_running ON public.outbox USING btree (lane) WHERE (state = 'running'::text);
 CREATE INDEX outbox_settled ON public.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
@@ -156,6 +271,7 @@ create table outbox_attempt (
   constraint outbox_attempt_pkey PRIMARY KEY (estab, id, number),
   constraint outbox_attempt_estab_id_fkey FOREIGN KEY (estab, id) REFERENCES outbox(estab, id) ON DELETE CASCADE
 );
+CREATE INDEX outbox_attempt_at ON public.outbox_attempt USING btree (at);
 
 create unlogged table request_count (
   credential text not null,
@@ -331,6 +447,15 @@ create table roster_total (
   constraint roster_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
+create table roster_touch (
+  estab text collate "C" not null,
+  what text not null,
+  sourced_id text collate "C" not null,
+  version integer not null,
+  constraint roster_touch_pkey PRIMARY KEY (estab, what, sourced_id),
+  constraint roster_touch_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+);
+
 create table roster_user (
   estab text collate "C" not null,
   sourced_id text collate "C" not null,
@@ -400,10 +525,53 @@ create table webhook (
   method text not null,
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
+  missed_at timestamp with time zone,
   constraint webhook_pkey PRIMARY KEY (estab, id),
   constraint webhook_estab_rp_database_name_key UNIQUE (estab, rp, database_name),
   constraint webhook_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text]))),
   constraint webhook_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
+);
+
+create table writeback (
+  estab text collate "C" not null,
+  tracking_id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  status text default 'Pending'::text not null,
+  partial boolean not null,
+  request_hash bytea not null,
+  idempotency_key text,
+  callbacks jsonb not null,
+  submitted_at timestamp with time zone default now() not null,
+  deadline_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  attempts integer default 0 not null,
+  message text,
+  undo_of uuid,
+  constraint writeback_pkey PRIMARY KEY (estab, tracking_id),
+  constraint writeback_status_check CHECK ((status = ANY (ARRAY['Pending'::text, 'Completed'::text, 'Rejected'::text, 'Failed'::text, 'TimedOut'::text]))),
+  constraint writeback_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX writeback_key ON public.writeback USING btree (estab, rp, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE UNIQUE INDEX writeback_pending ON public.writeback USING btree (estab, rp, request_hash) WHERE ((status = 'Pending'::text) AND (idempotency_key IS NULL));
+CREATE UNIQUE INDEX writeback_undo ON public.writeback USING btree (estab, undo_of) WHERE ((undo_of IS NOT NULL) AND (status = ANY (ARRAY['Pending'::text, 'Completed'::text])));
+
+create table writeback_mark (
+  estab text collate "C" not null,
+  tracking_id uuid not null,
+  index integer not null,
+  student_id text collate "C" not null,
+  date text not null,
+  session text not null,
+  mark text,
+  minutes_late integer,
+  notes text,
+  previous_mark text,
+  result text,
+  code text,
+  message text,
+  constraint writeback_mark_pkey PRIMARY KEY (estab, tracking_id, index),
+  constraint writeback_mark_result_check CHECK ((result = ANY (ARRAY['Written'::text, 'Unchanged'::text, 'Failed'::text]))),
+  constraint writeback_mark_estab_tracking_id_fkey FOREIGN KEY (estab, tracking_id) REFERENCES writeback(estab, tracking_id) ON DELETE CASCADE
 );
 
 create unlogged table wrong_try (

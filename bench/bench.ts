@@ -9,11 +9,12 @@ import { addApplication } from '../src/access/applications.ts';
 import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { createSeal } from '../src/access/seal.ts';
-import { createApp, createPools, workerPool } from '../src/app.ts';
+import { createApp, createPools } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
+import { createWorkPools } from '../src/work.ts';
 
 export type Figure = { name: string; measured: string; goal: string; holds: boolean | undefined };
 
@@ -45,8 +46,8 @@ export async function openBench(): Promise<Bench> {
     opened.push(pool);
     return pool;
   });
-  const work = connect(embedded.url, workerPool);
-  opened.push(work);
+  const { outbox: work, jobs } = createWorkPools((options) => connect(embedded.url, options), db);
+  opened.push(work, jobs);
   await migrate(db);
   const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
   const seal = createSeal(config.secretKey ?? '');

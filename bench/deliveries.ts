@@ -1,6 +1,5 @@
 // In charge of the figures of deliveries: against bare keep-alive POSTs from the same process, from commit to call, and
 // what a claim costs with a million rows waiting for later.
-import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { Agent } from 'undici';
 import { createSeal } from '../src/access/seal.ts';
@@ -79,7 +78,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   receiver.closeAllConnections();
   receiver.close();
 
-  const claims = () => medianMs(() => claimWork(bench.work, randomUUID(), 60, 64), 301);
+  const claims = () => medianMs(() => claimWork(bench.work, 60, 64), 301);
   const none = await claims();
   await bench.db`insert into lane (key, host, width, lasting, next_at) select 'later ' || n, 'h' || n % 100, 4, true, now() + interval '1 day' from generate_series(1, 1000) n`;
   await bench.db`

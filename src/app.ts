@@ -19,6 +19,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
+import { schoolDataRoutes } from './schooldata/routes.ts';
 
 export type AppParts = {
   config: Config;
@@ -38,9 +39,6 @@ export type Pools = {
   /** For whole lists, so that slow readers of those hold up no page. */
   streams: Db;
 };
-
-/** The worker's: its statements are few and always the same. */
-export const workerPool: PoolOptions = { max: 6, name: 'worker', plans: 'kept' };
 
 /** The pools of one process; `open` makes one on its database. */
 export function createPools(open: (options: PoolOptions) => Db): Pools {
@@ -66,11 +64,14 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(db, config.rateLimitPerMinute, now);
   app.addHook('onClose', () => limit.close());
+  const requireCaller = createSchoolCaller(db, tokens, limit);
+  const allowed = parseAllowList(config.outboundAllow);
   describeApi(app);
   app.register(async (api) => {
     healthRoutes(api, db);
     accessRoutes(api, { db: pools.tries, tokens, keys });
-    notificationRoutes(api, { db, requireCaller: createSchoolCaller(db, tokens, limit), allowed: parseAllowList(config.outboundAllow) });
+    notificationRoutes(api, { db, requireCaller, allowed });
+    schoolDataRoutes(api, { db, streams: pools.streams, requireCaller, allowed, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),
       reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },

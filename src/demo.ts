@@ -8,6 +8,7 @@ import { addEstablishment } from './access/establishments.ts';
 import { scopeNames } from './access/scopes.ts';
 import type { Seal } from './access/seal.ts';
 import { findMatch } from './access/secrets.ts';
+import { setConnector } from './collection/connector-settings.ts';
 import { openCsvSource } from './collection/connectors/csv/csv-source.ts';
 import { demoPackage } from './collection/connectors/demo/demo-package.ts';
 import { demoEstablishment } from './collection/connectors/demo/school.ts';
@@ -25,7 +26,7 @@ export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<D
   try {
     // Several processes may start at once; one of them loads the demo.
     await connection`select pg_advisory_lock(${advisoryLock})`;
-    await loadSchool(db, config);
+    await loadSchool(db, seal, config);
     return (await findCredentials(db, config)) ?? (await makeCredentials(db, seal, config));
   } finally {
     await connection`select pg_advisory_unlock(${advisoryLock})`;
@@ -33,13 +34,15 @@ export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<D
   }
 }
 
-async function loadSchool(db: Db, config: Config): Promise<void> {
+/** Loaded before the first request is answered; from then on the worker collects it like any other school. */
+async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
   const { estab } = demoEstablishment;
-  const [known] = await db<{ version: number }[]>`select r.version from establishment join roster r using (estab) where estab = ${estab}`;
+  const [known] = await db<{ version: number; connector: string | null }[]>`select r.version, e.connector from establishment e join roster r using (estab) where estab = ${estab}`;
   if (!known) await addEstablishment(db, demoEstablishment);
-  if (known && known.version > 0) return;
-  const report = await importRoster(db, () => openCsvSource(demoPackage()), { estab, partial: false, force: false, shrinkLimitPercent: config.shrinkLimitPercent });
-  if (report.outcome !== 'done') throw new Error(`the demo school did not load: ${JSON.stringify(report.problems[0])}`);
+  if (known && known.version > 0 && known.connector === 'demo') return;
+  await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
+  const report = await importRoster(db, () => openCsvSource(demoPackage(new Date())), { estab, partial: false, force: true, shrinkLimitPercent: config.shrinkLimitPercent });
+  if (report.outcome === 'refused') throw new Error(`the demo school did not load: ${JSON.stringify(report.problems[0])}`);
 }
 
 const fileOf = (config: Config) => join(config.dataDir, 'demo.json');

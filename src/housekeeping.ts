@@ -1,42 +1,68 @@
-// In charge of what is due again and again: records that were deleted long ago are purged, old counts forgotten.
-// Any process may do it at any time; what has been done already is found done.
+// In charge of what is due again and again: each chore with how often. Any process may do it at any time; what has
+// been done already is found done.
 import { setTimeout as pause } from 'node:timers/promises';
 import { forgetOldCounts } from './access/wrong-tries.ts';
-import { endFailingLanes } from './outbox/lane-end.ts';
+import { requestDue } from './collection/component-databases.ts';
 import { purgeRosters } from './collection/purge.ts';
+import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
+import { armForgottenLanes } from './outbox/claim.ts';
+import { forgetSettled, warnFailingLanes } from './outbox/lane-end.ts';
+import { forgetWaits, sweepWaits } from './schooldata/availability.ts';
 
-const everyMs = 60 * 60_000;
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
 const longestEndMs = 5_000;
 
 type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
+type Chore = { name: string; everyMs: number; run(): Promise<unknown> };
 
 export function startHousekeeping(db: Db, config: Config, log: Log): { stop(): Promise<void> } {
-  let running: Promise<void> | undefined;
-  const run = async () => {
-    try {
-      await forgetOldCounts(db);
-      for (const { key, failingSince, ended } of await endFailingLanes(db)) {
-        log.warn({ lane: key, failingSince }, ended ? 'disabled: five days of nothing but failures' : 'will be disabled in a day: four days of nothing but failures');
-      }
-      await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
-      const purged = await purgeRosters(db, config.purgeAfterDays);
-      if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
-    } catch (error) {
-      log.error({ err: error }, 'housekeeping failed; it will be tried again');
-    }
-  };
-  const start = () => {
-    running ??= run().finally(() => (running = undefined));
-  };
-  start();
-  const timer = setInterval(start, everyMs);
+  const chores: readonly Chore[] = [
+    { name: 'ending waits for data', everyMs: second, run: () => sweepWaits(db) },
+    { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
+    { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
+    { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
+    { name: 'warning of failing receivers', everyMs: hour, run: () => warn(db, log) },
+    { name: 'forgetting', everyMs: hour, run: () => forget(db, config) },
+    { name: 'purging', everyMs: hour, run: () => purge(db, config, log) },
+  ];
+  const started = chores.map((chore) => start(chore, log));
   return {
     async stop() {
-      clearInterval(timer);
+      for (const { timer } of started) clearInterval(timer);
       // It goes on at the next start; a database that does not answer must not hold up the end.
-      await Promise.race([running, pause(longestEndMs, undefined, { ref: false })]);
+      await Promise.race([Promise.all(started.map(({ running }) => running())), pause(longestEndMs, undefined, { ref: false })]);
     },
   };
+}
+
+/** Never twice at once in one process. */
+function start({ name, everyMs, run }: Chore, log: Log): { timer: NodeJS.Timeout; running: () => Promise<unknown> | undefined } {
+  let running: Promise<unknown> | undefined;
+  const once = () => {
+    running ??= run()
+      .catch((error: unknown) => log.error({ err: error }, `${name} failed; it will be tried again`))
+      .finally(() => (running = undefined));
+  };
+  once();
+  return { timer: setInterval(once, everyMs), running: () => running };
+}
+
+async function warn(db: Db, log: Log): Promise<void> {
+  for (const { key, failingSince } of await warnFailingLanes(db)) log.warn({ lane: key, failingSince }, 'will be disabled in a day: four days of nothing but failures');
+}
+
+async function forget(db: Db, config: Config): Promise<void> {
+  await forgetOldCounts(db);
+  await forgetSettled(db);
+  await forgetWaits(db);
+  await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
+}
+
+async function purge(db: Db, config: Config, log: Log): Promise<void> {
+  const purged = await purgeRosters(db, config.purgeAfterDays);
+  if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
 }

@@ -1,21 +1,13 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
-import type { FastifyBaseLogger } from 'fastify';
-import { createSeal, readSecretKey, type Seal } from './access/seal.ts';
+import { createSeal, readSecretKey } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { createApp, createPools, workerPool } from './app.ts';
+import { createApp, createPools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
-import type { Db } from './db/connect.ts';
 import { openDatabase } from './db/open.ts';
 import { prepareDemo, renderDemoLines } from './demo.ts';
-import { startHousekeeping } from './housekeeping.ts';
-import { parseAllowList } from './http/address-guard.ts';
 import { listenForMetrics } from './http/metrics.ts';
-import { createOutbound } from './http/outbound.ts';
-import { callKind } from './notifications/webhooks.ts';
-import { createDelivery } from './notifications/deliver.ts';
 import { measureOutbox } from './outbox/measure.ts';
-import { startWorker } from './outbox/worker.ts';
-import { version } from './version.ts';
+import { createWorkPools, startWork } from './work.ts';
 
 async function main(config: Config): Promise<void> {
   const seal = createSeal(readSecretKey(config));
@@ -37,24 +29,13 @@ async function main(config: Config): Promise<void> {
       const metrics = await listenForMetrics(config.host, config.metricsPort, () => measureOutbox(db));
       closing.push(async () => metrics.close());
     }
-    if (config.role !== 'api') closing.push(await startWork(db, database.pool(workerPool), seal, config, app.log));
+    if (config.role !== 'api') closing.push(await startWork({ pools: createWorkPools(database.pool, db), seal, config, log: app.log }));
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
     console.log(`schoolbell ready ${config.publicUrl}`);
     await ending;
   } finally {
     for (const close of closing.toReversed()) await close();
   }
-}
-
-async function startWork(db: Db, work: Db, seal: Seal, config: Config, log: FastifyBaseLogger): Promise<() => Promise<void>> {
-  const outbound = createOutbound(parseAllowList(config.outboundAllow));
-  const worker = await startWorker({ db: work, handlers: { [callKind]: createDelivery(work, seal, outbound, version) }, log });
-  const housekeeping = startHousekeeping(db, config, log);
-  return async () => {
-    await housekeeping.stop();
-    await worker.stop();
-    await outbound.close();
-  };
 }
 
 /** The first signal ends the process cleanly; a second one at once. */

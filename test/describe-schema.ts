@@ -13,7 +13,7 @@ export async function describeSchema(db: Db): Promise<string> {
 
 async function refuseUnknown(db: Db): Promise<void> {
   const extensions = await db`select extname as name from pg_extension where extname <> 'plpgsql'`;
-  const relations = await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds})`;
+  const relations = await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds}) and not exists (select from pg_depend d where d.objid = pg_class.oid and d.deptype = 'i')`;
   const types = await db`select typname as name from pg_type where typnamespace = ${db.unsafe(inPublic)} and typtype in ('e', 'd', 'r')`;
   const triggers = await db`select tgname as name from pg_trigger where not tgisinternal`;
   const unknown = [...extensions, ...relations, ...types, ...triggers].map((row) => row.name as string);

@@ -1,7 +1,10 @@
 // In charge of a running service for tests: a real server on a real port over a real database, and short ways to add
 // schools and applications and to ask it things.
 import type { FastifyInstance } from 'fastify';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after } from 'node:test';
 import { addApplication, type NewApplication } from '../src/access/applications.ts';
 import { authorise } from '../src/access/authorisations.ts';
@@ -14,6 +17,7 @@ import { openPackage, type CsvPackage } from '../src/collection/connectors/csv/p
 import { importRoster, type ImportReport } from '../src/collection/import.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
+import { createWorkPools, startWork } from '../src/work.ts';
 import { useDatabase } from './database.ts';
 
 export const rootA = '/api/ims/oneroster/v1p1';
@@ -22,10 +26,14 @@ export const rootB = '/ims/oneroster/v1p1';
 export type Service = {
   db: Db;
   url: string;
+  /** Where files go. */
+  dataDir: string;
   seal: Seal;
   app: FastifyInstance;
   addSchool(estab: string, given?: string | CsvPackage): Promise<ImportReport | undefined>;
   addClient(rp: string, estabs: readonly string[], scopes?: string): Promise<Client>;
+  /** Runs a worker with the chores until the end of the test file. */
+  work(): Promise<void>;
   load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
 };
 
@@ -33,6 +41,8 @@ export type Client = NewApplication & {
   schoolSecrets: Record<string, string>;
   tokenA(): Promise<string>;
   tokenB(estab: string): Promise<string>;
+  /** A request with the school token of an establishment; the path begins behind /api/v1/. */
+  s(estab: string, path: string, init?: RequestInit): Promise<Response>;
   /** GET under variant A. */
   a(path: string, headers?: Record<string, string>): Promise<Response>;
   /** GET under variant B, as that establishment's client. */
@@ -48,13 +58,17 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
     return pool;
   });
   const port = await freePort();
-  const config = readConfig({ PORT: String(port), DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
+  const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));
+  const config = readConfig({ PORT: String(port), DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
   const seal = createSeal(config.secretKey ?? '');
   const app = createApp({ config, pools, seal, ...parts });
   await app.listen({ host: '127.0.0.1', port });
+  const stops: (() => Promise<void>)[] = [];
   after(async () => {
+    for (const stop of stops) await stop();
     await app.close();
     for (const pool of opened) await pool.end({ timeout: 5 });
+    rmSync(dataDir, { recursive: true, force: true });
   });
   const url = `http://127.0.0.1:${port}`;
 
@@ -64,9 +78,18 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
   return {
     db,
     url,
+    dataDir,
     seal,
     app,
     load,
+    async work() {
+      const workPools = createWorkPools((options) => {
+        const pool = connect(databaseUrl, options);
+        opened.push(pool);
+        return pool;
+      }, db);
+      stops.push(await startWork({ pools: workPools, seal, config, log: { warn() {}, info() {}, error() {} }, ...(parts.now ? { now: parts.now } : {}) }));
+    },
     async addSchool(estab, given) {
       await addEstablishment(db, { estab, name: `School ${estab}`, email: `office@${estab}.example` });
       return given === undefined ? undefined : load(estab, given);
@@ -88,11 +111,17 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
         schoolSecrets,
         tokenA,
         tokenB,
+        s: async (estab, path, init = {}) => fetch(`${url}/api/v1/${path}`, { ...init, headers: { ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers, authorization: `Idaas ${await once(`school ${estab}`, () => schoolToken(url, rp, estab, schoolSecrets[estab] ?? ''))}` } }),
         a: async (path, headers = {}) => fetch(`${url}${rootA}${path}`, { headers: { authorization: `Bearer ${await once('A', tokenA)}`, ...headers } }),
         b: async (estab, path, headers = {}) => fetch(`${url}${rootB}${path}`, { headers: { authorization: `Bearer ${await once(estab, () => tokenB(estab))}`, ...headers } }),
       };
     },
   };
+}
+
+async function schoolToken(url: string, relyingParty: string, estab: string, password: string): Promise<string> {
+  const response = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ estab, relyingParty, password }) });
+  return ((await response.json()) as { token: string }).token;
 }
 
 async function requestToken(url: string, user: string, password: string): Promise<string> {

@@ -7,8 +7,10 @@ import { makeSecret } from './secrets.ts';
 export type Authorised = { rp: string; estab: string; scopes: string[]; state: 'Approved'; schoolSecret: string };
 export type AuthorisationState = 'Approved' | 'Paused' | 'Revoked';
 
+const nothing = async () => {};
+
 /** Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. */
-export async function authorise(db: Db, given: { rp: string; estab: string; scopes?: string | undefined }): Promise<Authorised> {
+export async function authorise(db: Db, given: { rp: string; estab: string; scopes?: string | undefined }, meanwhile: (tx: Tx) => Promise<unknown> = nothing): Promise<Authorised> {
   return db.begin(async (tx) => {
     const asked = await requirePair(tx, given.rp, given.estab);
     const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
@@ -19,6 +21,7 @@ export async function authorise(db: Db, given: { rp: string; estab: string; scop
       on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
     await tx`update school_secret set valid_until = now() + interval '24 hours' where estab = ${given.estab} and rp = ${given.rp} and valid_until is null`;
     const schoolSecret = await storeSchoolSecret(tx, given.estab, given.rp);
+    await meanwhile(tx);
     return { rp: given.rp, estab: given.estab, scopes, state: 'Approved', schoolSecret };
   });
 }
@@ -31,14 +34,15 @@ function chosenScopes(text: string, asked: { required: string[]; optional: strin
   return chosen;
 }
 
-/** Pauses, resumes or revokes; the next call with any token of the pair sees it. */
-export async function changeState(db: Db, given: { rp: string; estab: string; from: readonly AuthorisationState[]; to: AuthorisationState }): Promise<{ rp: string; estab: string; state: AuthorisationState }> {
+/** Pauses, resumes or revokes; the next call with any token of the pair sees it. `meanwhile` is part of the same transaction, here as above. */
+export async function changeState(db: Db, given: { rp: string; estab: string; from: readonly AuthorisationState[]; to: AuthorisationState }, meanwhile: (tx: Tx) => Promise<unknown> = nothing): Promise<{ rp: string; estab: string; state: AuthorisationState }> {
   return db.begin(async (tx) => {
     await requirePair(tx, given.rp, given.estab);
     const [row] = await tx<{ state: AuthorisationState }[]>`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${given.estab} has not authorised ${given.rp}`);
     if (row.state !== given.to && !given.from.includes(row.state)) throw new SchoolbellError('conflict', `the authorisation is ${row.state}; approve it again with: authorise --rp ${given.rp} --estab ${given.estab}`);
     await tx`update authorisation set state = ${given.to}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
+    await meanwhile(tx);
     return { rp: given.rp, estab: given.estab, state: given.to };
   });
 }

@@ -4,7 +4,7 @@ import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { Tokens } from './tokens.ts';
 
-export type SchoolCaller = { rp: string; estab: string; scopes: readonly string[] };
+export type SchoolCaller = { rp: string; estab: string; scopes: readonly string[]; expiresAt: Date };
 export type RequireSchoolCaller = (authorization: string | undefined) => Promise<SchoolCaller>;
 
 export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireSchoolCaller {
@@ -19,6 +19,6 @@ export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): Re
     if (!row) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     limit.count(claims.secretId);
     if (row.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);
-    return { rp: claims.rp, estab: claims.estab ?? '', scopes: row.scopes };
+    return { rp: claims.rp, estab: claims.estab ?? '', scopes: row.scopes, expiresAt: new Date(claims.expiresAt) };
   };
 }

@@ -16,6 +16,18 @@ export function visibleDemographics(scopes: readonly string[]): string[] {
   return scopes.includes('StudentDemographic') ? [...new Set(['student', ...visiblePeople(scopes)])] : [];
 }
 
+/** What a school reads when it decides. */
+export const scopeDescriptions: Readonly<Record<Scope, { category: string; description: string }>> = {
+  School: { category: 'School', description: 'The school itself, its terms, courses, classes and calendar' },
+  Student: { category: 'Students', description: 'Students and their classes' },
+  Staff: { category: 'Staff', description: 'Teachers and other staff and their classes' },
+  Contact: { category: 'Contacts', description: 'Parents, guardians and relatives' },
+  StudentDemographic: { category: 'Students', description: 'Birth dates and other demographic details of students' },
+  Attendance: { category: 'Students', description: 'Attendance marks' },
+  WritebackAttendance: { category: 'Writeback', description: 'Entering attendance marks' },
+  Identity: { category: 'Identity', description: 'Logins of students and staff' },
+};
+
 const oneRosterPrefix = 'https://purl.imsglobal.org/spec/or/v1p1/scope/';
 export const oneRosterScopes = { core: `${oneRosterPrefix}roster-core.readonly`, roster: `${oneRosterPrefix}roster.readonly`, demographics: `${oneRosterPrefix}roster-demographics.readonly` };
 export type OneRosterScope = keyof typeof oneRosterScopes;

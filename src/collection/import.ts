@@ -4,6 +4,9 @@ import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { announceChange } from '../notifications/announce.ts';
+import { countMarks, mergeMarks, type MarksCount } from './attendance.ts';
+import { recordCollected, recordFailure } from './component-databases.ts';
+import type { RosterReading } from './connector.ts';
 import { lockRoster, mergeStage, type MergeCount } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
@@ -19,6 +22,8 @@ export type ImportOptions = {
   force: boolean;
   shrinkLimitPercent: number;
   onProgress?: (bytesRead: number, totalBytes: number) => void;
+  /** Throws when the merge must not happen after all; it is the last thing before the commit. */
+  beforeCommit?: (tx: Tx) => Promise<void>;
 };
 
 export type ImportReport = MergeCount & {
@@ -28,6 +33,8 @@ export type ImportReport = MergeCount & {
   version: number;
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
   ignored: string[];
+  /** Marks that came with the package. */
+  marks?: MarksCount;
   shrinkage: Shrinkage[];
   problems: Problem[];
   problemsTotal: number;
@@ -40,26 +47,37 @@ const bytesWorthHashing = 100_000;
 /** Ends the transaction without leaving anything behind but the report. */
 class NothingChanged extends Error {}
 
-export async function importRoster(db: Db, openSource: () => Promise<Source>, options: ImportOptions): Promise<ImportReport> {
+export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const startedAt = new Date();
   const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${options.estab}`;
   const report: ImportReport = { estab: options.estab, outcome: 'refused', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0, version: roster?.version ?? 0, collections: {}, ignored: [], shrinkage: [], problems: [], problemsTotal: 0 };
   const problems = new Problems();
-  let source: Source | undefined;
+  let source: RosterReading | undefined;
   try {
     const opened = await openSource();
     source = opened;
     report.ignored = [...opened.ignored];
     await db.begin((tx) => importInto(tx, opened, options, report, problems));
   } catch (error) {
-    if (error instanceof SourceError) problems.add(error.problem);
-    else if (!(error instanceof NothingChanged)) throw error;
+    if (error instanceof SourceError) {
+      problems.add(error.problem);
+      // It may come as late as in the marks, when the merge seemed to be done.
+      report.outcome = 'refused';
+    } else if (!(error instanceof NothingChanged)) throw error;
   } finally {
     await source?.close();
   }
+  if (report.outcome === 'refused' || report.outcome === 'held') forgetCounts(report, roster?.version ?? 0);
   await refreshStatistics(db, report);
   report.problems = problems.listed;
   report.problemsTotal = problems.total;
+  // A package that was refused says nothing about the data that is there; one that is held waits for a decision.
+  if (report.outcome === 'held') {
+    await db.begin(async (tx) => {
+      await recordFailure(tx, options.estab, 'SchoolData', 'Paused', describeTrouble(report) ?? '');
+      await options.beforeCommit?.(tx);
+    });
+  }
   await db`
     insert into import_run (estab, started_at, outcome, version, report)
     values (${options.estab}, ${startedAt}, ${report.outcome}, ${report.version}, ${db.json(report as unknown as Parameters<typeof db.json>[0])})`;
@@ -74,7 +92,26 @@ async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
   }
 }
 
-async function importInto(tx: Tx, source: Source, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {
+/** What was rolled back was neither added nor changed. */
+function forgetCounts(report: ImportReport, version: number): void {
+  Object.assign(report, { added: 0, changed: 0, removed: 0, unchanged: 0, version });
+  for (const count of Object.values(report.collections)) Object.assign(count, { added: 0, changed: 0, removed: 0, unchanged: 0 });
+  delete report.marks;
+}
+
+/** For a school: what would have to be approved or put right. Nothing when all went well. */
+export function describeTrouble({ outcome, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
+  if (outcome === 'held') {
+    const parts = shrinkage.map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`);
+    return `held until a person approves it: ${parts.join(', ')} would go`;
+  }
+  if (outcome !== 'refused') return undefined;
+  const [first] = problems;
+  const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
+  return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
+}
+
+async function importInto(tx: Tx, source: RosterReading, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {
   const current = await lockRoster(tx, options.estab);
   report.version = current;
   await createStage(tx);
@@ -99,6 +136,27 @@ async function importInto(tx: Tx, source: Source, options: ImportOptions, report
   report.outcome = version === current ? 'unchanged' : 'done';
   if (version !== current) await announceChange(tx, options.estab, 'SchoolData');
   await tx`update establishment set connector = 'csv' where estab = ${options.estab} and connector is null`;
+  if (source.marks) await importMarks(tx, source.marks, options, report, problems);
+  await rememberState(tx, options.estab, source);
+  const [active] = await tx<{ count: number }[]>`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${options.estab} and status = 'active'`;
+  await recordCollected(tx, options.estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: version !== current });
+  await options.beforeCommit?.(tx);
+}
+
+async function importMarks(tx: Tx, read: NonNullable<Source['marks']>, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {
+  report.marks = await mergeMarks(tx, options.estab, read(problems), problems, { asOf: new Date() });
+  if (problems.total > 0 && !options.partial) {
+    report.outcome = 'refused';
+    throw new NothingChanged();
+  }
+  await recordCollected(tx, options.estab, 'Attendance', { rowCount: await countMarks(tx, options.estab), changed: report.marks.written > 0 });
+}
+
+/** What a connector needs to know the next time, kept if and only if this was merged. */
+async function rememberState(tx: Tx, estab: string, source: RosterReading): Promise<void> {
+  const state = source.state?.();
+  if (!state) return;
+  await tx`insert into connector_setting (estab, state) values (${estab}, ${tx.json(state as never)}) on conflict (estab) do update set state = excluded.state`;
 }
 
 async function stageAll(tx: Tx, source: Source, options: ImportOptions, report: ImportReport, problems: Problems): Promise<Modes> {

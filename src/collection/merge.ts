@@ -7,6 +7,7 @@ import type { Resource } from '../roster/resource.ts';
 import { deriveChildren, derivePersonKinds } from './derive.ts';
 import { measureCollection } from './marks.ts';
 import { hasDerivedLate, sourceColumns, stageTable } from './stage.ts';
+import { noteTouches } from './touches.ts';
 import type { Modes } from './verify.ts';
 
 export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
@@ -66,6 +67,7 @@ async function updateLive(tx: Tx, estab: string, resource: Resource, mode: 'bulk
         and not exists (select from ${stage} s where s.sourced_id = t.sourced_id)
         and not exists (select from stage_rejected r where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`);
   }
+  await noteTouches(tx, estab, resource, version);
   const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
   const { count: updated } = await tx`
     update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)}, ${tx.unsafe(sourceColumns(resource).map((name) => `${name} = s.${name}`).join(', '))}

@@ -27,6 +27,7 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
     if (count > 0) touched.add(resource);
     purged += count;
   }
+  await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
   if (purged > 0) await finishVersion(tx, estab, current + 1, touched);
   return purged;
 }

@@ -7,7 +7,12 @@ export async function removeRoster(db: Db, estab: string): Promise<void> {
   await db.begin(async (tx) => {
     await lockRoster(tx, estab);
     for (const resource of allResources) await tx`delete from ${tx(resource.table)} where estab = ${estab}`;
-    await tx`with gone as (delete from outbox where estab = ${estab} returning lane) delete from lane where key in (select lane from gone) and not exists (select from outbox o where o.lane = lane.key and o.estab <> ${estab})`;
+    await tx`select from lane where key in (select lane from outbox where estab = ${estab}) order by key for update`;
+    const gone = await tx<{ lane: string }[]>`delete from outbox where estab = ${estab} returning lane`;
+    const lanes = [...new Set(gone.map((row) => row.lane))];
+    await tx`delete from lane where key = any(${lanes}) and not exists (select from outbox o where o.lane = lane.key)`;
+    // What stood in the way of others in a shared lane may just have gone.
+    await tx`update lane set next_at = now() where key = any(${lanes})`;
     await tx`delete from establishment where estab = ${estab}`;
   });
 }

@@ -1,6 +1,7 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
 import type { Value } from '../roster/record.ts';
 import type { Resource } from '../roster/resource.ts';
+import type { MarkRow } from './connector.ts';
 import type { Problems } from './problem.ts';
 
 /** bulk: the whole collection, what is missing is gone. delta: the changes, row by row. */
@@ -25,6 +26,8 @@ export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(p
 
 export type Source = Readonly<{
   collections: readonly SourceCollection[];
+  /** Marks that came with it. */
+  marks?: ((problems: Problems) => AsyncIterable<readonly MarkRow[]>) | undefined;
   /** Files that are there but not part of rostering. */
   ignored: readonly string[];
   /** For the progress bar: bytes, before and after reading. */

@@ -4,6 +4,7 @@ import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } f
 import { secretKinds } from '../access/secrets.ts';
 import { createTokenKeys } from '../access/token-keys.ts';
 import { SchoolbellError } from '../errors.ts';
+import { announceMissing } from '../notifications/announce.ts';
 import { optionalText, text, type Command } from './command.ts';
 
 const anyRp = { value: '<id>', help: 'the application (relying party)' } as const;
@@ -18,7 +19,8 @@ function stateCommand(name: string, help: string, from: readonly AuthorisationSt
     help,
     options: { rp, estab },
     async run({ db }, given) {
-      const data = await changeState(db, { rp: text(given, 'rp'), estab: text(given, 'estab'), from, to });
+      const pair = { rp: text(given, 'rp'), estab: text(given, 'estab') };
+      const data = await changeState(db, { ...pair, from, to }, (tx) => announceMissing(tx, pair));
       return { data, lines: [`${data.rp} at ${data.estab}: ${data.state}`] };
     },
   };
@@ -66,7 +68,8 @@ export const applicationCommands: readonly Command[] = [
     help: "Approves an application for a school, as the school's own approval would.",
     options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; everything that it asks for unless given' } },
     async run({ db }, given) {
-      const data = await authorise(db, { rp: text(given, 'rp'), estab: text(given, 'estab'), scopes: optionalText(given, 'scopes') });
+      const pair = { rp: text(given, 'rp'), estab: text(given, 'estab') };
+      const data = await authorise(db, { ...pair, scopes: optionalText(given, 'scopes') }, (tx) => announceMissing(tx, pair));
       return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${String(value)}`), shownOnce] };
     },
   },

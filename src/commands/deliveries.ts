@@ -1,13 +1,16 @@
 // In charge of the commands that show deliveries and repeat them.
+import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { announceMissing } from '../notifications/announce.ts';
-import { replayFailedSince, replayOne } from '../outbox/replay.ts';
-import { optionalText, type Command } from './command.ts';
+import { callKind } from '../notifications/webhooks.ts';
+import { listEndedLanes, replayFailedSince, replayOne, requireReplayable } from '../outbox/replay.ts';
+import { optionalText, type Command, type Outcome } from './command.ts';
 
 const states = ['waiting', 'running', 'done', 'failed', 'superseded', 'cancelled'] as const;
 const listed = 500;
 
-type Delivery = { id: string; estab: string; rp: string; event: string; method: string; url: string; state: string; attempts: number; created: Date; due: Date; disabled: string | null; log: { number: number; at: string; success: boolean; errorClass: string | null; status: number | null; message: string | null }[] };
+type Attempt = { number: number; at: string; success: boolean; errorClass: string | null; status: number | null; message: string | null; response: string | null };
+type Delivery = { id: string; estab: string; rp: string; event: string; method: string; url: string; state: string; attempts: number; created: Date; due: Date; settled: Date | null; disabled: string | null; body: Buffer | string | null; log: Attempt[] };
 
 export const deliveryCommands: readonly Command[] = [
   {
@@ -18,14 +21,16 @@ export const deliveryCommands: readonly Command[] = [
       const [state, rp, estab] = [optionalText(given, 'state'), optionalText(given, 'rp'), optionalText(given, 'estab')];
       if (state !== undefined && !states.some((one) => one === state)) throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
       const data = await db<Delivery[]>`
-        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts, o.created_at as created, o.due_at as due, l.disabled_why as disabled,
+        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts, o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
+          case when o.payload ->> 'contentType' = 'application/json' then o.body end as body,
           coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status', a.detail -> 'status', 'message', a.detail -> 'message',
-            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request', 'response', encode(a.response, 'escape'), 'nextAt', a.next_at) order by a.number)
+            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request', 'responseHeaders', a.detail -> 'responseHeaders', 'response', encode(a.response, 'base64'), 'nextAt', a.next_at) order by a.number)
             from outbox_attempt a where a.estab = o.estab and a.id = o.id), '[]') as log
         from outbox o join lane l on l.key = o.lane
         where o.kind = 'call' ${state ? db`and o.state = ${state}` : db``} ${rp ? db`and o.rp = ${rp}` : db``} ${estab ? db`and o.estab = ${estab}` : db``}
         order by o.created_at desc limit ${listed}`;
-      return { data, lines: data.map((one) => [one.id, one.state, one.estab, one.rp, one.event, `${one.attempts} attempts`, one.log.at(-1)?.errorClass ?? '', one.disabled ?? '', one.url].join('\t')) };
+      const shown = data.map((one) => ({ ...one, body: one.body?.toString('utf8') ?? null, log: one.log.map((attempt) => ({ ...attempt, response: attempt.response === null ? null : Buffer.from(attempt.response, 'base64').toString('utf8') })) }));
+      return { data: shown, lines: shown.map((one) => [one.id, one.state, one.estab, one.rp, one.event, `${one.attempts} attempts`, one.log.at(-1)?.errorClass ?? '', one.log.at(-1)?.message ?? '', one.disabled ?? '', one.url].map(printable).join('\t')) };
     },
   },
   {
@@ -35,16 +40,39 @@ export const deliveryCommands: readonly Command[] = [
     options: { 'failed-since': { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' }, missing: { value: undefined, help: 'events that were never sent' } },
     async run({ db }, given) {
       const since = optionalText(given, 'failed-since');
-      const [id] = given.positionals;
+      const [id, ...more] = given.positionals;
       const asked = [id, since, given.options.missing].filter((one) => one !== undefined);
-      if (asked.length !== 1) throw new SchoolbellError('invalid_request', 'give one of: an id, --failed-since, --missing');
+      if (asked.length !== 1 || more.length > 0) throw new SchoolbellError('invalid_request', 'give one of: an id, --failed-since, --missing');
       if (given.options.missing) {
         const announced = Number(await db.begin((tx) => announceMissing(tx)));
         return { data: { announced }, lines: [`${announced} events will be sent`] };
       }
       if (since !== undefined && Number.isNaN(Date.parse(since))) throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
-      const replayed = id === undefined ? await replayFailedSince(db, new Date(since ?? '')) : await replayOne(db, id);
-      return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
+      if (id !== undefined) return replayById(db, id);
+      const from = new Date(since ?? '');
+      const replayed = await replayFailedSince(db, callKind, from);
+      const ended = await listEndedLanes(db, from);
+      return { data: { replayed, left: ended }, lines: [`${replayed.length} deliveries will be sent again`, ...ended.map(({ key, why, failed }) => `left alone: ${failed} of ${key}, which is disabled (${why}); replay one by its id to open it again`)] };
     },
   },
 ];
+
+/** Refused where it could only be cancelled again, so that what became of it stays known. */
+async function replayById(db: Db, id: string): Promise<Outcome> {
+  const found = await requireReplayable(db, id);
+  const [pair] = await db<{ state: string }[]>`select state from authorisation where estab = ${found.estab} and rp = ${found.rp}`;
+  if (pair?.state !== 'Approved') throw new SchoolbellError('conflict', `${found.rp} is not authorised at ${found.estab} (${pair?.state ?? 'removed'}); approve it first`);
+  if (found.lane.startsWith('webhook ')) {
+    const [registration] = await db`select from webhook where estab = ${found.estab} and 'webhook ' || id = ${found.lane}`;
+    if (!registration) throw new SchoolbellError('conflict', 'the registration was removed; there is nobody to send this to');
+  }
+  const replayed = await replayOne(db, found);
+  await db.begin((tx) => announceMissing(tx, { estab: found.estab, rp: found.rp ?? '' }));
+  if (replayed.length === 0) throw new SchoolbellError('conflict', 'a newer event for the same registration is waiting already; it will be sent');
+  return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
+}
+
+/** What a receiver answered must not steer a terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, ' ');
+}

@@ -22,7 +22,8 @@ export const rosterCommands: readonly Command[] = [
     positional: { name: '<zip or folder>', help: 'the package, with manifest.csv' },
     options: { estab, partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' }, force: { value: undefined, help: 'approve that a large part of the roster goes' } },
     async run({ db, config }, given) {
-      const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
+      const { estab: known, connector } = await requireEstablishment(db, text(given, 'estab'));
+      if (connector !== null && connector !== 'csv') throw new SchoolbellError('conflict', `the data of ${known} comes through ${connector}: the next collection would undo an import; use: collect --estab ${known}`);
       const progress = createProgressBar('importing');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
         estab: known,

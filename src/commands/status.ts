@@ -17,13 +17,16 @@ export const statusCommands: readonly Command[] = [
         left join roster_version v on v.estab = r.estab and v.version = r.version
         left join lateral (select outcome, finished_at from import_run i where i.estab = e.estab order by started_at desc limit 1) i on true
         order by e.estab`;
+      const databases = await db<{ estab: string; name: string; status: string; updatedAt: Date | null; rowCount: number; message: string | null }[]>`
+        select estab, name, case when refreshing_since is null then status when progress is null then 'Updating' else 'Updating ' || round((progress * 100)::numeric) || ' %' end as status, updated_at as "updatedAt", row_count as "rowCount", message from component_database order by estab, name`;
       const authorisations = await db<{ estab: string; rp: string; state: string; scopes: string[] }[]>`select estab, rp, state, scopes from authorisation order by estab, rp`;
-      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrl === undefined }, schools, authorisations };
+      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrl === undefined }, schools, databases, authorisations };
       return {
         data,
         lines: [
           `PostgreSQL ${data.database.postgres}, migration ${data.database.migration}, ${Math.round(data.database.bytes / 1024 ** 2)} MB`,
           ...schools.map((one) => `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\tlast changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`),
+          ...databases.map((one) => `${one.estab}\t${one.name}\t${one.status}\t${one.rowCount} rows\tlast collected ${one.updatedAt?.toISOString() ?? 'never'}\t${one.message ?? ''}`),
           ...authorisations.map((one) => `${one.estab}\t${one.rp}\t${one.state}\t${one.scopes.join(', ')}`),
         ],
       };

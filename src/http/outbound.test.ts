@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { hasSubscribers } from 'node:diagnostics_channel';
-import dns from 'node:dns';
 import { once } from 'node:events';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
@@ -12,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { parseAllowList } from './address-guard.ts';
 import { createOutbound, type ErrorClass, type OutboundCall, type OutboundResult } from './outbound.ts';
+import type { ResolveName } from './resolve-name.ts';
 
 const limits = { connectMs: 300, totalMs: 400, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
 const slackMs = 1_500;
@@ -43,8 +43,8 @@ async function receive(t: TestContext, answer: Answer, early = false): Promise<R
   return received;
 }
 
-function open(t: TestContext, allow = ['127.0.0.0/8'], given = limits) {
-  const outbound = createOutbound(parseAllowList(allow), given);
+function open(t: TestContext, allow = ['127.0.0.0/8'], given = limits, resolve?: ResolveName) {
+  const outbound = createOutbound(parseAllowList(allow), given, resolve);
   t.after(() => outbound.close());
   return { ...outbound, call: (url: string, call: Partial<OutboundCall> = {}) => send(outbound.call, url, call) };
 }
@@ -220,10 +220,10 @@ suite('on the wire', () => {
 });
 
 suite('names', () => {
-  /** The resolver of the system, replaced: what it says must not depend on the network of the day. */
-  const resolve = (t: TestContext, addresses: string[] | NodeJS.ErrnoException) =>
-    t.mock.method(dns, 'lookup', (_name: string, _how: object, done: (error: Error | null, found?: dns.LookupAddress[]) => void) =>
-      setImmediate(() => (Array.isArray(addresses) ? done(null, addresses.map((address) => ({ address, family: net.isIP(address) }))) : done(addresses))));
+  const says = (addresses: string[] | NodeJS.ErrnoException): ResolveName => async () => {
+    if (!Array.isArray(addresses)) throw addresses;
+    return addresses.map((address) => ({ address, family: net.isIP(address) }));
+  };
   const fault = (code: string) => Object.assign(new Error(`getaddrinfo ${code} hook.example`), { code });
   const outcomes: [what: string, answer: string[] | NodeJS.ErrnoException, error: ErrorClass, message: RegExp][] = [
     ['loopback', ['127.0.0.1'], 'blocked_address', /127\.0\.0\.1 is a loopback address/],
@@ -238,16 +238,15 @@ suite('names', () => {
   for (const [what, answer, error, message] of outcomes) {
     test(`one that resolves to ${what} is ${error}, and nothing is touched`, async (t) => {
       const receiver = await receive(t, ok);
-      resolve(t, answer);
-      const result = await open(t, []).call(`http://hook.example:${receiver.port}/`);
+      const result = await open(t, [], limits, says(answer)).call(`http://hook.example:${receiver.port}/`);
       assert.deepEqual([result.status, result.error?.class, receiver.sockets.length], [undefined, error, 0], result.error?.message);
       assert.match(result.error?.message ?? '', message);
     });
   }
   test('one is resolved once per connection, and called by its name', async (t) => {
     const receiver = await receive(t, ok);
-    const lookup = resolve(t, ['127.0.0.1']);
-    const { status, address, timings } = await open(t).call(`http://hook.example:${receiver.port}/`);
+    const lookup = t.mock.fn(says(['127.0.0.1']));
+    const { status, address, timings } = await open(t, undefined, limits, lookup).call(`http://hook.example:${receiver.port}/`);
     assert.deepEqual([status, address, lookup.mock.callCount(), Number(timings.dns) > 0], [200, '127.0.0.1', 1, true]);
     assert.match(receiver.requests[0]?.toString() ?? '', new RegExp(`\r\nhost: hook\\.example:${receiver.port}\r\n`));
   });

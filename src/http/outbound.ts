@@ -2,10 +2,12 @@
 // address, bounded in time and size, never redirected, never unpacked. What happened comes back as a value; a call
 // never throws for what the other side does.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import dns from 'node:dns';
+import type dns from 'node:dns';
 import type { Socket } from 'node:net';
+import { callbackify } from 'node:util';
 import { Agent, buildConnector, errors } from 'undici';
 import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
+import { resolveName, type ResolveName } from './resolve-name.ts';
 
 export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
 export const outboundLimits: OutboundLimits = { connectMs: 5_000, totalMs: 20_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
@@ -36,10 +38,10 @@ type Reached = { address: string | undefined; dns?: number; connect?: number; tl
 export const idHeader = 'webhook-id';
 const connectionsPerOrigin = 16;
 
-export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits): Outbound {
+export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
   const sockets = new WeakMap<Socket, Reached>();
   const underWay = new Map<string, Reached>();
-  const agent = new Agent({ connect: guardedConnect(allowed, limits, sockets), connections: connectionsPerOrigin, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16 * 1024 });
+  const agent = new Agent({ connect: guardedConnect(allowed, limits, sockets, resolve), connections: connectionsPerOrigin, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16 * 1024 });
 
   /** Which connection a request went out on is told by undici here only. */
   const onSent = (message: unknown) => {
@@ -111,21 +113,21 @@ async function readSome(body: AsyncIterable<Uint8Array>, limits: OutboundLimits,
   }
 }
 
-function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>): buildConnector.connector {
+function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>, resolve: ResolveName): buildConnector.connector {
+  const resolveAllowed = callbackify(async (name: string) => {
+    const addresses = await resolve(name);
+    for (const { address } of addresses) requireAllowedAddress(address, allowed);
+    return addresses;
+  });
   return (options, callback) => {
     const started = performance.now();
     let [resolved, opened, connected] = [0, 0, 0];
     const lookup: typeof dns.lookup = ((name: string, how: dns.LookupAllOptions, done: (error: Error | null, addresses?: dns.LookupAddress[] | string, family?: number) => void) => {
-      dns.lookup(name, { ...how, all: true }, (error, addresses) => {
+      resolveAllowed(name, (refusal: Error | null, addresses: dns.LookupAddress[]) => {
         resolved = performance.now();
-        try {
-          if (error) throw error;
-          for (const { address } of addresses) requireAllowedAddress(address, allowed);
-          if (how.all) done(null, addresses);
-          else done(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 4);
-        } catch (refusal) {
-          done(refusal as Error);
-        }
+        if (refusal) done(refusal);
+        else if (how.all) done(null, addresses);
+        else done(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 4);
       });
     }) as typeof dns.lookup;
     const hostname = options.hostname.replace(/^\[|\]$/g, '');

@@ -33,7 +33,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: longestRequestMs,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
+    routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url), request, reply),
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();

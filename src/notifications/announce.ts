@@ -1,38 +1,48 @@
 // In charge of database events: a change of a database is announced to everyone who registered for it, in the
-// transaction that changed it. A burst of changes is one event.
+// transaction that changed it. A burst of changes is one event. Whoever is held back at the time (paused, without the
+// scope, disabled) is told as soon as that ends.
 import type { Sql } from '../db/connect.ts';
 import { enqueue, enqueueCoalesced } from '../outbox/enqueue.ts';
 import { databases } from './databases.ts';
-import { describeEvent, type Webhook } from './webhooks.ts';
+import { describeEvent, laneKey, registrationLock, type Webhook } from './webhooks.ts';
 
 export async function announceChange(sql: Sql, estab: string, databaseName: string): Promise<void> {
-  const webhooks = await sql<Webhook[]>`
-    select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method
-    from webhook w join authorisation a on a.estab = w.estab and a.rp = w.rp and a.state = 'Approved' and a.scopes && ${[...(databases[databaseName] ?? [])]}::text[]
-    left join lane l on l.key = 'webhook ' || w.id
-    where w.estab = ${estab} and w.database_name = ${databaseName} and l.disabled_at is null
-    order by w.id`;
-  for (const webhook of webhooks) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
+  // A registration that is being made waits for this change to be committed, so that its owner reads what it is not told
+  // of; one that is being replaced is told at its new address.
+  await sql`select pg_advisory_xact_lock_shared(${registrationLock}, hashtext(${estab}))`;
+  const webhooks = await sql<(Webhook & { open: boolean })[]>`select ${columns(sql)} ${standing(sql)} where w.estab = ${estab} and w.database_name = ${databaseName} order by w.id for no key update of w`;
+  for (const webhook of webhooks.filter(({ open }) => open)) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
+  const missed = webhooks.filter(({ open }) => !open).map(({ id }) => id);
+  if (missed.length > 0) await sql`update webhook set missed_at = clock_timestamp() where estab = ${estab} and id = any(${missed})`;
 }
 
-/** Announces the present state to everyone who registered but has not been told of it; gives how many those are. */
-export async function announceMissing(sql: Sql): Promise<number> {
-  const rows = await sql<Webhook[]>`
-    select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method
-    from webhook w
-    join authorisation a on a.estab = w.estab and a.rp = w.rp and a.state = 'Approved' and a.scopes && ${[...(databases.SchoolData ?? [])]}::text[]
-    join roster r on r.estab = w.estab
-    join roster_version v on v.estab = r.estab and v.version = r.version
-    where w.database_name = 'SchoolData'
-      and not exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and (o.state in ('waiting', 'running') or (o.state = 'done' and o.settled_at > v.instant)))`;
-  for (const webhook of rows) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
-  return rows.length;
+/** Announces to those who missed a change and can be told now; gives how many those are. */
+export async function announceMissing(sql: Sql, of: { estab?: string; rp?: string } = {}): Promise<number> {
+  const webhooks = await sql<(Webhook & { open: boolean })[]>`
+    select ${columns(sql)} ${standing(sql)}
+    where w.missed_at is not null ${of.estab ? sql`and w.estab = ${of.estab}` : sql``} ${of.rp ? sql`and w.rp = ${of.rp}` : sql``} order by w.id for update of w`;
+  const open = webhooks.filter((webhook) => webhook.open);
+  for (const webhook of open) {
+    await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
+    await sql`update webhook set missed_at = null where estab = ${webhook.estab} and id = ${webhook.id}`;
+  }
+  return open.length;
+}
+
+const columns = (sql: Sql) => sql`w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method`;
+
+/** open: the school authorises it, a scope opens the database, and the receiver has not been given up. */
+function standing(sql: Sql) {
+  const opening = Object.entries(databases).flatMap(([name, scopes]) => scopes.map((scope) => [name, scope] as const));
+  return sql`, (a.state = 'Approved' and l.disabled_at is null and exists (
+      select from unnest(${opening.map(([name]) => name)}::text[], ${opening.map(([, scope]) => scope)}::text[]) as opening (name, scope) where opening.name = w.database_name and opening.scope = any(a.scopes))) as open
+    from webhook w join authorisation a on a.estab = w.estab and a.rp = w.rp left join lane l on l.key = 'webhook ' || w.id`;
 }
 
 /** One event now, whatever held the registration back: it is how its owner finds out whether it works again. */
 export async function sendTest(sql: Sql, webhook: Webhook): Promise<string> {
   const work = describeEvent(webhook);
-  const id = await enqueue(sql, work);
-  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failing_since = null, warned_at = null where key = ${work.lane.key}`;
+  const id = await enqueue(sql, { ...work, payload: { ...work.payload, event: 'test' } });
+  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null where key = ${laneKey(webhook.id)}`;
   return id;
 }

@@ -35,9 +35,8 @@ const handler: Handler = {
   longestSeconds,
   async run(work) {
     taken += 1;
+    say(`claim ${work.claim}`);
     if (step === 'never' || taken !== nth) return delivery.run(work);
-    const [row] = await db<{ claim: string }[]>`select claim from outbox where id = ${work.id}`;
-    say(`claim ${row?.claim}`);
     if (step === 'claimed') return die();
     const call = delivery.run(work);
     if (step === 'calling') await pause(10);

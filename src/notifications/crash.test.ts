@@ -100,9 +100,9 @@ const hurry = async () => {
 
 /** The lease of a worker that has died ends now; gives what it had taken. */
 async function endLease(dead: Running): Promise<string[]> {
-  const claim = /claim (\S+)/.exec(dead.output())?.[1];
-  assert.ok(claim, `it died at its work: ${dead.output()}`);
-  return (await db<{ id: string }[]>`update outbox set lease_until = now() - interval '1 second' where claim = ${claim} and state = 'running' returning id`).map(({ id }) => id);
+  const claims = [...dead.output().matchAll(/claim (\S+)/g)].map(([, claim = '']) => claim);
+  assert.ok(claims.length > 0, `it died at its work: ${dead.output()}`);
+  return (await db<{ id: string }[]>`update outbox set lease_until = now() - interval '1 second' where claim = any(${claims}::uuid[]) and state = 'running' returning id`).map(({ id }) => id);
 }
 
 // ---- Killed -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ import type { Scope } from '../access/scopes.ts';
 
 export const databases: Readonly<Record<string, readonly Scope[]>> = {
   SchoolData: ['School', 'Student', 'Staff', 'Contact', 'StudentDemographic'],
+  Attendance: ['Attendance'],
 };
 
 export function findDatabase(name: string): string | undefined {

@@ -8,44 +8,46 @@ import type { Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
 import { renderSignature } from './sign.ts';
+import { describeEvent } from './webhooks.ts';
 
-type Call = { method: string; url: string; contentType?: string };
+type Call = { event: string; method: string; url: string; contentType?: string };
 
 export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, now: () => number = Date.now): Handler {
-  const findSigningSecrets = createSecretFinder(db, seal);
+  const find = createStandingFinder(db, seal);
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work) {
-      const secrets = await findSigningSecrets(work);
-      if (!secrets) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school no longer authorises this, or the registration is gone' } };
-      const { method, url, contentType } = work.payload as Call;
-      const timestamp = Math.floor(now() / 1000);
+      const received = now();
+      const found = await find(work);
+      if (!found) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school does not authorise this at present, or the registration is gone' } };
+      const { secrets, body, payload: { method, url, contentType, event } } = found;
+      // By the database's clock: a receiver refuses what seems old or from the future, and workers' clocks differ.
+      const timestamp = Math.floor(work.claimedAt + (now() - received) / 1000);
       const headers: Record<string, string> = {
         [idHeader]: work.id,
         'webhook-timestamp': String(timestamp),
-        'webhook-signature': renderSignature(work.id, timestamp, work.body, secrets),
+        'webhook-signature': renderSignature(work.id, timestamp, body, secrets),
         'user-agent': `Schoolbell/${version}`,
         'cache-control': 'no-store',
         ...(contentType ? { 'content-type': contentType } : {}),
+        ...(event === 'test' ? { 'schoolbell-test': 'true' } : {}),
       };
-      const result = await outbound.call({ id: work.id, method, url, headers, body: work.body });
-      return judge(work, result, { method, url, headers }, now());
+      const result = await outbound.call({ id: work.id, method, url, headers, body });
+      const outcome = judge(work, result, { method, url, headers }, now());
+      return event === 'test' && outcome.state === 'waiting' ? { ...outcome, state: 'failed' } : outcome;
     },
   };
 }
 
-type Standing = { position: number; scopes: string[]; url: string | null; databaseName: string | null; sealed: Uint8Array };
+type Found = { secrets: string[]; payload: Call; body: Uint8Array | null };
+type Standing = { position: number; state: string; scopes: string[]; webhookId: string | null; url: string | null; method: 'GET' | 'POST' | null; databaseName: string | null; sealed: Uint8Array };
+type Asked = { work: ClaimedWork; resolve(found: Found | undefined): void; reject(error: unknown): void };
 
-/** A database event is wanted as long as its registration stands as it was and the scopes still open the database. */
-function stillStands(work: ClaimedWork | undefined, { url, databaseName, scopes }: Standing): boolean {
-  if (!work?.lane.startsWith('webhook ')) return true;
-  return url === (work.payload as Call).url && (databases[databaseName ?? ''] ?? []).some((scope) => scopes.includes(scope));
-}
-
-type Asked = { work: ClaimedWork; resolve(secrets: string[] | undefined): void; reject(error: unknown): void };
-
-/** The secrets that are valid, newest first; undefined when nobody wants the call any more. Asked for a batch at a time. */
-function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<string[] | undefined> {
+/**
+ * The secrets that are valid, newest first, and the bytes to send; undefined when nobody wants the call any more, or
+ * may not have it at present. A database event goes to where its registration says now. Asked for a batch at a time.
+ */
+function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<Found | undefined> {
   let asked: Asked[] = [];
 
   async function answer(): Promise<void> {
@@ -53,15 +55,24 @@ function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<
     asked = [];
     try {
       const rows = await db<Standing[]>`
-        select pair.position::int - 1 as position, a.scopes, w.url, w.database_name as "databaseName", s.sealed
+        select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName", s.sealed
         from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[], ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
-        join authorisation a on a.estab = pair.estab and a.rp = pair.rp and a.state = 'Approved'
+        join authorisation a on a.estab = pair.estab and a.rp = pair.rp
         join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
         left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane
         order by s.created_at desc`;
-      const found = Map.groupBy(rows.filter((row) => stillStands(batch[row.position]?.work, row)), (row) => row.position);
+      const found = Map.groupBy(rows, (row) => row.position);
       const open = openOnce(seal);
-      batch.forEach(({ resolve }, position) => resolve(found.get(position)?.map((row) => open(row.sealed))));
+      for (const [position, { work, resolve, reject }] of batch.entries()) {
+        // One application's secret that cannot be opened is no reason to leave the others without.
+        try {
+          const [row, ...more] = found.get(position) ?? [];
+          const held = row?.webhookId && work.payload.event === 'database' && !mayHave(row, work);
+          resolve(decide(work, row ? [held ? await judgeAgain(db, work, row) : row, ...more] : [], open));
+        } catch (error) {
+          reject(error);
+        }
+      }
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -72,6 +83,37 @@ function createSecretFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<
       if (asked.length === 0) setImmediate(() => void answer());
       asked.push({ work, resolve, reject });
     });
+}
+
+function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uint8Array) => string): Found | undefined {
+  const [row] = rows;
+  if (!row || !mayHave(row, work)) return undefined;
+  const secrets = rows.map((one) => open(one.sealed));
+  const stored = { secrets, payload: work.payload as Call, body: work.body };
+  if (!row.webhookId || row.url === null || row.method === null) return stored;
+  if (row.url === stored.payload.url && row.method === stored.payload.method) return stored;
+  const { payload, body } = describeEvent({ estab: work.estab, id: row.webhookId, rp: work.rp ?? '', databaseName: row.databaseName ?? '', url: row.url, method: row.method });
+  return { secrets, payload: { ...(payload as Call), event: stored.payload.event }, body };
+}
+
+/** A call for a registration is wanted as long as that is there and the scopes still open its database. */
+function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane }: ClaimedWork): boolean {
+  if (state !== 'Approved') return false;
+  if (!lane.startsWith('webhook ')) return true;
+  return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes.includes(scope));
+}
+
+/**
+ * A registration that is held back is told later of what it misses now. Judged once more under a lock that whoever
+ * resumes it waits for: either this event goes out, or they find that one was missed. Gives what holds.
+ */
+async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Standing> {
+  return db.begin(async (tx) => {
+    const [now] = await tx<Pick<Standing, 'state' | 'scopes'>[]>`select state, scopes from authorisation where estab = ${work.estab} and rp = ${work.rp} for share`;
+    const judged = now ? { ...row, ...now } : row;
+    if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
+    return judged;
+  }) as Promise<Standing>;
 }
 
 /** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */

@@ -1,20 +1,21 @@
 // In charge of the addresses at which an application registers for database events.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { lookup } from 'node:dns/promises';
 import { Type } from 'typebox';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from '../http/address-guard.ts';
+import type { AllowList } from '../http/address-guard.ts';
+import { requireCallable } from '../http/callable.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
-import { sendTest } from './announce.ts';
+import { announceMissing, sendTest } from './announce.ts';
 import { databases, findDatabase } from './databases.ts';
-import { findWebhook, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
+import { findWebhook, listDisabled, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
 
 export type Notifications = { db: Db; requireCaller: RequireSchoolCaller; allowed: AllowList };
 
 const root = '/api/v1/Webhook';
+const parameters = ['url', 'databasename', 'method'];
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const envelope = { Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable };
 const webhookSchema = Type.Object({ Id: Type.String(), Estab: Type.String(), RelyingParty: Type.String(), DatabaseName: Type.String(), Url: Type.String(), Method: Type.String(), Created: Type.String(), Updated: Type.String() });
@@ -33,7 +34,8 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
   app.get(root, { schema: { summary: 'List registrations, or register with url and DatabaseName', response: { 200: listSchema, 201: listSchema } } }, async (request, reply) => {
     const who = await caller(request);
     const given = readQuery(request.query as Query);
-    if (given.size === 0) return { Webhook: (await listWebhooks(db, who.estab, who.rp)).map(render), ...fine };
+    // HEAD asks what a GET would answer; it must not change anything.
+    if (given.size === 0 || request.method === 'HEAD') return list(db, who);
     const { replaced, answer } = await register(notifications, who, given);
     return reply.code(replaced ? 200 : 201).send(answer);
   });
@@ -46,12 +48,30 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
     const who = await caller(request);
     const webhook = await findWebhook(db, who.estab, who.rp, (request.params as { id: string }).id);
     if (!webhook) throw new SchoolbellError('not_found', 'There is no such registration.');
-    const id = await db.begin((tx) => sendTest(tx, webhook));
+    requireScope(who, webhook.databaseName);
+    const id = await db.begin(async (tx) => {
+      const sent = await sendTest(tx, webhook);
+      await announceMissing(tx, who);
+      return sent;
+    });
     return reply.code(202).send({ DeliveryId: String(id), ...fine });
   });
   refuseOtherMethods(app, root, ['GET', 'POST']);
   refuseOtherMethods(app, `${root}/:id`, ['DELETE']);
   refuseOtherMethods(app, `${root}/:id/Test`, ['POST']);
+}
+
+/** A registration that is held back says so. */
+async function list(db: Db, who: SchoolCaller): Promise<object> {
+  const webhooks = await listWebhooks(db, who.estab, who.rp);
+  const disabled = await listDisabled(db, webhooks);
+  const message = disabled.map(({ id, why }) => `${id}: ${why}. Send a test or register again to resume.`).join(' ');
+  return { Webhook: webhooks.map(render), ...fine, Message: message === '' ? null : message };
+}
+
+function requireScope(who: SchoolCaller, databaseName: string): void {
+  const needed = databases[databaseName] ?? [];
+  if (!needed.some((scope) => who.scopes.includes(scope))) throw new SchoolbellError('forbidden', `The school has not granted a scope that opens ${databaseName}: it needs one of ${needed.join(', ')}.`);
 }
 
 async function register({ db, allowed }: Notifications, who: SchoolCaller, given: ReadonlyMap<string, string>): Promise<{ replaced: boolean; answer: object }> {
@@ -61,30 +81,17 @@ async function register({ db, allowed }: Notifications, who: SchoolCaller, given
   if (!databaseName) throw new SchoolbellError('invalid_request', `"DatabaseName" is ${given.has('databasename') ? `"${given.get('databasename')?.slice(0, 60)}"` : 'missing'}; it must be one of ${Object.keys(databases).join(', ')}.`);
   const method = (given.get('method') ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'POST') throw new SchoolbellError('invalid_request', '"Method" must be GET or POST.');
-  const needed = databases[databaseName] ?? [];
-  if (!needed.some((scope) => who.scopes.includes(scope))) throw new SchoolbellError('forbidden', `The school has not granted a scope that opens ${databaseName}: it needs one of ${needed.join(', ')}.`);
-  const remark = await checkTarget(url, allowed);
+  requireScope(who, databaseName);
+  const remark = await requireCallable('url', url, allowed);
   const { webhook, replaced } = await registerWebhook(db, { estab: who.estab, rp: who.rp, databaseName, url, method });
+  if (replaced) await db.begin((tx) => announceMissing(tx, who));
   return { replaced, answer: { Webhook: [render(webhook)], ...fine, Message: remark ?? null } };
-}
-
-/** The same rules as at every call. A name that does not resolve now may do so later: a remark, not a refusal. */
-async function checkTarget(url: string, allowed: AllowList): Promise<string | undefined> {
-  try {
-    const { hostname } = parseTarget(url);
-    const addresses = isLiteral(hostname) ? [{ address: hostname }] : await lookup(hostname, { all: true }).catch(() => []);
-    for (const { address } of addresses) requireAllowedAddress(address, allowed);
-    return addresses.length === 0 ? `${hostname} does not resolve at present; calls will fail until it does.` : undefined;
-  } catch (error) {
-    if (error instanceof BlockedTarget) throw new SchoolbellError('invalid_request', `"url" cannot be called: ${error.message}`);
-    throw error;
-  }
 }
 
 /** Keys in any case, as clients differ. */
 function readBody(body: unknown): Map<string, string> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SchoolbellError('invalid_request', 'The body must be a JSON object with url and DatabaseName.');
-  const entries = Object.entries(body).map(([name, value]) => {
+  const entries = Object.entries(body).filter(([name]) => parameters.includes(name.toLowerCase())).map(([name, value]) => {
     if (typeof value !== 'string') throw new SchoolbellError('invalid_request', `"${name}" must be a string.`);
     return [name.toLowerCase(), value] as const;
   });
@@ -94,6 +101,8 @@ function readBody(body: unknown): Map<string, string> {
 function readQuery(query: Query): Map<string, string> {
   const repeated = Object.entries(query).find(([, values]) => values.length > 1);
   if (repeated) throw new SchoolbellError('invalid_request', `${repeated[0]} is given ${repeated[1].length} times; give it once.`);
+  const unknown = Object.keys(query).find((name) => !parameters.includes(name.toLowerCase()));
+  if (unknown !== undefined) throw new SchoolbellError('invalid_request', `"${unknown.slice(0, 60)}" is not a parameter here; if it belongs to your url, percent-encode that as a whole (& as %26).`);
   return new Map(Object.entries(query).map(([name, values]) => [name.toLowerCase(), values[0] ?? '']));
 }
 

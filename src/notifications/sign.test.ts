@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { verifyWebhook, WebhookVerificationError, type WebhookHeaders } from '../../client/verify-webhook.ts';
+import { verifyWebhook, WebhookVerificationError, type WebhookHeaders } from '../../client/verify-webhook.js';
 import { renderSignature } from './sign.ts';
 
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`;

@@ -251,6 +251,26 @@ test('400 says why: what is missing, unknown, unusable or blocked', async () => 
   assert.deepEqual(await list(), []);
 });
 
+test('a GET form whose url was not encoded is refused, and says what to do', async () => {
+  const { call, list } = await newCaller();
+  for (const query of [`url=${hook}&b=2&DatabaseName=SchoolData`, `DatabaseName=SchoolData&url=${hook}&school=2`, 'b=2']) {
+    const { status, answer } = await call({ method: 'GET', path: `${root}?${query}` });
+    assert.equal(status, 400, query);
+    assert.match(answer.ExceptionMessage ?? '', /"(b|school)" is not a parameter.*percent-encode.*%26/, query);
+  }
+  assert.deepEqual(await list(), []);
+});
+
+test('HEAD of the GET form registers nothing and changes nothing', async () => {
+  const { token, register, list } = await newCaller();
+  const head = async (url: string) => (await fetch(`${service.url}${root}?url=${encodeURIComponent(url)}&DatabaseName=SchoolData`, { method: 'HEAD', headers: { authorization: `Idaas ${token}` } })).status;
+  assert.equal(await head(hook), 200);
+  assert.deepEqual(await list(), []);
+  const { webhook } = await register();
+  assert.equal(await head('http://127.0.0.1:4001/other'), 200);
+  assert.deepEqual(await list(), [webhook]);
+});
+
 test('a refused replacement leaves the registration as it was', async () => {
   const { register, list } = await newCaller();
   const { webhook } = await register();

@@ -1,7 +1,6 @@
 // Putting work into the outbox and taking it out, on a real database: it is there exactly when its cause was committed,
 // goes to one claimer, in fair shares and within the limits, not early, and comes back when its worker has died.
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
 import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
@@ -22,8 +21,8 @@ const put = (on: Lane, count = 1) => db.begin(async (tx) => {
   for (let made = 0; made < count; made += 1) await enqueue(tx, work(on));
 });
 const change = (on: Lane, topic = 'topic') => db.begin((tx) => enqueueCoalesced(tx, work(on), topic));
-const claim = async (most = 64, as: string = randomUUID()) => [...(await claimWork(db, as, leaseSeconds, most))];
-const succeed = (as: string, given: readonly ClaimedWork[]) => settleWork(db, as, given.map((one) => ({ work: one, outcome: { success: true, state: 'done', detail: {} } })));
+const claim = async (most = 64) => [...(await claimWork(db, leaseSeconds, most))];
+const succeed = (given: readonly ClaimedWork[]) => settleWork(db, given.map((one) => ({ work: one, outcome: { success: true, state: 'done', detail: {} } })));
 const perLane = (given: readonly ClaimedWork[]) => Object.fromEntries([...Map.groupBy(given, (one) => one.lane)].map(([key, ones]) => [key, ones.length]));
 const passTime = async (seconds: number) => {
   await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;
@@ -84,12 +83,11 @@ test('many claimers at once never get the same work, and together get all of it'
 
 test('at most four of a lane run at once, over several claimers, and each that ends makes room for one', async () => {
   await put(lane('a'), 20);
-  const claims = Array.from({ length: 8 }, () => randomUUID());
-  const given = await Promise.all(claims.map((as) => claim(64, as)));
-  assert.equal(given.flat().length, 4);
-  const holder = given.findIndex((ones) => ones.length > 0);
-  await succeed(claims[holder] ?? '', (given[holder] ?? []).slice(0, 1));
-  assert.equal((await Promise.all(claims.map((as) => claim(64, as)))).flat().length, 1);
+  const claimers = () => Promise.all(Array.from({ length: 8 }, () => claim()));
+  const given = (await claimers()).flat();
+  assert.equal(given.length, 4);
+  await succeed(given.slice(0, 1));
+  assert.equal((await claimers()).flat().length, 1);
   assert.equal((await db`select from outbox where state = 'running'`).length, 4);
 });
 
@@ -111,6 +109,23 @@ test('a lane with 10,000 due rows keeps no other out of the first batch', async 
   const first = perLane(await claim());
   assert.equal(first.flood, 4);
   assert.equal(Object.keys(first).filter((key) => key.startsWith('other')).length, 16, 'as many as the host may have');
+});
+
+test('2,000 lanes of a host that is full keep no other out: the next claim looks past all of them', async () => {
+  await db`insert into lane (key, host, width, lasting, next_at) select 'full ' || n, 'full.example', 4, true, now() - interval '1 hour' from generate_series(1, 2000) n`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'full ' || n, 'call', 'full ' || n, '{}', now() - interval '1 hour' from generate_series(1, 2000) n`;
+  assert.equal((await claim()).length, 16);
+  await put(lane('other', { host: 'other.example' }));
+  assert.deepEqual(perLane(await claim()), { other: 1 });
+  assert.deepEqual(await claim(), [], 'and the full one gets no more');
+});
+
+test('with little room left, lanes that have failed lately wait and the healthy ones go on', async () => {
+  await put(lane('failing'), 2);
+  await put(lane('healthy'));
+  await db`update lane set failures = 1 where key = 'failing'`;
+  assert.deepEqual(perLane([...(await claimWork(db, leaseSeconds, 64, true))]), { healthy: 1 });
+  assert.deepEqual(perLane(await claim()), { failing: 2 });
 });
 
 test('a hundred lanes with a backlog all get their turn within two batches', async () => {
@@ -160,13 +175,13 @@ test('topics and establishments do not coalesce with one another', async () => {
 // ---- Leases -------------------------------------------------------------------------------------------------------
 
 test('work whose lease has ended waits again and goes to another; renewed leases do not end', async () => {
-  const [dead, alive] = [randomUUID(), randomUUID()];
   await put(lane('a'), 2);
-  const [lost] = await claim(1, dead);
-  const [kept] = await claim(1, alive);
+  const [lost] = await claim(1);
+  const [kept] = await claim(1);
+  assert.notEqual(lost?.claim, kept?.claim, 'each claim has an id of its own');
   await passTime(59);
   assert.equal(await reclaimExpired(db), 0);
-  await renewLeases(db, alive, leaseSeconds, kept ? [kept] : []);
+  await renewLeases(db, leaseSeconds, kept ? [kept] : []);
   await passTime(2);
   await reclaimExpired(db);
   assert.deepEqual((await rows()).map(({ id, state }) => [id, state]).toSorted(), [[lost?.id, 'waiting'], [kept?.id, 'running']].toSorted());
@@ -210,12 +225,11 @@ test('a change after an event was reclaimed makes a new event, since the first m
 });
 
 test('work enqueued while a claim finds its lane full is not forgotten when the lane empties', async () => {
-  const as = randomUUID();
   await put(lane('a'), 4);
-  const running = await claim(64, as);
+  const running = await claim();
   await put(lane('a'), 1);
   assert.deepEqual(await claim(), []);
-  await succeed(as, running);
+  await succeed(running);
   assert.equal((await claim()).length, 1);
 });
 

@@ -1,23 +1,24 @@
-// In charge of lanes that have done nothing but fail: a notice after four days, the end after five. What still waits
-// in a lane that has ended is failed, and can be replayed once the lane is open again.
+// In charge of lanes over a long time: a notice to those that have done nothing but fail for four days (one more
+// failure after five ends them), and the forgetting of what was settled long ago.
 import type { Db } from '../db/connect.ts';
+import { endAfterHours } from './settle.ts';
 
-export type LaneNotice = { key: string; failingSince: Date; ended: boolean };
+export type LaneNotice = { key: string; failingSince: Date };
 
-const warnAfterHours = 96;
-const endAfterHours = 120;
+const noticeHoursBefore = 24;
+const keptDays = 30;
 
-export async function endFailingLanes(db: Db): Promise<LaneNotice[]> {
-  return db.begin(async (tx) => {
-    await tx`select from lane where lasting and disabled_at is null and failing_since < now() - make_interval(hours => ${warnAfterHours}) order by key for update`;
-    const ended = await tx<LaneNotice[]>`
-      update lane set disabled_at = now(), disabled_why = 'five days of nothing but failures', next_at = null
-      where lasting and disabled_at is null and failing_since < now() - make_interval(hours => ${endAfterHours})
-      returning key, failing_since as "failingSince", true as ended`;
-    const warned = await tx<LaneNotice[]>`
-      update lane set warned_at = now() where lasting and disabled_at is null and warned_at is null and failing_since < now() - make_interval(hours => ${warnAfterHours})
-      returning key, failing_since as "failingSince", false as ended`;
-    await tx`update outbox o set state = 'failed', settled_at = now() from lane l where l.key = o.lane and l.disabled_at is not null and o.state = 'waiting'`;
-    return [...ended, ...warned];
-  }) as Promise<LaneNotice[]>;
+export async function warnFailingLanes(db: Db): Promise<LaneNotice[]> {
+  return db<LaneNotice[]>`
+    update lane set warned_at = now() where lasting and disabled_at is null and warned_at is null and failing_since < now() - make_interval(hours => ${endAfterHours - noticeHoursBefore})
+    returning key, failing_since as "failingSince"`;
+}
+
+/** Settled work with its attempts, and lanes that have nothing to say any more. */
+export async function forgetSettled(db: Db): Promise<number> {
+  const { count } = await db`delete from outbox where settled_at < now() - make_interval(days => ${keptDays})`;
+  await db`
+    delete from lane l where l.next_at is null and l.disabled_at is null and l.failing_since is null and not exists (select from outbox o where o.lane = l.key)
+      and l.key in (select key from lane where next_at is null for update skip locked)`;
+  return count;
 }

@@ -3,17 +3,31 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { outboxChannel } from './enqueue.ts';
 
-/** One piece of work, whatever became of it. */
-export async function replayOne(db: Db, id: string): Promise<string[]> {
-  const [found] = await db<{ state: string }[]>`select state from outbox where id = ${id}`;
-  if (!found) throw new SchoolbellError('not_found', `there is no delivery ${id}`);
+export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string };
+
+export async function requireReplayable(db: Db, id: string): Promise<Replayable> {
+  const [found] = await db<Replayable[]>`select estab, id, rp, kind, lane, state from outbox where id = ${id}`;
+  if (!found) throw new SchoolbellError('not_found', `there is no delivery ${id}; what was settled is kept for 30 days`);
   if (found.state === 'running') throw new SchoolbellError('conflict', `${id} is being delivered right now`);
-  return replay(db, db`o.id = ${id} and o.state <> 'running'`);
+  return found;
 }
 
-/** What failed since then and has not been delivered in the meantime. */
-export async function replayFailedSince(db: Db, since: Date): Promise<string[]> {
-  return replay(db, db`o.state = 'failed' and o.settled_at >= ${since}`);
+/** One piece of work, whatever became of it; a lane that had ended is opened again, since somebody asks for it by name. */
+export async function replayOne(db: Db, { id, lane }: Replayable): Promise<string[]> {
+  await db`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null where key = ${lane}`;
+  return replay(db, db`o.id = ${id}`);
+}
+
+/** What failed since then, the newest of each topic, unless something newer was said or the lane has ended. */
+export async function replayFailedSince(db: Db, kind: string, since: Date): Promise<string[]> {
+  return replay(db, db`o.kind = ${kind} and o.state = 'failed' and o.settled_at >= ${since} and o.lane not in (select key from lane where disabled_at is not null)
+    and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq)`);
+}
+
+/** Lanes that have ended, with failed work that is left where it is. */
+export async function listEndedLanes(db: Db, since: Date): Promise<{ key: string; why: string; failed: number }[]> {
+  return db<{ key: string; why: string; failed: number }[]>`
+    select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l.key and o.state = 'failed' and o.settled_at >= ${since} where l.disabled_at is not null group by l.key, l.disabled_why`;
 }
 
 async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
@@ -21,9 +35,9 @@ async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
     await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
     const rows = await tx<{ id: string; lane: string }[]>`
       update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null
-      where ${which} and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.id <> o.id and n.attempts = 0 and (n.state = 'waiting' or (n.state = o.state and n.created_at > o.created_at))))
+      where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.id <> o.id and n.attempts = 0 and n.state = 'waiting'))
       returning o.id, o.lane`;
-    await tx`update lane set next_at = now(), disabled_at = null, disabled_why = null, failing_since = null, warned_at = null where key = any(${[...new Set(rows.map((row) => row.lane))]})`;
+    await tx`update lane set next_at = now() where key = any(${[...new Set(rows.map((row) => row.lane))]}) and disabled_at is null`;
     await tx`select pg_notify(${outboxChannel}, '')`;
     return rows.map((row) => row.id);
   }) as Promise<string[]>;

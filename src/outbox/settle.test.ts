@@ -1,13 +1,12 @@
 // What becomes of claimed work, on a real database: attempt and outcome together and fenced by the claim, the breaker
-// of a lane, its end, events that supersede retries, and settling while others use the same lanes.
+// of a lane, its end and events that supersede retries.
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
 import { claimWork, reclaimExpired, type ClaimedWork } from './claim.ts';
 import { enqueue, enqueueCoalesced, type Lane, type NewWork } from './enqueue.ts';
-import { endFailingLanes } from './lane-end.ts';
-import { settleWork, type Outcome } from './settle.ts';
+import { warnFailingLanes } from './lane-end.ts';
+import { ownFault, settleWork, type Outcome } from './settle.ts';
 
 const { db } = await useDatabase();
 
@@ -25,8 +24,8 @@ const put = (on = lane(), count = 1) => db.begin(async (tx) => {
   for (let made = 0; made < count; made += 1) await enqueue(tx, work(on));
 });
 const change = (on = lane()) => db.begin((tx) => enqueueCoalesced(tx, work(on), 'topic'));
-const claim = async (as: string, most = 64) => [...(await claimWork(db, as, 60, most))];
-const settle = (as: string, given: readonly ClaimedWork[], outcome: Outcome) => settleWork(db, as, given.map((one) => ({ work: one, outcome })));
+const claim = async (most = 64) => [...(await claimWork(db, 60, most))];
+const settle = (given: readonly ClaimedWork[], outcome: Outcome) => settleWork(db, given.map((one) => ({ work: one, outcome })));
 const passTime = async (seconds: number) => {
   await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;
   await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds}), failing_since = failing_since - make_interval(secs => ${seconds})`;
@@ -34,9 +33,8 @@ const passTime = async (seconds: number) => {
 
 /** Claims as many as come, up to `most`, and gives all the same outcome. */
 async function attempt(outcome: Outcome, most = 64): Promise<string[]> {
-  const as = randomUUID();
-  const given = await claim(as, most);
-  await settle(as, given, outcome);
+  const given = await claim(most);
+  await settle(given, outcome);
   return given.map((one) => one.id);
 }
 
@@ -48,6 +46,7 @@ async function readLane(key = 'a'): Promise<LaneRow> {
   return row;
 }
 const states = async () => Object.fromEntries((await db<{ id: string; state: string }[]>`select id, state from outbox`).map(({ id, state }) => [id, state]));
+const perLane = (given: readonly ClaimedWork[]) => given.map((one) => one.lane).toSorted();
 const near = (actual: number | null, expected: number) => assert.ok(actual !== null && Math.abs(actual - expected) < 2, `${actual} is not about ${expected}`);
 
 // ---- Attempt and outcome ------------------------------------------------------------------------------------------
@@ -66,39 +65,38 @@ test('a failure waits for its time, which the log names, and is claimed then wit
   assert.deepEqual([row?.state, row?.settled_at, row?.error_class, row?.named], ['waiting', null, 'status_500', true]);
   near(row?.seconds as number, 30);
   await passTime(28);
-  assert.deepEqual(await claim(randomUUID()), []);
+  assert.deepEqual(await claim(), []);
   await passTime(3);
-  assert.deepEqual((await claim(randomUUID())).map((one) => one.attempts), [1]);
+  assert.deepEqual((await claim()).map((one) => one.attempts), [1]);
 });
 
 test('attempt and outcome are one: when the attempt cannot be logged nothing of the outcome stays', async () => {
   await put();
-  const as = randomUUID();
-  const given = await claim(as);
+  const given = await claim();
   await db`insert into outbox_attempt (estab, id, number, success, detail) select estab, id, 1, true, '{}' from outbox`;
   const before = await db`select to_jsonb(o) as row, to_jsonb(l) as lane from outbox o join lane l on l.key = o.lane`;
-  await assert.rejects(settle(as, given, success), /duplicate key/);
+  await assert.rejects(settle(given, success), /duplicate key/);
   assert.deepEqual(await db`select to_jsonb(o) as row, to_jsonb(l) as lane from outbox o join lane l on l.key = o.lane`, before);
 });
 
 test('a late settle of a worker that lost its claim changes nothing', async () => {
   await put();
-  const [slow, next] = [randomUUID(), randomUUID()];
-  const held = await claim(slow);
+  const held = await claim();
   await passTime(61);
-  await settle(next, held, success);
+  await settle(held.map((one) => ({ ...one, claim: '00000000-0000-4000-8000-000000000000' })), success);
   assert.equal(Object.values(await states())[0], 'running', 'a claim that never held it');
   await reclaimExpired(db);
-  await settle(slow, held, success);
+  await settle(held, success);
   assert.equal(Object.values(await states())[0], 'waiting', 'while it waits again');
-  const again = await claim(next);
+  const again = await claim();
+  assert.notEqual(again[0]?.claim, held[0]?.claim);
   const before = await db`select to_jsonb(o) as row, to_jsonb(l) as lane from outbox o join lane l on l.key = o.lane`;
-  await settle(slow, held, gone);
+  await settle(held, gone);
   assert.deepEqual(await db`select to_jsonb(o) as row, to_jsonb(l) as lane from outbox o join lane l on l.key = o.lane`, before, 'while another has it');
-  await settle(next, again, success);
-  await settle(slow, held, failure);
+  await settle(again, success);
+  await settle(held, failure);
   assert.equal(Object.values(await states())[0], 'done');
-  assert.equal((await db`select from outbox_attempt`).length, 1);
+  assert.deepEqual((await db`select error_class from outbox_attempt order by number`).map((row) => row.error_class as string | null), ['worker_lost', null]);
 });
 
 // ---- Breaker ------------------------------------------------------------------------------------------------------
@@ -111,9 +109,9 @@ test('five failures in a row pause a lane without spending the attempts of what 
   assert.deepEqual([(await readLane()).failures, (await readLane()).failing], [0, false]);
   for (let time = 0; time < 5; time += 1) await attempt(failure, 1);
   near((await readLane()).pause, 30);
-  assert.deepEqual(await claim(randomUUID()), []);
+  assert.deepEqual(await claim(), []);
   await passTime(28);
-  assert.deepEqual(await claim(randomUUID()), []);
+  assert.deepEqual(await claim(), []);
   assert.equal((await db`select from outbox where attempts = 0`).length, 2);
 });
 
@@ -122,35 +120,33 @@ test('after the pause one probe decides: it fails and the pause doubles up to 15
   for (let time = 0; time < 5; time += 1) await attempt(failure, 1);
   for (const pause of [60, 120, 240, 480, 900, 900]) {
     await passTime(((await readLane()).pause ?? 0) + 1);
-    const claims = [randomUUID(), randomUUID(), randomUUID()];
-    const given = await Promise.all(claims.map((as) => claim(as)));
-    assert.equal(given.flat().length, 1, 'one probe over all claimers');
-    assert.deepEqual(await claim(randomUUID()), []);
-    for (const [at, as] of claims.entries()) await settle(as, given[at] ?? [], failure);
+    const given = (await Promise.all([claim(), claim(), claim()])).flat();
+    assert.equal(given.length, 1, 'one probe over all claimers');
+    assert.deepEqual(await claim(), []);
+    await settle(given, failure);
     near((await readLane()).pause, pause);
-    assert.deepEqual(await claim(randomUUID()), []);
+    assert.deepEqual(await claim(), []);
   }
   await passTime(901);
   assert.equal((await attempt(success)).length, 1);
   const after = await readLane();
   assert.deepEqual([after.failures, after.openings, after.pause], [0, 0, null]);
-  assert.equal((await claim(randomUUID())).length, 4);
+  assert.equal((await claim()).length, 4);
 });
 
 test('new work in a paused lane waits for the end of the pause', async () => {
   await put(lane(), 5);
   for (let time = 0; time < 5; time += 1) await attempt(failure, 1);
   await put(lane(), 1);
-  assert.deepEqual(await claim(randomUUID()), []);
+  assert.deepEqual(await claim(), []);
   await passTime(31);
-  assert.equal((await claim(randomUUID())).length, 1);
+  assert.equal((await claim()).length, 1);
 });
 
 test('failures of calls that were under way when the lane was paused do not lengthen the pause', async () => {
   await put(lane(), 8);
   await attempt(failure);
-  const as = randomUUID();
-  for (const one of await claim(as)) await settle(as, [one], failure);
+  for (const one of await claim()) await settle([one], failure);
   near((await readLane()).pause, 30);
 });
 
@@ -162,41 +158,61 @@ test('410 ends a lasting lane at once, and only the one delivery of a lane of on
     await put(on, 3);
     await attempt(gone, 1);
     assert.equal((await readLane(on.key)).disabled, lasting ? 'the receiver answered 410 Gone' : null);
-    assert.equal((await claim(randomUUID())).length, lasting ? 0 : 2);
-    assert.equal((await db`select from outbox where lane = ${on.key} and state = 'failed'`).length, 1);
+    assert.equal((await claim()).length, lasting ? 0 : 2);
+    assert.equal((await db`select from outbox where lane = ${on.key} and state = 'failed'`).length, lasting ? 3 : 1, 'what waits in a lane that has ended is failed with it');
   }
 });
 
-test('four days of nothing but failures make one notice, five days the end; what waits is failed', async () => {
+test('four days of nothing but failures make one notice; after five days the next failure ends the lane, and what waits is failed at once', async () => {
   const [lasting, oneOff] = [lane('lasting'), lane('one-off', { lasting: false })];
-  for (const on of [lasting, oneOff]) await put(on, 1);
-  await attempt(failure);
+  for (let time = 0; time < 7; time += 1) for (const on of [lasting, oneOff]) await put(on);
+  for (let time = 0; time < 5; time += 1) await attempt(failure, 2);
   await passTime(95.9 * 3600);
-  assert.deepEqual(await endFailingLanes(db), []);
+  assert.equal((await warnFailingLanes(db)).length, 0);
   await passTime(0.2 * 3600);
-  assert.deepEqual((await endFailingLanes(db)).map(({ key, ended }) => ({ key, ended })), [{ key: 'lasting', ended: false }]);
+  assert.deepEqual((await warnFailingLanes(db)).map(({ key }) => key), ['lasting']);
   await passTime(23.8 * 3600);
-  assert.deepEqual(await endFailingLanes(db), [], 'the notice comes once');
-  await passTime(0.2 * 3600);
-  assert.deepEqual((await endFailingLanes(db)).map(({ key, ended }) => ({ key, ended })), [{ key: 'lasting', ended: true }]);
-  assert.deepEqual(await endFailingLanes(db), []);
+  assert.equal((await warnFailingLanes(db)).length, 0, 'the notice comes once');
+  assert.deepEqual([(await settle(await claim(), failure)).ended, (await readLane('lasting')).disabled], [[], null], 'not before five days');
+  await passTime(3600);
+  const probes = await claim();
+  assert.deepEqual(perLane(probes), ['lasting', 'one-off']);
+  assert.deepEqual((await settle(probes, failure)).ended, [{ key: 'lasting', why: 'five days of nothing but failures' }]);
   assert.match((await readLane('lasting')).disabled ?? '', /five days/);
-  assert.deepEqual([...(await db`select lane, state from outbox order by lane`)], [{ lane: 'lasting', state: 'failed' }, { lane: 'one-off', state: 'waiting' }]);
+  assert.equal((await readLane('one-off')).disabled, null);
+  assert.deepEqual([...(await db`select lane, state, count(*)::int from outbox group by 1, 2 order by 1, 2`)], [{ lane: 'lasting', state: 'failed', count: 7 }, { lane: 'one-off', state: 'waiting', count: 7 }]);
+});
+
+test('a lane that rested for days after a few failures does not end: not by time alone, nor by one success, nor by too few failures', async () => {
+  await put(lane(), 6);
+  await attempt(failure, 1);
+  await passTime(200 * 3600);
+  assert.equal((await readLane()).disabled, null, 'time alone ends nothing');
+  assert.deepEqual((await settle(await claim(1), failure)).ended, [], 'nor does the second failure');
+  await attempt(success, 1);
+  assert.deepEqual([(await readLane()).failing, (await readLane()).failures], [false, 0]);
+});
+
+test('failures that are our own, and cancelled work, neither begin the days nor end the lane nor open its breaker', async () => {
+  await put(lane(), 12);
+  for (let time = 0; time < 6; time += 1) await attempt(time % 2 ? { ...failure, errorClass: ownFault } : { ...failure, state: 'cancelled', errorClass: 'not_authorised' }, 1);
+  const after = await readLane();
+  assert.deepEqual([after.failures, after.failing, after.pause], [0, false, null]);
 });
 
 test('a success in between starts the days anew, and the notice too', async () => {
   await put(lane(), 2);
   await attempt(failure, 1);
   await passTime(100 * 3600);
-  assert.equal((await endFailingLanes(db)).length, 1);
+  assert.equal((await warnFailingLanes(db)).length, 1);
   await attempt(success, 1);
   assert.deepEqual([(await readLane()).failing, (await readLane()).warned], [false, false]);
   await put();
   await attempt(failure);
   await passTime(90 * 3600);
-  assert.deepEqual(await endFailingLanes(db), []);
+  assert.equal((await warnFailingLanes(db)).length, 0);
   await passTime(7 * 3600);
-  assert.deepEqual((await endFailingLanes(db)).map(({ ended }) => ended), [false]);
+  assert.deepEqual((await warnFailingLanes(db)).map(({ key }) => key), ['a']);
 });
 
 // ---- Superseded ---------------------------------------------------------------------------------------------------
@@ -207,7 +223,7 @@ test('a change supersedes a retry that waits; the new event has an id and a sche
   const [first = ''] = await attempt(failure);
   await change();
   await passTime(3);
-  const given = await claim(randomUUID());
+  const given = await claim();
   assert.deepEqual(given.map((one) => one.attempts), [0]);
   assert.notEqual(given[0]?.id, first);
   assert.equal((await states())[first], 'superseded');
@@ -215,67 +231,21 @@ test('a change supersedes a retry that waits; the new event has an id and a sche
 
 for (const newer of ['waits', 'is under way', 'is done'] as const) {
   test(`a retry that fails when a newer event of its topic ${newer} is superseded`, async () => {
-    const [old, next] = [randomUUID(), randomUUID()];
     await change();
     await passTime(3);
-    const [first] = await claim(old);
+    const [first] = await claim();
     assert.ok(first);
     await change();
     await passTime(3);
     if (newer !== 'waits') {
-      const given = await claim(next);
+      const given = await claim();
       assert.equal(given.length, 1);
-      if (newer === 'is done') await settle(next, given, success);
+      if (newer === 'is done') await settle(given, success);
     }
-    await settle(old, [first], failure);
+    await settle([first], failure);
     assert.equal((await states())[first.id], 'superseded');
     assert.equal((await db`select from outbox`).length, 2);
     const [logged] = await db`select error_class, next_at from outbox_attempt where id = ${first.id}`;
     assert.deepEqual({ ...logged }, { error_class: 'status_500', next_at: null });
   });
 }
-
-// ---- Together with others -----------------------------------------------------------------------------------------
-
-/** Runs `meanwhile` once the statement waits for a lock of the transaction that is open. */
-async function whenBlocked(meanwhile: () => Promise<void>): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
-    const [blocked] = await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    if (blocked) return meanwhile();
-  }
-  assert.fail('nothing waits for a lock');
-}
-
-test('a change whose transaction ends while a call of the same lane is settled is not forgotten', async () => {
-  await change();
-  await passTime(3);
-  const as = randomUUID();
-  const running = await claim(as);
-  let settling = Promise.resolve();
-  await db.begin(async (tx) => {
-    await enqueueCoalesced(tx, work(lane()), 'topic');
-    settling = settle(as, running, success);
-    await whenBlocked(async () => {});
-  });
-  await settling;
-  await passTime(3);
-  assert.equal((await claim(randomUUID())).length, 1);
-});
-
-test('settling many lanes while a change is announced in them, in the order of their keys, ends in no deadlock', async () => {
-  const keys = Array.from({ length: 12 }, (_, at) => `lane ${String(at).padStart(2, '0')}`);
-  for (const key of keys) await put(lane(key));
-  const as = randomUUID();
-  const running = (await claim(as)).toSorted((a, b) => (a.lane < b.lane ? 1 : -1));
-  assert.equal(running.length, keys.length);
-  let settling: Promise<unknown> = Promise.resolve();
-  await db.begin(async (tx) => {
-    await enqueue(tx, work(lane(keys[5])));
-    settling = settle(as, running, success).catch((error: unknown) => error);
-    await whenBlocked(async () => {
-      for (const key of keys.slice(6)) await enqueue(tx, work(lane(key)));
-    });
-  });
-  assert.equal(await settling, undefined);
-  assert.equal((await claim(randomUUID())).length, 7);
-});

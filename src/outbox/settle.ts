@@ -12,70 +12,102 @@ export type Outcome = {
   /** For the log; never a secret. */
   detail: Record<string, unknown>;
   response?: Buffer;
+  /** Whether a failure is held against the lane; unless said otherwise, every one that is not ours. */
+  charged?: boolean;
   /** The lane takes no more work, for this reason. */
   disableLane?: string;
 };
+
+export type Finished = { work: ClaimedWork; outcome: Outcome };
+
+/** later: those whose lane is busy; to be settled by another call. What was removed meanwhile needs no settling. ended: lanes that take no more work. */
+export type Settled = { later: readonly Finished[]; ended: readonly { key: string; why: string }[] };
 
 /** The class of failures that are ours, not the receiver's: they cost neither an attempt nor its good name. */
 export const ownFault = 'unexpected';
 
 /** A lane that fails this often in a row is paused, for longer each time; one probe then decides. */
 const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 } as const;
-export async function settleWork(db: Db, claim: string, settled: readonly { work: ClaimedWork; outcome: Outcome }[]): Promise<void> {
-  const given = settled.map(({ work, outcome }) => ({
+/** One that has only failed for so long, and fails once more, has ended. */
+export const endAfterHours = 120;
+
+export async function settleWork(db: Db, finished: readonly Finished[]): Promise<Settled> {
+  return db.begin(async (tx) => {
+    // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
+    // somebody holds for long must not keep the others waiting.
+    const locked = new Set((await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]}) order by key for update skip locked`).map((lane) => lane.key));
+    const there = new Set((await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]})`).map((lane) => lane.key));
+    const now = finished.filter(({ work }) => locked.has(work.lane));
+    const ended = now.length === 0 ? [] : await settle(tx, now.map(describe));
+    if (ended.length > 0) await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended.map((lane) => lane.key)}) and state = 'waiting'`;
+    return { later: finished.filter(({ work }) => there.has(work.lane) && !locked.has(work.lane)), ended };
+  }) as Promise<Settled>;
+}
+
+function describe({ work, outcome }: Finished): object {
+  return {
     estab: work.estab,
     id: work.id,
+    claim: work.claim,
+    epoch: work.epoch,
     state: outcome.state,
     success: outcome.success,
+    charged: outcome.charged ?? outcome.errorClass !== ownFault,
     delay: outcome.delaySeconds ?? 0,
     error_class: outcome.errorClass ?? null,
     detail: outcome.detail,
     response: outcome.response?.toString('base64') ?? null,
     disable: outcome.disableLane ?? null,
-  }));
-  const lanes = [...new Set(settled.map(({ work }) => work.lane))];
-  await db.begin(async (tx) => {
-    // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile.
-    await tx`select from lane where key = any(${lanes}) order by key for update`;
-    await settle(tx, claim, given);
-  });
+  };
 }
 
-async function settle(tx: Tx, claim: string, given: readonly object[]): Promise<void> {
-  await tx`
+async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; why: string }[]> {
+  // What the receiver before would not take is for the one that was registered meanwhile.
+  const moved = tx`(given.state = 'failed' and given.epoch <> l.epoch and o.topic is not null)`;
+  const newer = tx`exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq and n.state in ('waiting', 'running', 'done'))`;
+  const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
+  return tx<{ key: string; why: string }[]>`
     with given as (
-      select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, state text, success boolean, delay float8, error_class text, detail jsonb, response text, disable text)
+      select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean, delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
       update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1 else 0 end, claim = null, lease_until = null,
-        state = case when given.state = 'waiting' and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.created_at > o.created_at and n.state in ('waiting', 'running', 'done')) then 'superseded' else given.state end,
-        due_at = case when given.state = 'waiting' then now() + make_interval(secs => given.delay) else o.due_at end,
-        settled_at = case when given.state = 'waiting' and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.created_at > o.created_at and n.state in ('waiting', 'running', 'done')) then null else now() end
-      from given
-      where o.estab = given.estab and o.id = given.id and o.claim = ${claim} and o.state = 'running'
-      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.success, given.error_class, given.detail, given.response, given.disable
+        state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,
+        due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => given.delay) else o.due_at end,
+        settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
+      from given, lane l
+      where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim and o.state = 'running'
+      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.epoch, given.success, given.charged, given.error_class, given.detail, given.response, given.disable
     ), logged as (
       insert into outbox_attempt (estab, id, number, success, error_class, detail, response, next_at)
       select estab, id, attempts, success, error_class, detail, decode(response, 'base64'), case when state = 'waiting' then due_at end from settled
     ), per_lane as (
-      select lane, bool_or(success) as ok, (count(*) filter (where not success and state <> 'cancelled' and error_class is distinct from ${ownFault}))::int as failed,
-        min(due_at) filter (where state = 'waiting') as due, max(disable) as disable from settled group by lane
+      -- What another receiver answered, before this one was registered, is no fault of this one.
+      select s.lane, bool_or(s.success and s.epoch = l.epoch) as ok,
+        (count(*) filter (where not s.success and s.epoch = l.epoch and s.state <> 'cancelled' and s.charged))::int as failed,
+        min(s.due_at) filter (where s.state = 'waiting') as due, max(s.disable) filter (where s.epoch = l.epoch) as disable
+      from settled s join lane l on l.key = s.lane group by s.lane
     ), judged as (
-      select l.key, p.ok, p.disable, p.due,
+      select l.key, p.ok, p.due,
         case when p.ok then 0 else l.failures + p.failed end as failures,
         not p.ok and p.failed > 0 and (l.open_until <= now() or (l.open_until is null and l.failures + p.failed >= ${breaker.failures})) as opens,
-        case when p.ok then null when p.failed > 0 then coalesce(l.failing_since, now()) else l.failing_since end as failing_since
+        case when p.ok then null when p.failed > 0 then coalesce(l.failing_since, now()) else l.failing_since end as failing_since,
+        case when not l.lasting or l.disabled_at is not null then null
+          when p.disable is not null then p.disable
+          when not p.ok and p.failed > 0 and l.failures + p.failed >= ${breaker.failures} and l.failing_since < now() - make_interval(hours => ${endAfterHours}) then 'five days of nothing but failures'
+        end as ends
       from lane l join per_lane p on p.lane = l.key
     )
     update lane l set
       failures = j.failures,
       failing_since = j.failing_since,
       openings = case when j.ok then 0 when j.opens then l.openings + 1 else l.openings end,
-      open_until = case when j.ok then null when j.opens then now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10))) else l.open_until end,
+      open_until = case when j.ok then null when j.opens then ${pause} else l.open_until end,
       warned_at = case when j.ok then null else l.warned_at end,
-      disabled_at = case when j.disable is not null and l.lasting then now() else l.disabled_at end,
-      disabled_why = case when l.lasting then coalesce(j.disable, l.disabled_why) end,
+      disabled_at = case when j.ends is not null then now() else l.disabled_at end,
+      disabled_why = coalesce(j.ends, l.disabled_why),
       next_at = nullif(greatest(
         least(coalesce(j.due, 'infinity'), coalesce((select min(o.due_at) from outbox o where o.lane = l.key and o.state = 'waiting'), 'infinity')),
-        case when j.opens then now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10))) else '-infinity' end), 'infinity')
-    from judged j where l.key = j.key`;
+        case when j.opens then ${pause} else '-infinity' end), 'infinity')
+    from judged j where l.key = j.key
+    returning l.key, j.ends as why`.then((rows) => rows.filter((row) => row.why !== null));
 }

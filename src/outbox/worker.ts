@@ -1,55 +1,73 @@
 // In charge of doing the work of the outbox: claims when woken or when the poll comes round, hands each piece to the
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
-import { ownFault, settleWork, type Outcome } from './settle.ts';
+import { ownFault, settleWork, type Finished, type Outcome } from './settle.ts';
 
 export type Handler = { run(work: ClaimedWork): Promise<Outcome>; longestSeconds: number };
 export type Handlers = Readonly<Record<string, Handler>>;
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
 export type WorkerOptions = { db: Db; handlers: Handlers; log: Log; leaseSeconds?: number; pollMs?: number };
+/** tries: how often it could not be written. */
+type Unsettled = Finished & { tries: number; settled: () => void };
 export type Worker = { stop(): Promise<void> };
 
 const defaultLeaseSeconds = 60;
 const defaultPollMs = 1000;
-const atOnce = 192;
+/** Sockets are cheap; what matters is that receivers that hang leave room for the others. */
+const atOnce = 512;
+/** From here on, lanes that have failed lately wait. */
+const littleRoom = 256;
 const claimedAtOnce = 64;
+/** A claim for one row costs as much as one for many. */
+const worthClaiming = 16;
 const settledAtOnce = 64;
 const ownFaultDelaySeconds = 5;
+const longestOwnFaultDelaySeconds = 900;
 const settleAgainMs = 500;
+const laneBusyMs = 50;
+/** After a time without the database, its workers say what they did before anybody takes them for dead. */
+const graceMs = 10_000;
 const longestStatementMs = 10_000;
 
 export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
   // A lease that ends while its call still runs would let another worker make the same call.
   if (leaseSeconds < 2 * longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${2 * longest + 5} s`);
-  const claim = randomUUID();
   const running = new Set<Promise<void>>();
   const held = new Set<ClaimedWork>();
-  const finished: { work: ClaimedWork; outcome: Outcome }[] = [];
+  const finished: Unsettled[] = [];
   const stopping = new AbortController();
   let woken = false;
   let wake: () => void = () => (woken = true);
-  let settling: Promise<void> = Promise.resolve();
+  let settling: Promise<void> | undefined;
+  let troubledAt = -graceMs;
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
-      try {
-        await within(longestStatementMs, reclaimExpired(db));
-        // Only when there is room for a whole batch: a claim for one row costs as much as one for all.
-        while (!stopping.signal.aborted && running.size <= atOnce - claimedAtOnce) {
-          const claimed = await within(longestStatementMs, claimWork(db, claim, leaseSeconds, claimedAtOnce));
+      await attempt('the outbox cannot be read', async () => {
+        while (!stopping.signal.aborted && running.size <= atOnce - worthClaiming) {
+          const claimed = await within(longestStatementMs, claimWork(db, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size), running.size >= littleRoom));
           for (const work of claimed) start(work);
           if (claimed.length === 0) break;
         }
-      } catch (error) {
-        log.error({ err: error }, 'the outbox cannot be read; it will be tried again');
-      }
+      });
+      if (performance.now() - troubledAt >= graceMs) await attempt('work of ended workers cannot be freed', () => within(longestStatementMs, reclaimExpired(db, [...held])));
       await sleep();
+    }
+  }
+
+  async function attempt(trouble: string, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      troubledAt = performance.now();
+      log.error({ err: error }, `${trouble}; it will be tried again`);
+      return false;
     }
   }
 
@@ -74,7 +92,8 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     const done = (handler ? handler.run(work) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         log.error({ err: error, id: work.id }, 'work failed unexpectedly');
-        return { success: false, state: 'waiting', delaySeconds: ownFaultDelaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
+        const delaySeconds = Math.min(longestOwnFaultDelaySeconds, ownFaultDelaySeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
+        return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
       .then((outcome) => settle(work, outcome))
       .finally(() => {
@@ -85,37 +104,63 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     held.add(work);
   }
 
-  /** What finishes while a statement is under way is settled together by the next. */
+  /** What finishes while a statement is under way is settled together by the next. Resolves when it is written, or the worker ends. */
   function settle(work: ClaimedWork, outcome: Outcome): Promise<void> {
-    finished.push({ work, outcome });
-    settling = settleNext(settling);
-    return settling;
+    return new Promise((resolve) => {
+      finished.push({ work, outcome, tries: 0, settled: resolve });
+      settleSoon();
+    });
   }
 
-  async function settleNext(before: Promise<void>): Promise<void> {
-    await before;
+  function settleSoon(): void {
+    settling ??= settleNext().finally(() => {
+      settling = undefined;
+      if (finished.length > 0) settleSoon();
+    });
+  }
+
+  /** What cannot be settled yet (its lane is busy, the database away) comes back later and keeps nobody waiting. */
+  async function settleNext(): Promise<void> {
     const batch = finished.splice(0, settledAtOnce);
-    if (batch.length === 0) return;
-    // Until it is written or the worker ends; then the lease ends, and the call is repeated under the same id.
-    while (!(await trySettle(batch)) && !stopping.signal.aborted) await pause(settleAgainMs);
-    for (const { work } of batch) held.delete(work);
+    const troubled = batch.filter(({ tries }) => tries > 0);
+    for (const part of [batch.filter(({ tries }) => tries === 0), ...troubled.map((one) => [one])]) {
+      if (part.length === 0) continue;
+      let later: readonly Finished[] = [];
+      const written = await attempt('outcomes could not be written', async () => {
+        const settled = await within(longestStatementMs, settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one))));
+        const busy = new Set(settled.later.map(({ work }) => work));
+        later = part.filter(({ work }) => busy.has(work));
+        for (const lane of settled.ended) log.warn({ lane: lane.key, why: lane.why }, 'disabled: nothing more is sent there');
+      });
+      for (const one of part) {
+        if (written && !later.includes(one)) release(one);
+        else again({ ...one, tries: written ? one.tries : one.tries + 1 }, written ? laneBusyMs : settleAgainMs);
+      }
+    }
   }
 
-  async function trySettle(batch: readonly { work: ClaimedWork; outcome: Outcome }[]): Promise<boolean> {
-    try {
-      await within(longestStatementMs, settleWork(db, claim, batch));
-      return true;
-    } catch (error) {
-      log.error({ err: error, count: batch.length }, 'outcomes could not be written; it will be tried again');
-      return false;
+  function release({ work, settled }: Unsettled): void {
+    held.delete(work);
+    settled();
+  }
+
+  /** Until it is written or the worker ends; then the lease ends, and the call is repeated under the same id. */
+  function again(one: Unsettled, afterMs: number): void {
+    if (stopping.signal.aborted) {
+      release(one);
+      return;
     }
+    setTimeout(() => {
+      finished.push(one);
+      settleSoon();
+    }, afterMs);
   }
 
   const listening = await db.listen(outboxChannel, () => wake()).catch((error: unknown) => {
     log.warn({ err: error }, 'cannot listen for work; polling still finds it');
     return undefined;
   });
-  const renewal = setInterval(() => void renewLeases(db, claim, leaseSeconds, [...held]).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
+  const renewal = setInterval(() => void renewLeases(db, leaseSeconds, [...held]).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
   const looping = loop();
   return {
     async stop() {
@@ -127,6 +172,11 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       if (listening) await within(1000, listening.unlisten()).catch(() => {});
     },
   };
+}
+
+/** What cannot be stored must not be lost with what was to be said beside it. */
+function withoutDetail({ work, outcome: { success, state, delaySeconds = 0, errorClass = 'unstorable', disableLane = '' } }: Finished): Finished {
+  return { work, outcome: { success, state, delaySeconds, ...(success ? {} : { errorClass }), ...(disableLane ? { disableLane } : {}), detail: { message: 'the details of this attempt could not be stored' } } };
 }
 
 /** A connection that is cut off at the wrong moment can leave its answer open for ever; the worker goes on without it. */

@@ -4,16 +4,9 @@ import type { UserId, Value } from '../../../roster/record.ts';
 import type { Field, Resource } from '../../../roster/resource.ts';
 import { SourceError, type Problem } from '../../problem.ts';
 import type { Mode, SourceRow } from '../../source.ts';
+import { checkId, checkValue, idRule, isDateTime, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
 import type { CsvRecord } from './read-csv.ts';
 
-const maxIdCharacters = 255;
-const maxTextCharacters = 4000;
-/** Control characters but tab and line breaks, and what a wrong encoding leaves behind. */
-// oxlint-disable-next-line no-control-regex
-const unreadable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffd]/;
-// oxlint-disable-next-line no-control-regex
-const controlCharacter = /[\u0000-\u001f\u007f]/;
-const dateTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 const metadataPrefix = 'metadata.';
 
 export type RowCheck = (record: CsvRecord, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
@@ -41,8 +34,8 @@ export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord
     }
     for (let at = 0; at < cells.length; at += 1) {
       const cell = cells[at] as string;
-      if (unreadable.test(cell)) broken(columns[at] ?? null, cell, 'must not hold control characters or characters lost to a wrong encoding');
-      else if (cell.length > maxTextCharacters) broken(columns[at] ?? null, cell, `must not be longer than ${maxTextCharacters} characters`);
+      const fault = textRule(cell);
+      if (fault) broken(columns[at] ?? null, cell, fault);
     }
     const idFault = idRule(sourcedId);
     if (idFault) broken('sourcedId', sourcedId, idFault);
@@ -64,12 +57,10 @@ function requirePositions(resource: Resource, line: number, columns: readonly st
   return (name) => columns.indexOf(name);
 }
 
-type Broken = (value: string, rule: string) => void;
-
 function checkStatus(status: string, modified: string, mode: Mode, broken: (column: string, value: string, rule: string) => void): 'active' | 'tobedeleted' {
   if (status === '' && mode === 'delta') broken('status', status, 'must be active or tobedeleted in a delta file');
-  else if (!['', 'active', 'tobedeleted', 'inactive'].includes(status)) broken('status', status, 'must be active or tobedeleted');
-  if (mode === 'delta' && !dateTime.test(modified)) broken('dateLastModified', modified, 'must be a date and time such as 2026-09-01T08:00:00.000Z in a delta file');
+  else if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
+  if (mode === 'delta' && !isDateTime(modified)) broken('dateLastModified', modified, 'must be a date and time such as 2026-09-01T08:00:00.000Z in a delta file');
   return status === '' || status === 'active' ? 'active' : 'tobedeleted';
 }
 
@@ -80,21 +71,6 @@ function checkCell(field: Field, cell: string, broken: Broken): Value {
     return undefined;
   }
   switch (field.type) {
-    case 'id':
-    case 'ref':
-      return checkId(text, broken);
-    case 'enum':
-      if (!field.values?.includes(text)) broken(cell, `must be one of ${field.values?.join(', ')}`);
-      return text;
-    case 'boolean':
-      if (text.toLowerCase() !== 'true' && text.toLowerCase() !== 'false') broken(cell, 'must be true or false');
-      return text.toLowerCase();
-    case 'date':
-      if (!isDate(text)) broken(cell, 'must be a date of the calendar, written YYYY-MM-DD');
-      return text;
-    case 'year':
-      if (!/^\d{4}$/.test(text)) broken(cell, 'must be a year, written YYYY');
-      return text;
     case 'list':
       return checkList(field, cell, broken);
     case 'refs':
@@ -102,28 +78,8 @@ function checkCell(field: Field, cell: string, broken: Broken): Value {
     case 'userIds':
       return checkUserIds(text, broken);
     default:
-      return cell;
+      return checkValue(field, cell, broken);
   }
-}
-
-function checkId(id: string, broken: Broken): string {
-  const fault = idRule(id);
-  if (fault) broken(id, fault);
-  return id;
-}
-
-function idRule(id: string): string | undefined {
-  if (id === '') return 'must not be blank';
-  if (id.length > maxIdCharacters) return `must not be longer than ${maxIdCharacters} characters`;
-  if (controlCharacter.test(id)) return 'must not hold line breaks or other control characters';
-  return undefined;
-}
-
-function isDate(text: string): boolean {
-  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
-  if (!parts || parts[1] === '0000') return false;
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
 function checkList(field: Field, cell: string, broken: Broken): string[] | undefined {

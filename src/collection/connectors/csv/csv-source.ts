@@ -5,6 +5,7 @@ import type { Mode, Source, SourceBatch, SourceCollection } from '../../source.t
 import { createRowCheck, type RowCheck } from './check-row.ts';
 import { readManifest } from './manifest.ts';
 import type { CsvPackage, PackageFile } from './package.ts';
+import { attendanceFile, readAttendance } from './read-attendance.ts';
 import { readCsv } from './read-csv.ts';
 
 export async function openCsvSource(opened: CsvPackage): Promise<Source> {
@@ -16,8 +17,10 @@ export async function openCsvSource(opened: CsvPackage): Promise<Source> {
       const file = opened.files.get(resource.file);
       return mode && file ? [{ resource, mode, file }] : [];
     });
+    const marks = opened.files.get(attendanceFile);
     return {
       collections: present.map(({ resource, mode, file }) => ({ resource, mode, read: (problems) => readFile(resource, mode, file, problems, (count) => (bytesRead += count)) })),
+      marks: marks && ((problems) => readAttendance(marks, problems)),
       ignored,
       totalBytes: present.reduce((sum, { file }) => sum + file.size, 0),
       bytesRead: () => bytesRead,

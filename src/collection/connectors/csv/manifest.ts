@@ -3,12 +3,13 @@ import { allResources } from '../../../roster/collections.ts';
 import { SourceError } from '../../problem.ts';
 import type { Mode } from '../../source.ts';
 import type { CsvPackage } from './package.ts';
+import { attendanceFile } from './read-attendance.ts';
 import { readCsv } from './read-csv.ts';
 
 const file = 'manifest.csv';
 const notRostering = ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results'];
-/** Not of the standard, but of ours; the roster does not need it. */
-const beside = ['attendance.csv'];
+/** Not of the standard, but of ours: the manifest says nothing about it, and it is read on its own. */
+const beside = [attendanceFile];
 const rostering = allResources.map((resource) => resource.file.replace('.csv', ''));
 
 export type Manifest = { modes: ReadonlyMap<string, Mode>; ignored: string[] };
@@ -34,7 +35,6 @@ export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
     if (rostering.includes(name)) modes.set(`${name}.csv`, value as Mode);
     else ignored.push(`${name}.csv`);
   }
-  ignored.push(...beside.filter((name) => files.has(name)));
   const stranger = [...files.keys()].find((name) => name !== file && !beside.includes(name) && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')));
   if (stranger) throw new SourceError(stranger, `is not a file of OneRoster 1.1 (names are case-sensitive): ${[...rostering, ...notRostering].map((name) => `${name}.csv`).join(', ')}`);
   return { modes, ignored };

@@ -4,8 +4,9 @@ import type { CsvPackage } from '../csv/package.ts';
 import { renderCsvRow } from '../csv/write-csv.ts';
 import { demoSchool } from './school.ts';
 
-export function demoPackage(): CsvPackage {
-  const files = demoSchool().map(({ name, header, rows }) => {
+/** Without an instant the school as it was drawn, with one as it is then. */
+export function demoPackage(at?: Date): CsvPackage {
+  const files = demoSchool(at).map(({ name, header, rows }) => {
     const content = Buffer.from([header, ...rows].map(renderCsvRow).join(''));
     return { name, size: content.length, open: async () => Readable.from([content], { objectMode: false }) };
   });

@@ -96,7 +96,7 @@ function pupil(random: Random, { student, group }: Place, ended: boolean, begin:
   const undated = !ended && begin === yearBegins && random.chance(0.04);
   const openEnded = undated || random.chance(0.04);
   return {
-    id: enrolmentId(group, student.id, 'student'),
+    id: enrolmentId(group.id, student.id, 'student'),
     classId: group.id,
     userId: student.id,
     role: 'student',
@@ -127,7 +127,7 @@ function invigilation(staff: readonly StaffMember[], teaching: readonly TaughtBl
 function adult(group: SchoolClass, member: StaffMember, role: Enrolment['role'], primary: Enrolment['primary'], begin: string = yearBegins): Enrolment {
   const ended = member.left || group.dissolved;
   return {
-    id: enrolmentId(group, member.id, role),
+    id: enrolmentId(group.id, member.id, role),
     classId: group.id,
     userId: member.id,
     role,
@@ -138,6 +138,6 @@ function adult(group: SchoolClass, member: StaffMember, role: Enrolment['role'],
   };
 }
 
-function enrolmentId(group: SchoolClass, userId: string, role: string): string {
-  return stableId('enr', `${group.id}/${userId}/${role}`);
+export function enrolmentId(classId: string, userId: string, role: Enrolment['role']): string {
+  return stableId('enr', `${classId}/${userId}/${role}`);
 }

@@ -48,7 +48,7 @@ type Adult = { readonly role: Contact['role']; readonly sex: Sex; readonly famil
 
 const pupilsPerYear: ReadonlyMap<number, number> = new Map([[7, 208], [8, 206], [9, 204], [10, 200], [11, 196], [12, 104], [13, 92]]);
 const leaversPerYear: ReadonlyMap<number, number> = new Map([[7, 1], [8, 2], [9, 2], [10, 2], [11, 1], [12, 3], [13, 1]]);
-const houses: readonly string[] = ['Attenborough', 'Franklin', 'Seacole', 'Turing'];
+export const houses: readonly string[] = ['Attenborough', 'Franklin', 'Seacole', 'Turing'];
 
 export function drawFamilies(laestab: string): { students: Student[]; contacts: Contact[] } {
   const random = seededRandom('families');

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import type { DemoFile } from './demo-file.ts';
 import { demoEstablishment, demoSchool } from './school.ts';
-import type { DemoFile } from './school.ts';
 import { drawStaff } from './staff.ts';
 import { upnCheckLetter } from './upn.ts';
 

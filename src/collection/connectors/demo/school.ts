@@ -1,7 +1,9 @@
 // In charge of the demo school: one synthetic English secondary school, the same on every machine and
-// in every run, written out as the files of a OneRoster 1.1 bulk CSV package.
+// in every run, written out as the files of a OneRoster 1.1 bulk CSV package; at an instant, with what has changed by then.
 import { changeRecorded, currentTerms, currentYear, sessions } from './calendar.ts';
 import { courseTitle, departments, subjects } from './curriculum.ts';
+import type { DemoFile } from './demo-file.ts';
+import { driftSchool } from './drift.ts';
 import { drawEnrolments } from './enrolments.ts';
 import { drawFamilies } from './families.ts';
 import type { Contact, Student } from './families.ts';
@@ -11,17 +13,18 @@ import type { StaffMember } from './staff.ts';
 import { drawRegistrationGroups, drawTeaching } from './timetable.ts';
 import type { SchoolClass } from './timetable.ts';
 
-/** Rows hold unescaped cell texts in header order. */
-export type DemoFile = { readonly name: string; readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] };
-
 export const demoEstablishment = { estab: '9990001', name: 'Thistlebrook Academy', email: 'office@thistlebrook.example' };
 
 const mailDomain = 'thistlebrook.example';
 const schoolId = 'org-9990001';
 const trustId = 'org-lanternway';
 
-/** The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first). */
-export function demoSchool(): DemoFile[] {
+/** The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. */
+export function demoSchool(at?: Date): DemoFile[] {
+  return at === undefined ? drawSchool() : driftSchool(drawSchool(), at);
+}
+
+function drawSchool(): DemoFile[] {
   const { students, contacts } = drawFamilies(demoEstablishment.estab);
   const staff = drawStaff();
   const registration = drawRegistrationGroups(staff);

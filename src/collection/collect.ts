@@ -1,0 +1,142 @@
+// In charge of a collection as durable work: opens the school's connector, brings one database in, and says how it
+// ended. What a worker that lost its claim would merge is not merged.
+import type { Db, Tx } from '../db/connect.ts';
+import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
+import { ownFault, type Outcome } from '../outbox/settle.ts';
+import type { Handler } from '../outbox/worker.ts';
+import { countMarks, mergeMarks } from './attendance.ts';
+import { installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordProgress, requestCollection } from './component-databases.ts';
+import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
+import { openConnector, type ConnectorParts } from './connector-settings.ts';
+import { describeTrouble, importRoster } from './import.ts';
+import { Problems, SourceError } from './problem.ts';
+
+type Payload = { database: DatabaseName; force: boolean; full: boolean };
+
+/** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
+const retries = [60, 300, 900, 3600] as const;
+/** The lease is renewed while a collection goes on, however long; this is what one step of it may take. */
+const longestStepSeconds = 20;
+const progressEveryMs = 500;
+const rosterFirstSeconds = 2;
+
+class LostClaim extends Error {}
+class RosterFirst extends Error {}
+
+/** How a collection ended that could be read but not merged. */
+export type Trouble = { message: string; held: boolean };
+type How = { force: boolean; full: boolean; shrinkLimitPercent: number; beforeCommit?: (tx: Tx) => Promise<void> };
+
+export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: { shrinkLimitPercent: number }): Handler {
+  return {
+    longestSeconds: longestStepSeconds,
+    async run(work) {
+      const { database, force, full } = work.payload as Payload;
+      try {
+        const trouble = await collectDatabase(parts, work.estab, database, { force, full, shrinkLimitPercent, beforeCommit: (tx) => requireClaim(tx, work) });
+        if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
+        // What was half written, or moved while it was read, is right a moment later.
+        const again = !trouble.held && work.attempts === 0;
+        return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
+      } catch (error) {
+        if (error instanceof LostClaim) return end('cancelled', 'another worker has taken this over');
+        if (error instanceof RosterFirst) return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
+        if (!(error instanceof MisError)) throw error;
+        const delaySeconds = error.later ? retries[work.attempts] : undefined;
+        return { ...end(delaySeconds === undefined ? 'failed' : 'waiting', error.message), ...(delaySeconds === undefined ? {} : { delaySeconds }) };
+      }
+    },
+  };
+}
+
+function end(state: Outcome['state'], message: string): Outcome {
+  // There is one MIS behind this lane, and when to try it again is said here.
+  return { success: false, state, charged: false, errorClass: 'mis', detail: { message } };
+}
+
+/** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
+export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
+  const { db } = parts;
+  try {
+    const connector = await openConnector(parts, estab);
+    if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
+    const trouble = database === 'SchoolData' ? await collectRoster(db, connector, estab, how) : await collectMarks(db, connector, estab, how);
+    if (trouble) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
+    return trouble;
+  } catch (error) {
+    if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
+    if (error instanceof NothingToCollect) await recordNothing(db, estab, database, error.message);
+    else if (error instanceof MisError) await fail(db, estab, database, error.status, error.message, how);
+    // What went wrong is more to the point than that it could not be noted.
+    else await fail(db, estab, database, 'Error', 'something went wrong on our side; it will be tried again', how).catch(() => {});
+    throw error;
+  }
+}
+
+/** Only by the worker that still holds the work: another may have ended well meanwhile. */
+async function fail(db: Db, estab: string, database: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string, { beforeCommit }: How): Promise<void> {
+  await db.begin(async (tx) => {
+    await recordFailure(tx, estab, database, status, message);
+    await beforeCommit?.(tx);
+  });
+}
+
+async function collectRoster(db: Db, connector: Connector, estab: string, { force, full, shrinkLimitPercent, beforeCommit }: How): Promise<Trouble | undefined> {
+  const report = await importRoster(db, () => connector.openRoster({ full }), { estab, partial: false, force, shrinkLimitPercent, onProgress: createProgress(db, estab, 'SchoolData'), ...(beforeCommit ? { beforeCommit } : {}) });
+  const message = describeTrouble(report);
+  if (message !== undefined) return { message, held: report.outcome === 'held' };
+  // A folder may have marks from now on.
+  const known = await readDatabases(db, estab, connector.offers);
+  for (const { name, status } of known) {
+    if (status !== 'NotInstalled') continue;
+    await db.begin(async (tx) => {
+      await installDatabases(tx, estab, [name]);
+      await requestCollection(tx, estab, name);
+    });
+  }
+  return undefined;
+}
+
+async function collectMarks(db: Db, connector: Connector, estab: string, { beforeCommit }: How): Promise<Trouble | undefined> {
+  // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
+  const [problems, unknown] = [new Problems(), new Problems()];
+  await requireRoster(db, estab);
+  const [now] = await db<{ at: Date }[]>`select now() as at`;
+  const asOf = now?.at ?? new Date();
+  try {
+    await db.begin(async (tx) => {
+      const count = await mergeMarks(tx, estab, connector.readMarks?.(problems) ?? [], unknown, { asOf: (await connector.marksAsOf?.()) ?? asOf });
+      if (problems.total > 0) throw new SourceError('attendance.csv', 'has problems');
+      const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
+      await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: count.written > 0, message });
+      await beforeCommit?.(tx);
+    });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SourceError)) throw error;
+    const [first = error.problem] = problems.listed;
+    return { message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${first.file}${first.line === null ? '' : `, line ${first.line}`}: ${first.rule}`, held: false };
+  }
+}
+
+/** Marks are of pupils: on the first collection those have to be there. */
+async function requireRoster(db: Db, estab: string): Promise<void> {
+  const [roster] = await readDatabases(db, estab, ['SchoolData']);
+  if (roster?.updatedAt) return;
+  if (roster?.status === 'Updating') throw new RosterFirst();
+  throw new MisError('Error', 'the roster has to be collected first', { later: true });
+}
+
+async function requireClaim(tx: Tx, work: ClaimedWork): Promise<void> {
+  if (!(await holdsClaim(tx, work))) throw new LostClaim();
+}
+
+/** On a connection of its own, so that it is seen before the merge commits. */
+function createProgress(db: Db, estab: string, database: DatabaseName): (read: number, total: number) => void {
+  let last = -progressEveryMs;
+  return (read, total) => {
+    if (total === 0 || performance.now() - last < progressEveryMs) return;
+    last = performance.now();
+    void recordProgress(db, estab, database, Math.min(1, read / total)).catch(() => {});
+  };
+}

@@ -1,0 +1,128 @@
+// In charge of the component databases of a school: how each stands, when it is fresh, and the asking for a new
+// collection. Whoever waits for a status to change is woken by every change.
+import type { Sql } from '../db/connect.ts';
+import { enqueueOnce } from '../outbox/enqueue.ts';
+import { databaseNames, type DatabaseName } from './connector.ts';
+
+export type DatabaseStatus = 'OK' | 'Updating' | 'Expired' | 'NoData' | 'Error' | 'Timeout' | 'Paused' | 'NotInstalled';
+
+export type ComponentDatabase = {
+  name: DatabaseName;
+  status: DatabaseStatus;
+  updatedAt: Date | null;
+  changedAt: Date | null;
+  expiresAt: Date | null;
+  rowCount: number;
+  message: string | null;
+  progress: number | null;
+};
+
+export const minutesToLive: Readonly<Record<DatabaseName, number>> = { SchoolData: 1440, Attendance: 30 };
+export const statusChannel = 'schoolbell_status';
+export const collectKind = 'collect';
+/** No host has this name; it keeps the collections that go on at once within the limit of a host. */
+const collectHost = ':collection';
+
+type Row = Omit<ComponentDatabase, 'status'> & { stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused'; refreshing: boolean; expired: boolean };
+
+/** Each of the names asked for, in their order; one that the school's connector does not offer is not installed. */
+export async function readDatabases(sql: Sql, estab: string, names: readonly DatabaseName[] = databaseNames): Promise<ComponentDatabase[]> {
+  const rows = await sql<Row[]>`
+    select name, status as stored, updated_at as "updatedAt", changed_at as "changedAt", expires_at as "expiresAt", row_count as "rowCount", message, progress,
+      refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired
+    from component_database where estab = ${estab}`;
+  return names.map((name) => {
+    const row = rows.find((one) => one.name === name);
+    if (!row) return { name, status: 'NotInstalled', updatedAt: null, changedAt: null, expiresAt: null, rowCount: 0, message: 'the school is not connected to a source that has this', progress: null };
+    const { stored: _, refreshing: __, expired: ___, ...shown } = row;
+    return { ...shown, status: statusOf(row) };
+  });
+}
+
+/** What is being refreshed is Updating, but Expired as long as there is an older state to serve. */
+function statusOf({ stored, refreshing, expired, updatedAt }: Row): DatabaseStatus {
+  if (refreshing) return stored === 'OK' && expired && updatedAt ? 'Expired' : 'Updating';
+  return stored === 'OK' && expired ? 'Expired' : stored;
+}
+
+/** Databases that a connector offers; what it no longer offers is forgotten. */
+export async function installDatabases(sql: Sql, estab: string, names: readonly DatabaseName[]): Promise<void> {
+  await sql`insert into component_database (estab, name) select ${estab}, name from unnest(${[...names]}::text[]) as name on conflict do nothing`;
+}
+
+/** Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. */
+export async function requestCollection(sql: Sql, estab: string, name: DatabaseName, how: { force?: boolean; full?: boolean } = {}): Promise<void> {
+  const [row] = await sql<{ refreshing: boolean }[]>`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
+  if (!row || (row.refreshing && !how.force)) return;
+  await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
+  await enqueueOnce(sql, { estab, rp: null, kind: collectKind, lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false }, payload: { database: name, force: how.force ?? false, full: how.full ?? false }, body: null }, `collect ${name}`);
+  await tellStatus(sql, estab);
+}
+
+/**
+ * A collection that ended well. A source that can be asked again grows old; what is only ever uploaded does not.
+ * The demo moves every ten minutes; other rosters are read again at night, attendance when it has grown old.
+ */
+export async function recordCollected(sql: Sql, estab: string, name: DatabaseName, { rowCount, changed, message = null }: { rowCount: number; changed: boolean; message?: string | null }): Promise<void> {
+  await installDatabases(sql, estab, [name]);
+  await sql`
+    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = clock_timestamp(), refreshing_since = null, progress = null,
+      changed_at = case when ${changed} then clock_timestamp() else d.changed_at end,
+      expires_at = case when asked.again then clock_timestamp() + make_interval(mins => ${minutesToLive[name]}) end,
+      refresh_at = case when not asked.again then null
+        when asked.demo then clock_timestamp() + interval '10 minutes'
+        when ${name} = 'Attendance' then clock_timestamp() + make_interval(mins => ${minutesToLive[name]})
+        else ${nextNight(sql)} end
+    from (select e.time_zone, e.connector = 'demo' as demo, coalesce(e.connector <> 'csv' or s.settings ? 'folder', false) as again
+          from establishment e left join connector_setting s using (estab) where e.estab = ${estab}) asked
+    where d.estab = ${estab} and d.name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+/** Marks that were written here are data too, in a school that had none. */
+export async function recordWritten(sql: Sql, estab: string, rowCount: number): Promise<void> {
+  await sql`
+    update component_database set row_count = ${rowCount}, changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case when status = 'NoData' then 'OK' else status end
+    where estab = ${estab} and name = 'Attendance'`;
+  await tellStatus(sql, estab);
+}
+
+/** One that did not; what was collected before stays as it was. */
+export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
+  await installDatabases(sql, estab, [name]);
+  await sql`
+    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
+    from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+/** There was nothing to ask: what is there stays as it is, and where nothing is, somebody has to do something. */
+export async function recordNothing(sql: Sql, estab: string, name: DatabaseName, message: string): Promise<void> {
+  await sql`
+    update component_database set refreshing_since = null, progress = null, refresh_at = null,
+      status = case when updated_at is null then 'Error' else status end, message = case when updated_at is null then ${message} else message end
+    where estab = ${estab} and name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+export async function recordProgress(sql: Sql, estab: string, name: DatabaseName, progress: number): Promise<void> {
+  await sql`update component_database set progress = ${progress} where estab = ${estab} and name = ${name} and refreshing_since is not null`;
+}
+
+/** The next three o'clock at the school, or up to an hour after it, so that not all schools are read at once. */
+function nextNight(sql: Sql) {
+  return sql`(date_trunc('day', now() at time zone time_zone - interval '3 hours') + interval '1 day 3 hours' + random() * interval '1 hour') at time zone time_zone`;
+}
+
+async function tellStatus(sql: Sql, estab: string): Promise<void> {
+  await sql`select pg_notify(${statusChannel}, ${estab})`;
+}
+
+/** Collections whose time has come; gives how many were asked for. */
+export async function requestDue(sql: Sql): Promise<number> {
+  const due = await sql<{ estab: string; name: DatabaseName }[]>`
+    select estab, name from component_database where refresh_at <= now() and refreshing_since is null order by estab, name desc for update skip locked`;
+  await sql`update component_database d set refresh_at = null from unnest(${due.map((one) => one.estab)}::text[], ${due.map((one) => one.name)}::text[]) as due (estab, name) where d.estab = due.estab and d.name = due.name`;
+  for (const { estab, name } of due) await requestCollection(sql, estab, name, { full: true });
+  return due.length;
+}

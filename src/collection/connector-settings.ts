@@ -1,0 +1,94 @@
+// In charge of how a school's connector is set up: checked when it is saved, credentials sealed, and opened again as a
+// connector when there is something to collect or to write.
+import { isAbsolute, join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Seal } from '../access/seal.ts';
+import type { Db, Sql } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { BlockedTarget, parseTarget } from '../http/address-guard.ts';
+import type { Outbound } from '../http/outbound.ts';
+import { installDatabases, requestCollection } from './component-databases.ts';
+import type { Connector } from './connector.ts';
+import { createCsvConnector } from './connectors/csv/csv-connector.ts';
+import { createDemoConnector, demoModes, type DemoMode } from './connectors/demo/demo-connector.ts';
+import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
+
+export type ConnectorSetup =
+  | { kind: 'csv'; folder: string | undefined }
+  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string }
+  | { kind: 'demo' };
+
+/** mis: where the demo's MIS lives, as if it were elsewhere; never the pool in which a collection holds a connection. */
+export type ConnectorParts = { db: Db; mis: Db; seal: Seal; outbound: Outbound; dataDir: string; now?: () => number };
+
+/** Connectors that can write marks. */
+export const writingKinds: readonly string[] = ['csv', 'demo'];
+
+type Settings = { folder?: string; url?: string; tokenUrl?: string; mode?: DemoMode };
+type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null; sealed: Uint8Array | null; state: Record<string, unknown> | null };
+
+/** Sets the connector and, where it has something to read, asks for the first collection. */
+export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: ConnectorSetup): Promise<void> {
+  const settings = settingsOf(setup);
+  const sealed = setup.kind === 'oneroster' ? seal.seal(JSON.stringify({ clientId: setup.clientId, clientSecret: setup.clientSecret })) : null;
+  await sql`update establishment set connector = ${setup.kind} where estab = ${estab}`;
+  await sql`
+    insert into connector_setting (estab, settings, sealed_credentials) values (${estab}, ${sql.json(settings)}, ${sealed})
+    on conflict (estab) do update set settings = excluded.settings, sealed_credentials = excluded.sealed_credentials, state = '{}'`;
+  const offers = setup.kind === 'demo' ? (['SchoolData', 'Attendance'] as const) : (['SchoolData'] as const);
+  if (setup.kind === 'csv' && setup.folder === undefined) return;
+  await installDatabases(sql, estab, offers);
+  for (const name of offers) await requestCollection(sql, estab, name, { full: true });
+}
+
+function settingsOf(setup: ConnectorSetup): Settings {
+  if (setup.kind === 'demo') return { mode: 'normal' };
+  if (setup.kind === 'csv') return setup.folder === undefined ? {} : { folder: setup.folder };
+  return { url: setup.url, ...(setup.tokenUrl === undefined ? {} : { tokenUrl: setup.tokenUrl }) };
+}
+
+/** Throws, with what would be right, unless this could be a connector. */
+export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
+  if (setup.kind === 'oneroster') {
+    for (const url of [setup.url, setup.tokenUrl]) if (url !== undefined) requireUrl(url);
+    if (setup.clientId === '' || setup.clientSecret === '') throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
+  }
+  if (setup.kind !== 'csv' || setup.folder === undefined) return;
+  if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);
+  const found = await stat(setup.folder).catch(() => undefined);
+  if (!found?.isDirectory()) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": there is no such folder`);
+}
+
+function requireUrl(url: string): void {
+  try {
+    parseTarget(url);
+  } catch (error) {
+    if (error instanceof BlockedTarget) throw new SchoolbellError('invalid_request', `"${url.slice(0, 200)}": ${error.message}`);
+    throw error;
+  }
+}
+
+export async function openConnector({ db, mis, seal, outbound, dataDir, now = Date.now }: ConnectorParts, estab: string): Promise<Connector | undefined> {
+  const [row] = await db<Row[]>`
+    select e.connector, s.settings, s.sealed_credentials as sealed, s.state
+    from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
+  if (!row?.connector) return undefined;
+  const settings = row.settings ?? {};
+  if (row.connector === 'demo') return createDemoConnector({ db: mis, estab, mode: demoModes.find((mode) => mode === settings.mode) ?? 'normal', now, pause: (ms) => pause(ms) });
+  if (row.connector === 'csv') {
+    const { folder } = settings;
+    return createCsvConnector({ folder, writebackFolder: folder === undefined ? join(dataDir, 'writeback', estab) : join(folder, 'writeback'), hasAttendance: row.state?.marks === true });
+  }
+  if (!row.sealed) throw new Error(`the OneRoster provider of ${estab} has no credentials`);
+  const credentials = JSON.parse(seal.open(row.sealed)) as { clientId: string; clientSecret: string };
+  return createOneRosterConnector({ url: settings.url ?? '', tokenUrl: settings.tokenUrl, ...credentials, state: row.state ?? {}, outbound, now });
+}
+
+/** Tells every demo school how to behave; gives their number. */
+export async function setDemoMode(sql: Sql, mode: DemoMode): Promise<number> {
+  const { count } = await sql`
+    insert into connector_setting (estab, settings) select estab, ${sql.json({ mode })} from establishment where connector = 'demo'
+    on conflict (estab) do update set settings = connector_setting.settings || excluded.settings`;
+  return count;
+}

@@ -1,0 +1,108 @@
+// In charge of the demo connector: an MIS of our own, whose school changes by itself, that keeps the marks written to
+// it, and that can be told to misbehave so that an integrator can rehearse every case.
+import type { Db } from '../../../db/connect.ts';
+import { MisError, type Connector, type MarkRow, type MarksToWrite, type Rejection } from '../../connector.ts';
+import { openCsvSource } from '../csv/csv-source.ts';
+import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
+import { demoPackage } from './demo-package.ts';
+import { demoSchool } from './school.ts';
+
+export const demoModes = ['normal', 'slow', 'offline', 'broken', 'rejecting'] as const;
+export type DemoMode = (typeof demoModes)[number];
+
+export type DemoConnectorParts = {
+  db: Db;
+  /** Any establishment; the people are always those of the demo school. */
+  estab: string;
+  mode: DemoMode;
+  now: () => number;
+  pause: (milliseconds: number) => Promise<void>;
+};
+
+export const slowMs = 20_000;
+
+type Behaviour = {
+  /** What happens before each operation. */
+  before?: (operation: 'read' | 'write', pause: DemoConnectorParts['pause']) => Promise<void>;
+  judge?: (marks: readonly MarkRow[]) => Rejection[];
+};
+
+const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
+  normal: {},
+  slow: { before: (_operation, pause) => pause(slowMs) },
+  offline: {
+    before: async () => {
+      throw new MisError('Error', 'The demo MIS cannot be reached (it was set to offline). Set it to normal to go on.', { later: true });
+    },
+  },
+  broken: {
+    before: async (operation) => {
+      if (operation === 'read') throw new MisError('Error', 'The demo MIS answered with something that cannot be read (it was set to broken). Set it to normal to go on.', { later: true });
+      throw new MisError('Error', 'The demo MIS could not make sense of the marks and wrote none of them (it was set to broken).', { later: false });
+    },
+  },
+  rejecting: {
+    judge: (marks) => marks.slice(0, 1).map(({ line }) => ({ index: line, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' })),
+  },
+};
+
+export function createDemoConnector({ db, estab, mode, now, pause }: DemoConnectorParts): Connector {
+  const { before = async () => {}, judge = () => [] } = behaviours[mode];
+  return {
+    offers: ['SchoolData', 'Attendance'],
+    async openRoster() {
+      await before('read', pause);
+      return openCsvSource(demoPackage(new Date(now())));
+    },
+    async *readMarks() {
+      await before('read', pause);
+      const at = new Date(now());
+      const known = await selectStudents(db, estab);
+      // Marks are collected more often than the roster: those of a joiner wait until the roster has met them.
+      const pupils = listPupils(demoSchool(at)).filter(({ id }) => known.size === 0 || known.has(id));
+      yield* demoMarks(pupils, at, await selectWritten(db, estab, registerDays(at)[0] ?? '-infinity'));
+    },
+    async writeMarks(marks) {
+      await before('write', pause);
+      return writeOnce(db, estab, marks, judge(marks.marks));
+    },
+  };
+}
+
+async function selectStudents(db: Db, estab: string): Promise<Set<string>> {
+  const rows = await db<{ id: string }[]>`select sourced_id as id from roster_user where estab = ${estab} and kind = 'student'`;
+  return new Set(rows.map(({ id }) => id));
+}
+
+async function selectWritten(db: Db, estab: string, from: string): Promise<DemoMark[]> {
+  const rows = await db<{ studentId: string; date: string; session: 'AM' | 'PM'; mark: string | null; minutesLate: number | null; notes: string | null }[]>`
+    select student_id as "studentId", date::text, session, mark, minutes_late as "minutesLate", notes
+    from demo_mark where estab = ${estab} and date >= ${from}::text::date order by date, student_id, session`;
+  return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
+}
+
+async function writeOnce(db: Db, estab: string, { trackingId, partial, marks }: MarksToWrite, rejections: readonly Rejection[]): Promise<readonly Rejection[]> {
+  return db.begin(async (tx) => {
+    // The answer goes first: a second writer waits here for the first to end, and then finds what it was told.
+    const [first] = await tx`
+      insert into demo_write (estab, tracking_id, answer) values (${estab}, ${trackingId}, ${tx.json(rejections as Parameters<typeof tx.json>[0])})
+      on conflict do nothing returning tracking_id`;
+    if (!first) {
+      const [known] = await tx<{ answer: Rejection[] }[]>`select answer from demo_write where estab = ${estab} and tracking_id = ${trackingId}`;
+      return known?.answer ?? [];
+    }
+    const refused = new Set(rejections.map(({ index }) => index));
+    const taken = refused.size > 0 && !partial ? [] : marks.filter(({ line }) => !refused.has(line));
+    await tx`
+      insert into demo_mark (estab, date, session, student_id, mark, minutes_late, notes)
+      select distinct on (date, student_id, session) ${estab}, date, session, student_id, mark, minutes_late, notes
+      from unnest(
+        ${taken.map(({ line }) => line)}::int[], ${taken.map(({ date }) => date)}::text[]::date[], ${taken.map(({ session }) => session)}::text[],
+        ${taken.map(({ studentId }) => studentId)}::text[], ${taken.map(({ mark }) => mark ?? null)}::text[],
+        ${taken.map(({ minutesLate }) => minutesLate ?? null)}::int[], ${taken.map(({ notes }) => notes ?? null)}::text[]
+      ) as given (line, date, session, student_id, mark, minutes_late, notes)
+      order by date, student_id, session, line desc
+      on conflict (estab, date, student_id, session) do update set mark = excluded.mark, minutes_late = excluded.minutes_late, notes = excluded.notes`;
+    return rejections;
+  });
+}

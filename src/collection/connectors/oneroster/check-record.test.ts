@@ -1,0 +1,115 @@
+// Covers the rules for one record of a provider's JSON: what is read however it is written, and what is named as a fault.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { collections } from '../../../roster/collections.ts';
+import type { CollectionName } from '../../../roster/resource.ts';
+import type { Problem } from '../../problem.ts';
+import { createRecordCheck } from './check-record.ts';
+
+const to = (sourcedId: unknown) => ({ href: 'https://elsewhere.example/', sourcedId, type: 'any' });
+const required: Record<CollectionName, Record<string, unknown>> = {
+  orgs: { name: 'School', type: 'school' },
+  academicSessions: { title: 'Autumn', type: 'term', startDate: '2026-09-01', endDate: '2026-12-19', schoolYear: '2027' },
+  courses: { title: 'Maths', org: to('o1') },
+  classes: { title: '7A', course: to('c1'), classType: 'homeroom', school: to('o1'), terms: [to('t1')] },
+  users: { enabledUser: 'true', orgs: [to('o1')], role: 'student', username: 'ada', givenName: 'Ada', familyName: 'L' },
+  enrollments: { class: to('k1'), school: to('o1'), user: to('u1'), role: 'student' },
+  demographics: {},
+};
+const names = Object.keys(required) as CollectionName[];
+
+function check(name: CollectionName, given: Record<string, unknown>) {
+  const problems: Problem[] = [];
+  const row = createRecordCheck(collections[name])({ sourcedId: 'x1', status: 'active', ...required[name], ...given }, 7, (problem) => problems.push(problem));
+  return { row, problems };
+}
+
+function rowOf(name: CollectionName, given: Record<string, unknown>) {
+  const { row, problems } = check(name, given);
+  assert.deepEqual(problems, [], JSON.stringify(given));
+  assert.ok(!('rejected' in row));
+  return row;
+}
+const valueOf = (name: CollectionName, field: string, value: unknown) => rowOf(name, { [field]: value }).values[collections[name].fields.findIndex((one) => one.name === field)];
+
+function assertBroken(name: CollectionName, field: string, value: unknown, rule: RegExp): void {
+  const { row, problems } = check(name, { [field]: value });
+  assert.deepEqual(problems.map(({ file, line, column }) => [file, line, column]), [[name, 7, field]], JSON.stringify(value));
+  assert.match(problems[0]?.rule ?? '', rule);
+  assert.deepEqual(row, { rejected: field === 'sourcedId' ? undefined : 'x1' });
+}
+
+test('records with nothing but what is required are fine', () => {
+  for (const name of names) assert.deepEqual({ ...rowOf(name, {}), values: 0 }, { line: 7, sourcedId: 'x1', status: 'active', values: 0, metadata: undefined });
+});
+
+test('what is required must be there; null, blanks and empty lists count as absent, and so they do where it is optional', () => {
+  for (const name of names) {
+    for (const field of Object.keys(required[name])) for (const absent of [undefined, null, '', '  ']) assertBroken(name, field, absent, /blank/);
+    for (const absent of [undefined, null, '', ' ', {}, []]) assertBroken(name, 'sourcedId', absent, /blank/);
+  }
+  for (const [name, field] of [['users', 'orgs'], ['classes', 'terms']] as const) for (const nothing of [[], [null], ['', ' ']]) assertBroken(name, field, nothing, /blank/);
+  for (const absent of [null, '', ' ', []]) assert.deepEqual([valueOf('users', 'grades', absent), valueOf('users', 'userIds', absent), valueOf('users', 'agents', absent)], [undefined, undefined, undefined]);
+  for (const absent of [null, '', ' ']) assert.deepEqual([valueOf('users', 'email', absent), valueOf('orgs', 'parent', absent), valueOf('enrollments', 'primary', absent)], [undefined, undefined, undefined]);
+});
+
+test('providers write the same value in many ways', () => {
+  for (const [written, read] of [[true, 'true'], [false, 'false'], ['True', 'true'], ['false', 'false']]) assert.equal(valueOf('users', 'enabledUser', written), read);
+  for (const written of [2027, '2027', ' 2027 ']) assert.equal(valueOf('academicSessions', 'schoolYear', written), '2027');
+  for (const written of ['09', ['09'], [' 09 ', null, '']]) assert.deepEqual(valueOf('users', 'grades', written), ['09']);
+  assert.deepEqual(valueOf('classes', 'subjects', ['Design, technology', 7]), ['Design, technology', '7']);
+  for (const written of [to('o2'), { sourcedId: 'o2' }, 'o2', to(' o2 ')]) assert.equal(valueOf('courses', 'org', written), 'o2');
+  for (const written of [[to('o2')], to('o2'), 'o2', ['o2', null]]) assert.deepEqual(valueOf('users', 'orgs', written), ['o2']);
+  assert.equal(valueOf('courses', 'org', to(17)), '17');
+  assert.equal(rowOf('orgs', { sourcedId: 17 }).sourcedId, '17');
+  for (const written of [[{ type: 'LDAP', identifier: 'ada' }], { type: ' LDAP ', identifier: 'ada', more: 1 }]) assert.deepEqual(valueOf('users', 'userIds', written), [{ type: 'LDAP', identifier: 'ada' }]);
+  assert.equal(valueOf('orgs', 'name', ' a\tb\nc '), ' a\tb\nc ');
+});
+
+test('what is derived, unknown or secret is read past', () => {
+  const { values } = rowOf('users', { orgSourcedIds: ['o9'], password: 'secret', surprise: { deep: [1] } });
+  assert.ok(!JSON.stringify(values).includes('o9') && !JSON.stringify(values).includes('secret'));
+  assert.equal(valueOf('orgs', 'children', [to('o2')]), undefined);
+});
+
+test('the status: inactive is read as tobedeleted, none as active', () => {
+  for (const [written, read] of [['active', 'active'], ['tobedeleted', 'tobedeleted'], ['inactive', 'tobedeleted'], [undefined, 'active'], ['', 'active']]) assert.equal(rowOf('orgs', { status: written }).status, read);
+  for (const wrong of ['deleted', 'Active', 1, {}, ['active']]) assertBroken('orgs', 'status', wrong, /active or tobedeleted/);
+});
+
+test('a value that breaks a rule of the roster is named', () => {
+  const broken: [CollectionName, string, unknown[], RegExp][] = [
+    ['users', 'role', ['pupil', 'Student', 7], /must be one of/],
+    ['academicSessions', 'startDate', ['2026-02-30', '2026-09-01T00:00:00Z', 20260901], /YYYY-MM-DD/],
+    ['academicSessions', 'schoolYear', ['2026/27', 27], /YYYY/],
+    ['users', 'enabledUser', ['yes', 1], /true or false/],
+    ['users', 'userIds', ['LDAP:ada', [{ type: 'LDAP' }], [{ type: '', identifier: 'x' }]], /a type and an identifier/],
+    ['users', 'givenName', [{ first: 'Ada' }, ['Ada'], 'a\u0000b', 'a\ufffdb', 'x'.repeat(4001), 'half \ud83d'], /text|control|longer|half/],
+    ['users', 'grades', [[['09']], { grade: '09' }, ['0\u00019']], /text|control/],
+    ['users', 'orgs', [[{}], [{ id: 'o1' }], [to(null)], [to('')], ['i'.repeat(256)], [to('a\nb')], [[]]], /reference|longer than 255|line breaks/],
+    ['courses', 'org', [{}, [to('o1')], to({}), to(2 ** 60), to('\ud800')], /reference|half/],
+    ['orgs', 'sourcedId', ['i'.repeat(256), 'a\nb', 'a\u0000b', '\ud800', 2 ** 60], /longer|line breaks|control|half|blank/],
+  ];
+  for (const [name, field, values, rule] of broken) {
+    for (const value of values) {
+      const { row, problems } = check(name, { [field]: value });
+      assert.deepEqual(problems.map(({ file, line, column }) => [file, line, column]), [[name, 7, field]], JSON.stringify(value));
+      assert.match(problems[0]?.rule ?? '', rule);
+      assert.ok('rejected' in row);
+    }
+  }
+});
+
+test('every fault of a record is named, and its record is known', () => {
+  const { row, problems } = check('enrollments', { status: 'gone', role: 'learner', beginDate: 'soon', primary: 'perhaps', user: null });
+  assert.deepEqual(problems.map(({ column }) => column).toSorted(), ['beginDate', 'primary', 'role', 'status', 'user']);
+  assert.deepEqual(problems.find(({ column }) => column === 'beginDate'), { file: 'enrollments', line: 7, column: 'beginDate', value: 'soon', rule: 'must be a date of the calendar, written YYYY-MM-DD' });
+  assert.deepEqual(row, { rejected: 'x1' });
+});
+
+test('metadata is kept as text, in one order, without what is nested or blank', () => {
+  const given = JSON.parse('{"z":"1","house":"Red","n":7,"flag":false,"nested":{"a":1},"list":[1],"none":null,"blank":" ","__proto__":"kept"}') as unknown;
+  assert.equal(rowOf('users', { metadata: given }).metadata, '{"__proto__":"kept","flag":"false","house":"Red","n":"7","z":"1"}');
+  for (const nothing of [null, {}, [], 'text', { a: null }]) assert.equal(rowOf('users', { metadata: nothing }).metadata, undefined);
+  for (const wrong of [{ house: 'a\u0000' }, { 'a\u0000': 'house' }, { house: '\ud800' }]) assert.match(check('users', { metadata: wrong }).problems[0]?.column ?? '', /^metadata\./);
+});

@@ -1,0 +1,101 @@
+// In charge of the rules for one record of a provider's JSON. It is lenient where providers differ in how they write a
+// value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
+import type { UserId, Value } from '../../../roster/record.ts';
+import type { Field, Resource } from '../../../roster/resource.ts';
+import type { Problem } from '../../problem.ts';
+import type { SourceRow } from '../../source.ts';
+import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
+import type { JsonRecord } from './read-page.ts';
+
+export type RecordCheck = (record: JsonRecord, line: number, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
+
+export function createRecordCheck(resource: Resource): RecordCheck {
+  const file = resource.collection;
+  return (record, line, fail) => {
+    let failed = false;
+    const broken = (column: string, value: string, rule: string) => {
+      failed = true;
+      fail({ file, line, column, value, rule });
+    };
+    const sourcedId = (textOf(record.sourcedId) ?? '').trim();
+    const idFault = textFault(sourcedId) ?? idRule(sourcedId);
+    if (idFault) broken('sourcedId', sourcedId, idFault);
+    const status = isAbsent(record.status) ? '' : show(record.status).trim();
+    if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
+    const values = resource.fields.map((field) => (field.csv === undefined ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule))));
+    const metadata = readMetadata(record.metadata, broken);
+    if (failed) return { rejected: sourcedId || undefined };
+    return { line, sourcedId, status: status === '' || status === 'active' ? 'active' : 'tobedeleted', values, metadata };
+  };
+}
+
+function checkField(field: Field, value: unknown, broken: Broken): Value {
+  const many = field.type === 'list' || field.type === 'refs' || field.type === 'userIds';
+  const items = (many && Array.isArray(value) ? value : [value]).filter((item) => !isAbsent(item));
+  if (items.length === 0) {
+    if (field.required) broken('', 'must not be blank');
+    return undefined;
+  }
+  if (field.type === 'userIds') return items.map((item) => checkUserId(item, broken));
+  const checked = items.map((item) => checkItem(field, field.to === undefined ? item : idOf(item), broken));
+  return many ? checked : checked[0];
+}
+
+function checkItem(field: Field, item: unknown, broken: Broken): string {
+  const text = textOf(item);
+  const fault = text === undefined || text.trim() === '' ? describeShape(field) : textFault(text);
+  if (text !== undefined && !fault) return checkValue(field, text, broken);
+  broken(show(item), fault ?? describeShape(field));
+  return '';
+}
+
+function describeShape(field: Field): string {
+  return field.to === undefined ? 'must be a text' : `must be a reference to one of ${field.to}, with its sourcedId`;
+}
+
+/** A reference is an object; some providers write the id alone. */
+function idOf(item: unknown): unknown {
+  return typeof item === 'object' && item !== null ? (item as JsonRecord).sourcedId : item;
+}
+
+function checkUserId(item: unknown, broken: Broken): UserId {
+  const { type, identifier } = (typeof item === 'object' && item !== null ? item : {}) as JsonRecord;
+  const pair = { type: (textOf(type) ?? '').trim(), identifier: (textOf(identifier) ?? '').trim() };
+  const fault = pair.type === '' || pair.identifier === '' ? 'must have a type and an identifier' : (textFault(pair.type) ?? textFault(pair.identifier));
+  if (fault) broken(show(item), fault);
+  return pair;
+}
+
+/** Kept as text, which is what filters and the CSV form know; in one order, since a provider's may differ each time. */
+function readMetadata(given: unknown, broken: (column: string, value: string, rule: string) => void): string | undefined {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined;
+  const entries: [string, string][] = [];
+  for (const [key, value] of Object.entries(given).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const text = isAbsent(value) ? undefined : textOf(value);
+    if (text === undefined || key.trim() === '') continue;
+    const fault = textFault(key) ?? textFault(text);
+    if (fault) broken(`metadata.${key}`.slice(0, 100), text, fault);
+    entries.push([key, text]);
+  }
+  return entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+}
+
+/** A whole number beyond this has lost digits on the way, and would be another id. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return String(value);
+  return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : undefined;
+}
+
+/** JSON can escape half a character, which the database does not take. */
+function textFault(text: string): string | undefined {
+  return text.isWellFormed() ? textRule(text) : 'must not hold half a character';
+}
+
+function show(value: unknown): string {
+  return textOf(value) ?? JSON.stringify(value) ?? '';
+}

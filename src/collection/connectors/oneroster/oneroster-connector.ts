@@ -1,0 +1,123 @@
+// In charge of the oneroster connector: pulls a roster from any OneRoster 1.1 provider, everything or what changed.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Outbound } from '../../../http/outbound.ts';
+import { allResources } from '../../../roster/collections.ts';
+import type { Resource } from '../../../roster/resource.ts';
+import type { Connector, RosterReading } from '../../connector.ts';
+import type { Problems } from '../../problem.ts';
+import type { SourceBatch } from '../../source.ts';
+import { createRecordCheck } from './check-record.ts';
+import { usualWaits } from './persistent-call.ts';
+import { createProvider, type Provider } from './provider.ts';
+import { readCollection, type Walk } from './read-collection.ts';
+import { askPage, parsePage, type JsonRecord, type Page } from './read-page.ts';
+import { findSince, parseState, watchReading } from './reading-state.ts';
+
+export { pageLimits } from './persistent-call.ts';
+
+export type OneRosterParts = {
+  /** The provider's root, such as https://host/ims/oneroster/v1p1. */
+  url: string;
+  tokenUrl: string | undefined;
+  clientId: string;
+  clientSecret: string;
+  /** What the last reading left. */
+  state: Record<string, unknown>;
+  outbound: Outbound;
+  now?: () => number;
+  pause?: (ms: number) => Promise<void>;
+  pageSize?: number;
+};
+
+const usualPageSize = 5_000;
+const rowsPerBatch = 5_000;
+/** Progress counts bytes, and the import takes a thousand rows to be a hundred thousand of them. */
+const bytesPerRecord = 100;
+
+export function createOneRosterConnector(parts: OneRosterParts): Connector {
+  const { now = Date.now, pageSize = usualPageSize } = parts;
+  return {
+    offers: ['SchoolData'],
+    async openRoster({ full }): Promise<RosterReading> {
+      const before = parseState(parts.state);
+      const provider = openProvider(parts, usualWaits);
+      const openedAt = now();
+      const wanted = full ? undefined : findSince(before, openedAt);
+      const changed = wanted === undefined ? undefined : await probe(provider, wanted);
+      const since = changed ? wanted : undefined;
+      const probes = changed ?? (await requireProbes(provider));
+      // A provider that refused the filter is asked for changes again only after someone wanted everything.
+      const filters = since !== undefined || (wanted === undefined && (full || parts.state.deltas !== false));
+      const beganAt = Date.parse(probes.values().next().value?.date ?? '');
+      const watch = watchReading(before, { full: since === undefined, filters, beganAt: Number.isNaN(beganAt) ? openedAt : beganAt, now: openedAt });
+      let records = 0;
+      const see = (record: JsonRecord) => {
+        records += 1;
+        watch.see(record);
+      };
+      return {
+        collections: [...probes].map(([resource, { total }]) => ({
+          resource,
+          // Without a total nobody can tell whether all came, so nothing may be removed for being absent.
+          mode: since === undefined && total !== undefined ? 'bulk' : 'delta',
+          read: (problems) => readRows(provider, resource, { collection: resource.collection, pageSize, since, counted: total !== undefined }, problems, see),
+        })),
+        ignored: [],
+        totalBytes: bytesPerRecord * [...probes.values()].reduce((sum, { total }) => sum + (total ?? 0), 0),
+        bytesRead: () => bytesPerRecord * records,
+        close: async () => {},
+        state: () => ({ ...watch.next(), tokenUrl: provider.tokenUrl() }),
+      };
+    },
+  };
+}
+
+/** Authenticates and asks each collection for one record. Where no total is announced, what came is counted. */
+export async function testProvider(parts: OneRosterParts): Promise<{ tokenUrl: string; collections: Record<string, number> }> {
+  const provider = openProvider(parts, []);
+  const probes = await requireProbes(provider);
+  return { tokenUrl: provider.tokenUrl() ?? '', collections: Object.fromEntries([...probes].map(([{ collection }, { total, records }]) => [collection, total ?? records.length])) };
+}
+
+function openProvider({ url, tokenUrl, clientId, clientSecret, state, outbound, now = Date.now, pause = (ms) => sleep(ms) }: OneRosterParts, waits: readonly number[]): Provider {
+  return createProvider({ url, tokenUrl, clientId, clientSecret, rememberedTokenUrl: state.tokenUrl }, { outbound, now, pause, waits });
+}
+
+type Probes = ReadonlyMap<Resource, Page>;
+
+async function requireProbes(provider: Provider): Promise<Probes> {
+  return (await probe(provider, undefined)) ?? new Map();
+}
+
+/** One record of each collection that there is; undefined when the provider does not filter by time. */
+async function probe(provider: Provider, since: string | undefined): Promise<Probes | undefined> {
+  const pages = new Map<Resource, Page>();
+  for (const resource of allResources) {
+    const { collection } = resource;
+    const answer = await askPage(provider, { collection, limit: 1, offset: 0, since });
+    if (since !== undefined && answer.status === 400) return undefined;
+    const unknown = answer.status === 403 || answer.status === 404 || (answer.status === 400 && answer.headers['content-type']?.startsWith('text/plain'));
+    // Many providers keep demographics to themselves; whatever else is refused is missed.
+    if (collection === 'demographics' && unknown) continue;
+    pages.set(resource, parsePage(provider.url, collection, answer));
+  }
+  return pages;
+}
+
+async function* readRows(provider: Provider, resource: Resource, walk: Walk, problems: Problems, see: (record: JsonRecord) => void): AsyncGenerator<SourceBatch> {
+  const check = createRecordCheck(resource);
+  let line = 0;
+  for await (const records of readCollection(provider, walk)) {
+    for (let at = 0; at < records.length; at += rowsPerBatch) {
+      const batch: SourceBatch = { rows: [], rejected: [] };
+      for (const record of records.slice(at, at + rowsPerBatch)) {
+        line += 1;
+        see(record);
+        const row = check(record, line, (problem) => problems.add(problem));
+        if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected });
+        else batch.rows.push(row);
+      }
+      yield batch;
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// Covers pulls from another instance of this service: through either variant the roster arrives as it is, a pull of
+// changes asks for little and ends at the same roster, and one without changes changes nothing.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { csvPackage } from '../../../../test/csv-package.ts';
+import { rootA, rootB, useService } from '../../../../test/service.ts';
+import { parseAllowList } from '../../../http/address-guard.ts';
+import { createOutbound } from '../../../http/outbound.ts';
+import { allResources } from '../../../roster/collections.ts';
+import type { RosterReading } from '../../connector.ts';
+import { importRoster, type ImportReport } from '../../import.ts';
+import { demoPackage } from '../demo/demo-package.ts';
+import { createOneRosterConnector, pageLimits, testProvider } from './oneroster-connector.ts';
+
+const [near, far] = [await useService(), await useService()];
+const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), pageLimits);
+test.after(() => outbound.close());
+let schools = 0;
+
+/** Everything that variant B shows, apart from what is a service's own. */
+async function shown(service: typeof near, estab: string): Promise<Record<string, unknown[]>> {
+  const client = await service.addClient(`reader${(schools += 1)}`, [estab]);
+  const all: Record<string, unknown[]> = {};
+  for (const { collection } of allResources) {
+    const response = await client.b(estab, `/${collection}`);
+    assert.equal(response.status, 200);
+    const text = JSON.stringify(await response.json(), (key, value: unknown) => (key === 'href' || key === 'dateLastModified' ? undefined : value));
+    all[collection] = (JSON.parse(text) as Record<string, unknown[]>)[collection] ?? [];
+  }
+  return all;
+}
+
+type Link = { url: string; clientId: string; clientSecret: string };
+
+/** A school of ours that is linked to one elsewhere, and remembers what the last pull left. */
+async function addLinked(link: Link, pageSize: number) {
+  const estab = `N${(schools += 1)}`;
+  await near.addSchool(estab);
+  let state: Record<string, unknown> = {};
+  const pull = async (full: boolean): Promise<{ report: ImportReport; reading: RosterReading; records: number }> => {
+    const reading = await createOneRosterConnector({ ...link, tokenUrl: undefined, state, outbound, pageSize }).openRoster({ full });
+    const report = await importRoster(near.db, async () => reading, { estab, partial: false, force: false, shrinkLimitPercent: 20 });
+    assert.deepEqual(report.problems, []);
+    state = JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
+    return { report, reading, records: reading.bytesRead() / 100 };
+  };
+  return { estab, pull };
+}
+
+const link = { A: (client: { clientId: string; clientSecret: string }) => ({ url: `${far.url}${rootA}/`, clientId: client.clientId, clientSecret: client.clientSecret }), B: (rp: string, estab: string, secret = '') => ({ url: `${far.url}${rootB}`, clientId: `${rp}|${estab}`, clientSecret: secret }) };
+const dated = (status: string) => ({ status, dateLastModified: '2026-09-20T08:00:00.000Z' });
+const gone = dated('tobedeleted');
+const newUser = { ...dated('active'), enabledUser: 'true', orgSourcedIds: 'sch-south', role: 'student', username: 'n.new', givenName: 'Nia', familyName: 'New', agentSourcedIds: 'rel-1', 'metadata.house': 'Green, or "not"' };
+
+test('the small school arrives through variant B, and so do its changes, which are few', async () => {
+  await far.addSchool('small', join(import.meta.dirname, '../../../../test/fixtures/small-school'));
+  await far.load('small', csvPackage({ orgs: [{ ...dated('active'), sourcedId: 'dep-arts', name: 'Arts and crafts', type: 'department', parentSourcedId: 'sch-south' }] }, { mode: 'delta' }));
+  // The next reading goes back to when this one began, to the second; what is older than that is not asked for again.
+  await pause(1100);
+  const client = await far.addClient('puller', ['small']);
+  const { estab, pull } = await addLinked(link.B('puller', 'small', client.schoolSecrets.small), 4);
+
+  const first = await pull(true);
+  const before = await shown(far, 'small');
+  const total = Object.values(before).reduce((sum, records) => sum + records.length, 0);
+  assert.deepEqual([first.report.outcome, first.report.added, first.records, first.reading.totalBytes], ['done', total, total, 100 * total]);
+  assert.deepEqual(await shown(near, estab), before);
+
+  const again = await pull(false);
+  assert.deepEqual([again.report.outcome, again.report.version], ['unchanged', first.report.version]);
+  assert.ok(again.reading.collections.every(({ mode }) => mode === 'delta'));
+  assert.ok(again.records <= 3, `${again.records} records`);
+  assert.equal((await pull(true)).report.outcome, 'unchanged');
+
+  await pause(1100);
+  const loaded = await far.load('small', csvPackage({ users: [{ ...newUser, sourcedId: 'stu/new' }], enrollments: [{ ...dated('active'), sourcedId: 'enr-new', classSourcedId: '9A/Ma1@north', schoolSourcedId: 'sch/north@ashdown', userSourcedId: 'stu/new', role: 'student' }], demographics: [{ ...dated('active'), sourcedId: 'stu/new', birthDate: '2014-03-01' }], orgs: [{ ...gone, sourcedId: 'dep-arts', name: 'Arts', type: 'department', parentSourcedId: 'sch-south' }] }, { mode: 'delta' }));
+  assert.equal(loaded.outcome, 'done', JSON.stringify(loaded.problems));
+  const changes = await pull(false);
+  const after = await shown(far, 'small');
+  assert.notDeepEqual(after, before);
+  assert.deepEqual(await shown(near, estab), after);
+  assert.deepEqual([changes.report.outcome, changes.report.added, changes.report.removed], ['done', 3, 1]);
+  assert.ok(changes.records < 8, `${changes.records} records`);
+});
+
+test('the small school arrives through variant A, without demographics; changes come with everything', async () => {
+  await far.addSchool('plain', join(import.meta.dirname, '../../../../test/fixtures/small-school'));
+  const client = await far.addClient('plain-puller', ['plain']);
+  const { estab, pull } = await addLinked(link.A(client), 1000);
+  const compare = async () => assert.deepEqual(await shown(near, estab), { ...(await shown(far, 'plain')), demographics: [] });
+
+  const first = await pull(false);
+  assert.equal(first.report.outcome, 'done');
+  await compare();
+  assert.equal((await pull(false)).report.outcome, 'unchanged');
+  await far.load('plain', csvPackage({ users: [{ ...newUser, sourcedId: 'stu/new' }, { ...newUser, ...gone, sourcedId: 'stu-003' }] }, { mode: 'delta' }));
+  const changes = await pull(false);
+  assert.deepEqual([changes.report.outcome, changes.report.added, changes.report.removed, changes.report.collections.users?.mode], ['done', 1, 1, 'bulk']);
+  await compare();
+  assert.equal((await pull(false)).report.outcome, 'unchanged');
+});
+
+test('the demo school arrives through either variant, in pages', async () => {
+  await far.addSchool('demo', demoPackage());
+  const client = await far.addClient('demo-puller', ['demo']);
+  const all = await shown(far, 'demo');
+  const throughB = await addLinked(link.B('demo-puller', 'demo', client.schoolSecrets.demo), 777);
+  await throughB.pull(true);
+  assert.deepEqual(await shown(near, throughB.estab), all);
+  const throughA = await addLinked(link.A(client), 5000);
+  await throughA.pull(true);
+  assert.deepEqual(await shown(near, throughA.estab), { ...all, demographics: [] });
+});
+
+test('credentials are tested against either variant, and wrong ones are refused in words', async () => {
+  await far.addSchool('tested', csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }] }));
+  const client = await far.addClient('tester', ['tested']);
+  const parts = { tokenUrl: undefined, state: {}, outbound };
+  const none = { academicSessions: 0, courses: 0, classes: 0, users: 0, enrollments: 0 };
+  assert.deepEqual(await testProvider({ ...parts, ...link.A(client) }), { tokenUrl: `${far.url}${rootA}/token`, collections: { orgs: 1, ...none } });
+  assert.deepEqual(await testProvider({ ...parts, ...link.B('tester', 'tested', client.schoolSecrets.tested) }), { tokenUrl: `${far.url}${rootB}/auth/token`, collections: { orgs: 1, ...none, demographics: 0 } });
+  for (const wrong of [{ ...link.A(client), clientSecret: 'wrong' }, link.B('tester', 'tested', 'wrong')]) await assert.rejects(testProvider({ ...parts, ...wrong }), /does not accept the client id and secret \(401, invalid_client\)/);
+  const narrow = await far.addClient('narrow', ['tested'], 'School');
+  await assert.rejects(testProvider({ ...parts, ...link.B('narrow', 'tested', narrow.schoolSecrets.tested) }), /not let this client id read users \(403\)/);
+  await assert.rejects(testProvider({ ...parts, ...link.A(narrow) }), /refused to give users \(400\)/);
+});

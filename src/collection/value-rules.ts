@@ -1,0 +1,77 @@
+// In charge of the rules for one value, whichever connector it came through: texts, ids, dates, years, booleans and
+// enumerations.
+import type { Field } from '../roster/resource.ts';
+
+const maxIdCharacters = 255;
+const maxTextCharacters = 4000;
+/** Control characters but tab and line breaks, and what a wrong encoding leaves behind. */
+// oxlint-disable-next-line no-control-regex
+const unreadable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffd]/;
+// oxlint-disable-next-line no-control-regex
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+const dateTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** Told of each value that breaks a rule. */
+export type Broken = (value: string, rule: string) => void;
+
+/** What a status may be written as; inactive is what OneRoster 1.0 had for tobedeleted. */
+export const writtenStatuses: readonly string[] = ['', 'active', 'tobedeleted', 'inactive'];
+
+/** The rule that a text breaks, if any. */
+export function textRule(text: string): string | undefined {
+  if (unreadable.test(text)) return 'must not hold control characters or characters lost to a wrong encoding';
+  if (text.length > maxTextCharacters) return `must not be longer than ${maxTextCharacters} characters`;
+  return undefined;
+}
+
+/** The rule that an id breaks, if any. */
+export function idRule(id: string): string | undefined {
+  if (id === '') return 'must not be blank';
+  if (id.length > maxIdCharacters) return `must not be longer than ${maxIdCharacters} characters`;
+  if (controlCharacter.test(id)) return 'must not hold line breaks or other control characters';
+  return undefined;
+}
+
+export function checkId(id: string, broken: Broken): string {
+  const fault = idRule(id);
+  if (fault) broken(id, fault);
+  return id;
+}
+
+/** A single value that is not blank, as it is kept. `given` is what it was written as. */
+export function checkValue(field: Field, given: string, broken: Broken): string {
+  const text = given.trim();
+  switch (field.type) {
+    case 'id':
+    case 'ref':
+    case 'refs':
+      return checkId(text, broken);
+    case 'enum':
+      if (!field.values?.includes(text)) broken(given, `must be one of ${field.values?.join(', ')}`);
+      return text;
+    case 'boolean':
+      if (text.toLowerCase() !== 'true' && text.toLowerCase() !== 'false') broken(given, 'must be true or false');
+      return text.toLowerCase();
+    case 'date':
+      if (!isDate(text)) broken(given, 'must be a date of the calendar, written YYYY-MM-DD');
+      return text;
+    case 'year':
+      if (!/^\d{4}$/.test(text)) broken(given, 'must be a year, written YYYY');
+      return text;
+    case 'list':
+      return text;
+    default:
+      return given;
+  }
+}
+
+function isDate(text: string): boolean {
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
+  if (!parts || parts[1] === '0000') return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+export function isDateTime(text: string): boolean {
+  return dateTime.test(text);
+}

@@ -1,0 +1,81 @@
+// In charge of the commands that collect from a school's MIS, take back what was written to it, and steer the demo's.
+import { requireEstablishment } from '../access/establishments.ts';
+import { collectDatabase } from '../collection/collect.ts';
+import { readDatabases } from '../collection/component-databases.ts';
+import { databaseNames, MisError, type DatabaseName } from '../collection/connector.ts';
+import { openConnector, setDemoMode, type ConnectorParts } from '../collection/connector-settings.ts';
+import { demoModes } from '../collection/connectors/demo/demo-connector.ts';
+import { pageLimits } from '../collection/connectors/oneroster/oneroster-connector.ts';
+import { SchoolbellError } from '../errors.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { createOutbound } from '../http/outbound.ts';
+import { undoWriteback } from '../schooldata/undo-writeback.ts';
+import { optionalText, text, type Command, type Context } from './command.ts';
+
+export const collectCommands: readonly Command[] = [
+  {
+    name: 'collect',
+    help: "Collects a school's data from its MIS now.",
+    options: { estab: { value: '<id>', help: 'the establishment', required: true }, database: { value: '<name>', help: `${databaseNames.join(' or ')}; all that there are unless given` }, force: { value: undefined, help: 'approve that a large part of the roster goes' } },
+    async run(context, given) {
+      const { estab } = await requireEstablishment(context.db, text(given, 'estab'));
+      const troubles = await collectAll(context, estab, findName(optionalText(given, 'database')), given.options.force === true);
+      const data = { estab, databases: await readDatabases(context.db, estab) };
+      return { data, lines: data.databases.map(({ name, status, rowCount, message }) => `${name}\t${status}\t${rowCount} rows\t${message ?? ''}`), ...(troubles.length > 0 ? { failed: troubles.join('; ') } : {}) };
+    },
+  },
+  {
+    name: 'writeback undo',
+    help: 'Takes a writeback back: what it wrote is written as it was before, unless it was changed since.',
+    positional: { name: '<trackingId>', help: 'the writeback' },
+    options: {},
+    async run({ db }, given) {
+      const [trackingId = '', ...more] = given.positionals;
+      if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one trackingId at a time');
+      const data = await undoWriteback(db, trackingId);
+      return { data, lines: [`${data.marks} marks will be written as they were, under ${data.trackingId}${data.changedSince > 0 ? `; ${data.changedSince} were changed since and are left alone` : ''}`] };
+    },
+  },
+  {
+    name: 'demo mode',
+    help: "Tells the demo's MIS how to behave.",
+    positional: { name: '<mode>', help: demoModes.join(', ') },
+    options: {},
+    async run({ db }, given) {
+      const mode = demoModes.find((one) => one === given.positionals[0]);
+      if (!mode || given.positionals.length > 1) throw new SchoolbellError('invalid_request', `"${given.positionals.join(' ')}": must be one of ${demoModes.join(', ')}`);
+      const schools = await setDemoMode(db, mode);
+      if (schools === 0) throw new SchoolbellError('not_found', 'there is no demo school; start with DEMO=on, or add one: school add --connector demo');
+      return { data: { mode, schools }, lines: [`the demo's MIS is ${mode} now`] };
+    },
+  },
+];
+
+function findName(given: string | undefined): DatabaseName | undefined {
+  const name = databaseNames.find((one) => one.toLowerCase() === given?.toLowerCase());
+  if (given !== undefined && !name) throw new SchoolbellError('invalid_request', `--database "${given}": must be one of ${databaseNames.join(', ')}`);
+  return name;
+}
+
+/** In this process, whether or not the service runs; one at a time, the roster first. Gives what went wrong. */
+async function collectAll({ db, seal, config }: Context, estab: string, only: DatabaseName | undefined, force: boolean): Promise<string[]> {
+  const outbound = createOutbound(parseAllowList(config.outboundAllow), pageLimits);
+  const parts: ConnectorParts = { db, mis: db, seal, outbound, dataDir: config.dataDir };
+  const troubles: string[] = [];
+  try {
+    const connector = await openConnector(parts, estab);
+    if (!connector) throw new SchoolbellError('conflict', `${estab} is not connected to an MIS; import a package, or add the school with --connector`);
+    for (const name of only ? [only] : connector.offers) {
+      try {
+        const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent: config.shrinkLimitPercent });
+        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ' (--force approves it)' : ''}`);
+      } catch (error) {
+        if (!(error instanceof MisError)) throw error;
+        troubles.push(`${name}: ${error.message}`);
+      }
+    }
+  } finally {
+    await outbound.close();
+  }
+  return troubles;
+}

@@ -1,0 +1,192 @@
+// Registrations that are held back, end to end and through the commands: paused, without the scope, disabled, with a
+// secret that cannot be opened. Whatever they miss is told when that ends, once; nobody else notices.
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { until, useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { announceChange } from './announce.ts';
+
+let skew = 0;
+const delivering = await useDelivering({ now: () => Date.now() + skew });
+const { db, change, register, rows, hurry, settled, run } = delivering;
+const receiver = await useReceiver();
+let school: School;
+let id = '';
+
+beforeEach(async () => {
+  await delivering.clear();
+  school = await delivering.addSchool();
+  id = await register(school, `${receiver.origin}/hook`);
+  receiver.arrivals = [];
+  receiver.answer = () => 200;
+  delivering.warnings.length = 0;
+  skew = 0;
+});
+
+const pair = () => ({ rp: school.rp, estab: school.estab });
+const message = async () => ((await (await school.api('GET')).json()) as { Message: string | null }).Message;
+
+const holds: readonly [what: string, hold: () => Promise<unknown>, free: () => Promise<unknown>][] = [
+  ['paused and resumed', () => run('pause', pair()), () => run('resume', pair())],
+  ['without the scope and authorised again', () => run('authorise', { ...pair(), scopes: 'Identity' }), () => run('authorise', pair())],
+  ['revoked and authorised again', () => run('revoke', pair()), () => run('authorise', pair())],
+];
+for (const [what, hold, free] of holds) {
+  test(`${what}: changes meanwhile are one event afterwards`, async () => {
+    await hold();
+    for (let time = 0; time < 3; time += 1) await change(school.estab);
+    assert.deepEqual(await rows(school.estab), []);
+    await free();
+    await settled(school.estab);
+    assert.equal(receiver.arrivals.length, 1);
+    assert.deepEqual((await rows(school.estab)).map(({ state }) => state), ['done']);
+  });
+
+  test(`${what}: an event that was waiting is told afterwards`, async () => {
+    await change(school.estab);
+    await hold();
+    await settled(school.estab);
+    assert.deepEqual([receiver.arrivals.length, (await rows(school.estab)).map(({ state }) => state)], [0, ['cancelled']]);
+    await free();
+    await settled(school.estab);
+    assert.equal(receiver.arrivals.length, 1);
+  });
+
+  test(`${what} with no change meanwhile: nothing is told`, async () => {
+    await change(school.estab);
+    await settled(school.estab);
+    await hold();
+    await free();
+    await settled(school.estab);
+    assert.equal(receiver.arrivals.length, 1);
+  });
+}
+
+test('resumed at the moment when a call finds it paused: the event is told', async () => {
+  await change(school.estab);
+  await run('pause', pair());
+  // Whoever holds the registration for a moment lets the resume come between the call's finding and its note.
+  let resuming: Promise<unknown> = Promise.resolve();
+  await db.begin(async (tx) => {
+    await tx`select from webhook where id = ${id} for share`;
+    await hurry(school.estab);
+    await until('the note waits', async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+    resuming = run('resume', pair());
+  });
+  await resuming;
+  await settled(school.estab);
+  await settled(school.estab);
+  assert.equal(receiver.arrivals.length, 1);
+});
+
+test('two transactions at once that announce to a registration that is held back end in no deadlock', async () => {
+  await run('pause', pair());
+  let other: Promise<unknown> = Promise.resolve();
+  await db.begin(async (tx) => {
+    await tx`select from webhook where id = ${id} for no key update`;
+    other = change(school.estab).catch((error: unknown) => error);
+    await until('the other waits', async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+    await announceChange(tx, school.estab, 'SchoolData');
+  });
+  assert.equal(await other, undefined);
+});
+
+// ---- Gone ---------------------------------------------------------------------------------------------------------
+
+test('410: the registration is disabled, what waits fails, its list says so, and Test opens it again', async () => {
+  receiver.answer = () => 410;
+  await school.api('POST', `/${id}/Test`);
+  await change(school.estab);
+  await until('the lane has ended', async () => (await db`select from lane where disabled_at is not null`).length === 1);
+  assert.deepEqual((await rows(school.estab)).map(({ state, errorClass }) => [state, errorClass]), [['failed', 'status_410'], ['failed', null]]);
+  assert.equal(await message(), `${id}: the receiver answered 410 Gone. Send a test or register again to resume.`);
+  await until('it is logged', () => delivering.warnings.some(({ details }) => details.lane === `webhook ${id}` && /410/.test(String(details.why))));
+  await change(school.estab);
+  assert.equal((await rows(school.estab)).length, 2, 'a change makes nothing while it is disabled');
+  receiver.answer = () => 200;
+  assert.equal((await school.api('POST', `/${id}/Test`)).status, 202);
+  await settled(school.estab);
+  assert.deepEqual([receiver.arrivals.slice(1).some(({ headers }) => headers['schoolbell-test'] === 'true'), await message()], [true, null]);
+  await change(school.estab);
+  await settled(school.estab);
+  assert.equal(receiver.arrivals.at(-1)?.headers['schoolbell-test'], undefined, 'and events go on');
+});
+
+test('a change that was missed while disabled is told when a test opens the registration again', async () => {
+  receiver.answer = () => 410;
+  await change(school.estab);
+  await settled(school.estab);
+  await change(school.estab);
+  receiver.answer = () => 200;
+  await school.api('POST', `/${id}/Test`);
+  await settled(school.estab);
+  await settled(school.estab);
+  assert.deepEqual(receiver.arrivals.slice(1).map(({ headers }) => headers['schoolbell-test']).toSorted(), ['true', undefined]);
+});
+
+test('registering again after 410 opens it, and tells what was missed', async () => {
+  receiver.answer = () => 410;
+  await change(school.estab);
+  await settled(school.estab);
+  await change(school.estab);
+  receiver.answer = () => 200;
+  await register(school, `${receiver.origin}/hook`);
+  assert.equal(await message(), null);
+  await settled(school.estab);
+  assert.equal(receiver.arrivals.length, 2);
+});
+
+test('a breaker that is open stands in the list too', async () => {
+  await change(school.estab);
+  await db`update lane set open_until = now() + interval '5 minutes'`;
+  assert.match((await message()) ?? '', new RegExp(`^${id}: paused until \\d\\d:\\d\\d:\\d\\dZ after repeated failures`));
+});
+
+// ---- Tests, secrets, clocks ---------------------------------------------------------------------------------------
+
+test('a test event says that it is one, is tried once, and is not retried', async () => {
+  receiver.answer = () => 503;
+  await school.api('POST', `/${id}/Test`);
+  await settled(school.estab);
+  await settled(school.estab);
+  assert.deepEqual([receiver.arrivals.map(({ headers }) => headers['schoolbell-test']), (await rows(school.estab)).map(({ state, attempts }) => [state, attempts])], [['true'], [['failed', 1]]]);
+  receiver.answer = () => 200;
+  await change(school.estab);
+  await settled(school.estab);
+  assert.equal(receiver.arrivals.at(-1)?.headers['schoolbell-test'], undefined);
+});
+
+test('one application whose secret cannot be opened stops no other; it waits longer each time and spends no attempts', async () => {
+  const others: School[] = [];
+  for (let at = 0; at < 6; at += 1) others.push(await delivering.addSchool());
+  for (const other of others) await register(other, `${receiver.origin}/${other.estab}`);
+  const [kept] = await db`select sealed from application_secret where rp = ${school.rp} and kind = 'signing'`;
+  await db`update application_secret set sealed = '\\x00112233' where rp = ${school.rp} and kind = 'signing'`;
+  const waits: number[] = [];
+  for (let time = 1; time <= 3; time += 1) {
+    for (const one of [school, ...others]) if (one !== school || time === 1) await change(one.estab);
+    await db`update outbox set due_at = now() where state = 'waiting'`;
+    await db`update lane set next_at = now()`;
+    for (const other of others) await until('the others are told', async () => (await rows(other.estab)).filter(({ state }) => state === 'done').length === time);
+    await until('it waits again', async () => (await rows(school.estab))[0]?.attempts === time);
+    const [row] = await rows(school.estab);
+    assert.deepEqual([row?.state, row?.errorClass], ['waiting', 'unexpected']);
+    waits.push(row?.dueIn ?? 0);
+  }
+  for (const other of others) assert.deepEqual((await rows(other.estab)).map(({ attempts }) => attempts), [1, 1, 1], 'at the first attempt');
+  assert.ok(Number(waits[1]) > Number(waits[0]) * 1.2 && Number(waits[2]) > Number(waits[1]) * 1.2, waits.join(', '));
+  await db`update application_secret set sealed = ${kept?.sealed as Buffer} where rp = ${school.rp} and kind = 'signing'`;
+  await settled(school.estab);
+  assert.equal(receiver.arrivals.filter((one) => one.url === '/hook').length, 1);
+});
+
+test("webhook-timestamp is the database's time, whatever the worker's clock says", async () => {
+  for (const seconds of [-600, 0, 600]) {
+    skew = seconds * 1000;
+    await change(school.estab);
+    await settled(school.estab);
+    const [clock] = await db<{ now: number }[]>`select extract(epoch from clock_timestamp())::float8 as now`;
+    const stamp = Number(receiver.arrivals.at(-1)?.headers['webhook-timestamp']);
+    assert.ok(Math.abs(stamp - Number(clock?.now)) < 4, `${stamp} at ${clock?.now}`);
+  }
+  assert.equal(receiver.arrivals.length, 3);
+});

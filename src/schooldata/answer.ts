@@ -1,0 +1,110 @@
+// In charge of answering for data: out of the cache, at once, in the envelope; whole lists as a stream of flat memory.
+import { Readable } from 'node:stream';
+import type { SchoolCaller } from '../access/school-caller.ts';
+import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
+import { reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import type { Endpoint } from './catalogue.ts';
+import type { DataRequest } from './data-request.ts';
+import { renderDatabase } from './db-status.ts';
+import type { Asked, Projection } from './projections.ts';
+import { findCalendarRange, localDate } from './school-day.ts';
+
+type Row = Record<string, unknown>;
+/** What stands around the rows. */
+type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase[]; gone: string[] | undefined };
+
+const rowsPerFetch = 1000;
+const longestWaitMs = 10_000;
+const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
+
+export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date): Promise<Readable> {
+  const connection = await reserveWithin(streams, longestWaitMs);
+  if (!connection) throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again.', { headers: { 'retry-after': '10' } });
+  // One snapshot for rows, total and status. A stream that is dropped before its first byte never runs.
+  let closing: Promise<void> | undefined;
+  const close = () => (closing ??= endReading(connection));
+  try {
+    await connection`begin isolation level repeatable read read only`;
+    const databases = await readDatabases(connection, who.estab, endpoint.databases);
+    requireCollected(endpoint, databases);
+    const pieces = 'constant' in endpoint.source ? answerConstant(endpoint, endpoint.source.constant, request, who, now) : await answerProjection(connection, endpoint, endpoint.source, request, who, databases, now);
+    const body = Readable.from(pieces, { objectMode: false });
+    body.once('close', () => void close());
+    return body;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
+  await connection`rollback`.catch(() => {});
+  connection.release();
+}
+
+/** An empty list would say that nobody is there; that nothing was collected yet is another matter. */
+function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatabase[]): void {
+  if (endpoint.servedAlways) return;
+  const missing = databases.find(({ updatedAt, status }) => updatedAt === null || status === 'NotInstalled');
+  if (!missing) return;
+  throw new SchoolbellError('conflict', `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''}, and nothing was collected before. Ask again later, or give a callbackUrl to be told.`);
+}
+
+async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projection, request: DataRequest, who: SchoolCaller, databases: readonly ComponentDatabase[], now: Date): Promise<AsyncGenerator<string>> {
+  const asked: Asked = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
+  const { updatedSince } = request;
+  const all = projection.rows(sql, asked);
+  // Where rows have no time of their own, they are as old as the database that they come from.
+  const anyNew = updatedSince === undefined || databases.some(({ changedAt }) => changedAt !== null && changedAt > updatedSince);
+  const rows = updatedSince === undefined ? all : projection.gone ? sql`select r.* from (${all}) r where r.at > ${updatedSince}` : sql`select r.* from (${all}) r where ${anyNew}`;
+  const [counted] = await sql<{ count: number }[]>`${updatedSince === undefined && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
+  const gone = updatedSince === undefined ? undefined : projection.gone ? await sql<{ id: string }[]>`select g.id from (${projection.gone(sql, asked)}) g where g.at > ${updatedSince} order by g.id` : [];
+  const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
+  const total = counted?.count ?? 0;
+  const frame: Frame = { meta: renderMeta(who, now, version?.version ?? 0), pagination: renderPagination(request, total), databases, gone: gone?.map(({ id }) => id) };
+  return render(endpoint, readRows(sql, endpoint, page(sql, rows, request)), frame);
+}
+
+async function findCalendar(sql: Sql, endpoint: Endpoint, estab: string, now: Date): Promise<Asked['calendar']> {
+  if (endpoint.name !== 'Calendar') return undefined;
+  const [school] = await sql<{ timeZone: string }[]>`select time_zone as "timeZone" from establishment where estab = ${estab}`;
+  return findCalendarRange(sql, estab, localDate(now, school?.timeZone ?? 'UTC'));
+}
+
+function page(sql: Sql, rows: Fragment, { page: number, pageSize }: DataRequest): Fragment {
+  return pageSize === undefined ? rows : sql`select * from (${rows}) r limit ${pageSize} offset ${(number - 1) * pageSize}`;
+}
+
+async function* readRows(sql: Sql, { fields }: Endpoint, rows: Fragment): AsyncGenerator<Row[]> {
+  for await (const batch of sql<Row[]>`${rows}`.cursor(rowsPerFetch)) yield batch.map((row) => Object.fromEntries(fields.map((field) => [field, row[field] ?? null])));
+}
+
+async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string> {
+  const { page: number, pageSize = Math.max(1, all.length) } = request;
+  const rows = all.slice((number - 1) * pageSize, number * pageSize);
+  yield* render(endpoint, [rows], { meta: renderMeta(who, now, 0), pagination: renderPagination(request, all.length), databases: [], gone: request.updatedSince === undefined ? undefined : [] });
+}
+
+async function* render({ name }: Endpoint, batches: AsyncIterable<Row[]> | Iterable<Row[]>, { meta, pagination, databases, gone }: Frame): AsyncGenerator<string> {
+  yield `{${JSON.stringify(name)}:[`;
+  let first = true;
+  for await (const batch of batches) {
+    if (batch.length === 0) continue;
+    yield `${first ? '' : ','}${JSON.stringify(batch).slice(1, -1)}`;
+    first = false;
+  }
+  const rest = { ...(gone ? { [`${name}_deleted`]: gone } : {}), meta: [meta], __pagination__: [pagination], __dbStatus__: databases.map(renderDatabase), ...fine };
+  yield `],${JSON.stringify(rest).slice(1)}`;
+}
+
+function renderMeta({ estab }: SchoolCaller, now: Date, version: number): Row {
+  return { Id: 1, Estab: estab, Version: version, DateTime: now.toISOString() };
+}
+
+/** NextPage can be followed as it is: it has whatever else was asked. */
+function renderPagination({ page: number, pageSize, updatedSince, values }: DataRequest, total: number): Row {
+  const size = pageSize ?? Math.max(1, total);
+  const pages = Math.max(1, Math.ceil(total / size));
+  return { PageSize: size, PageNumber: number, PageCount: pages, RowCount: total, ...(number < pages ? { NextPage: `?${new URLSearchParams({ ...values, ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}), page: String(number + 1), pageSize: String(size) }).toString()}` } : {}) };
+}

@@ -1,0 +1,105 @@
+// In charge of those who wait for data: a wait is a row with its deadline, and the call that ends it is put into the
+// outbox in the transaction that ends it, so that there is exactly one whatever dies in between. It is looked at when
+// a status changes, and again and again besides.
+import type { SchoolCaller } from '../access/school-caller.ts';
+import { readDatabases, requestCollection, type ComponentDatabase, type DatabaseStatus } from '../collection/component-databases.ts';
+import type { DatabaseName } from '../collection/connector.ts';
+import type { Db, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { enqueueOneOff } from '../notifications/one-off.ts';
+import type { Endpoint } from './catalogue.ts';
+import { renderStatus } from './db-status.ts';
+
+export const longestWaitMinutes = 10;
+/** Of one application, over all schools. */
+export const mostOpenWaits = 1000;
+
+type Wait = { estab: string; id: string; rp: string; endpoint: string; databases: DatabaseName[]; callbackUrl: string; overdue: boolean };
+
+/** Statuses that do not become OK by waiting. */
+const hopeless: readonly DatabaseStatus[] = ['Error', 'Timeout', 'Paused', 'NotInstalled'];
+/** What a reader has refreshed behind its back. */
+const grownOld: readonly DatabaseStatus[] = ['Expired', 'NoData'];
+/** Who waits has also tried again what failed; otherwise that has its own times. */
+const worthAnother: readonly DatabaseStatus[] = [...grownOld, 'Error', 'Timeout'];
+const waitsAtOnce = 200;
+
+/** Notes the wait and has everything refreshed that is not fresh. Gives the object that the caller is answered with. */
+export async function beginWait(db: Db, who: SchoolCaller, endpoint: Endpoint, callbackUrl: string, problem?: SchoolbellError): Promise<Record<string, unknown>> {
+  return db.begin(async (tx) => {
+    await requireRoom(tx, who.rp);
+    if (!problem) await refreshStale(tx, who.estab, endpoint.databases, worthAnother);
+    const databases = await readDatabases(tx, who.estab, endpoint.databases);
+    const [wait] = await tx<{ id: string }[]>`
+      insert into availability_wait (estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at)
+      values (${who.estab}, ${who.rp}, ${endpoint.name}, ${[...endpoint.databases]}, ${callbackUrl}, now() + make_interval(mins => ${longestWaitMinutes}), now() + interval '1 second') returning id`;
+    const report = { estab: who.estab, endpoint: endpoint.name, requestId: wait?.id ?? null, databases, problem: problem && { type: problem.code, message: problem.message } };
+    const open: Wait = { estab: who.estab, id: wait?.id ?? '', rp: who.rp, endpoint: endpoint.name, databases: [...endpoint.databases], callbackUrl, overdue: false };
+    if (problem) await end(tx, open, renderStatus(report));
+    else await endIfDecided(tx, open, databases);
+    return renderStatus(report);
+  });
+}
+
+/** Counted under a lock of the application, or requests at the same moment would all find room. */
+async function requireRoom(tx: Tx, rp: string): Promise<void> {
+  await tx`select from application where rp = ${rp} for no key update`;
+  const [open] = await tx<{ count: number }[]>`select count(*)::int as count from availability_wait where rp = ${rp} and done_at is null`;
+  if ((open?.count ?? 0) < mostOpenWaits) return;
+  throw new SchoolbellError('too_many_requests', `This application has ${open?.count} requests with a callbackUrl open, which is as many as it may. Wait for their callbacks, or request the data without callbackUrl.`, { headers: { 'retry-after': '60' } });
+}
+
+/** Has what is not fresh collected again. */
+export async function refreshStale(sql: Sql, estab: string, names: readonly DatabaseName[], statuses: readonly DatabaseStatus[] = grownOld): Promise<void> {
+  const databases = await readDatabases(sql, estab, names);
+  for (const { name, status } of databases) if (statuses.includes(status)) await requestCollection(sql, estab, name);
+}
+
+/** Ends every wait that can be decided now; `estab`: only those of one school, whenever they were due to be looked at. */
+export async function sweepWaits(db: Db, which: { estab?: string; at?: Date } = {}): Promise<number> {
+  let ended = 0;
+  for (let full = true; full; ) {
+    const swept = await sweepSome(db, which);
+    ended += swept.ended;
+    full = swept.full && which.estab === undefined;
+  }
+  return ended;
+}
+
+async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): Promise<{ ended: number; full: boolean }> {
+  const now = at ? db`${at}::timestamptz` : db`now()`;
+  return db.begin(async (tx) => {
+    const waits = await tx<Wait[]>`
+      select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= ${now} as overdue from availability_wait
+      where done_at is null and ${estab === undefined ? tx`next_check_at <= ${now}` : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce} for update skip locked`;
+    let ended = 0;
+    // In the order of their lanes, so that two sweeps do not wait for one another.
+    for (const wait of waits.toSorted((a, b) => (`${a.rp} ${a.callbackUrl}` < `${b.rp} ${b.callbackUrl}` ? -1 : 1))) {
+      if (await endIfDecided(tx, wait, await readDatabases(tx, wait.estab, wait.databases))) ended += 1;
+      else await refreshStale(tx, wait.estab, wait.databases);
+    }
+    // After 1, 2, 4, 8, then every 15 seconds, and at the deadline.
+    await tx`
+      update availability_wait set checks = checks + 1, next_check_at = least(deadline_at, ${now} + make_interval(secs => least(15, 2 ^ checks)))
+      where done_at is null and (estab, id) in (select * from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[]))`;
+    return { ended, full: waits.length === waitsAtOnce };
+  }) as Promise<{ ended: number; full: boolean }>;
+}
+
+async function endIfDecided(tx: Tx, wait: Wait, databases: readonly ComponentDatabase[]): Promise<boolean> {
+  const ready = databases.every(({ status }) => status === 'OK');
+  const lost = databases.some(({ status }) => hopeless.includes(status));
+  if (!ready && !lost && !wait.overdue) return false;
+  await end(tx, wait, renderStatus({ estab: wait.estab, endpoint: wait.endpoint, requestId: wait.id, databases, timedOut: !ready && !lost }));
+  return true;
+}
+
+async function end(tx: Tx, wait: Wait, body: Record<string, unknown>): Promise<void> {
+  const ended = await tx`update availability_wait set done_at = now() where estab = ${wait.estab} and id = ${wait.id} and done_at is null returning id`;
+  if (ended.length > 0) await enqueueOneOff(tx, { estab: wait.estab, rp: wait.rp, event: 'availability', url: wait.callbackUrl, body });
+}
+
+/** Waits that ended long ago say nothing any more. */
+export async function forgetWaits(db: Db): Promise<void> {
+  await db`delete from availability_wait where done_at < now() - interval '7 days'`;
+}

@@ -1,0 +1,41 @@
+// In charge of what became of a writeback: the same object for whoever asks and for whoever is called.
+import type { Sql } from '../db/connect.ts';
+
+export type Outcome = Readonly<{ TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>>;
+
+type Row = { trackingId: string; status: string; submittedAt: Date; completedAt: Date | null; attempts: number; message: string | null };
+type Mark = { index: number; studentId: string; date: string; session: string; mark: string | null; previousMark: string | null; result: string | null; code: string | null; message: string | null };
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Of one application at one school; undefined when it has no such writeback. */
+export async function findOutcome(sql: Sql, estab: string, rp: string, trackingId: string): Promise<Outcome | undefined> {
+  if (!uuid.test(trackingId)) return undefined;
+  const [row] = await sql<Row[]>`
+    select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;
+  if (!row) return undefined;
+  const marks = await sql<Mark[]>`
+    select index, student_id as "studentId", date, session, mark, previous_mark as "previousMark", result, code, message from writeback_mark where estab = ${estab} and tracking_id = ${trackingId} order by index`;
+  const count = (result: string) => marks.filter((mark) => mark.result === result).length;
+  return {
+    TrackingId: row.trackingId,
+    Estab: estab,
+    Status: row.status,
+    SubmittedAt: row.submittedAt.toISOString(),
+    CompletedAt: row.completedAt?.toISOString() ?? null,
+    Attempts: row.attempts,
+    Total: marks.length,
+    Written: count('Written'),
+    Unchanged: count('Unchanged'),
+    Failed: count('Failed'),
+    Message: row.message,
+    Marks: marks.map((mark) => ({ Index: mark.index, StudentId: mark.studentId, Date: mark.date, Session: mark.session, Mark: mark.mark, PreviousMark: mark.previousMark, Result: mark.result ?? 'Pending', Code: mark.code, Message: mark.message })),
+  };
+}
+
+/** The caller's own query stays as it is; what happened is put behind it. */
+export function renderOutcomeUrl(url: string, { TrackingId, Status }: Pick<Outcome, 'TrackingId' | 'Status'>): string {
+  const [address = '', fragment] = url.split('#', 2);
+  const joint = !address.includes('?') ? '?' : /[?&]$/.test(address) ? '' : '&';
+  return `${address}${joint}trackingid=${TrackingId}&completed=${Status === 'Completed' ? 'True' : 'False'}${fragment === undefined ? '' : `#${fragment}`}`;
+}

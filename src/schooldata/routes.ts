@@ -1,0 +1,119 @@
+// In charge of the addresses of school data: the data endpoints, what a caller can learn about itself, and writeback.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
+import { readDatabases } from '../collection/component-databases.ts';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import type { AllowList } from '../http/address-guard.ts';
+import { requireCallable } from '../http/callable.ts';
+import type { Query } from '../http/query.ts';
+import { refuseOtherMethods } from '../http/server.ts';
+import { cutOffSlowReader, type SlowReaderLimit } from '../http/slow-reader.ts';
+import { abouts, type About } from './about.ts';
+import { answerData } from './answer.ts';
+import { beginWait, refreshStale } from './availability.ts';
+import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
+import { findParameter, parseDataRequest } from './data-request.ts';
+import { renderStatus } from './db-status.ts';
+import { answerMarks } from './answer-marks.ts';
+import { findOutcome } from './outcome.ts';
+
+export type SchoolData = { db: Db; streams: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; slowReader: SlowReaderLimit; now: () => number };
+
+const root = '/api/v1';
+const marksName = 'attendance';
+const marksBytes = 8 * 1024 * 1024;
+const json = 'application/json; charset=utf-8';
+const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
+type Params = { estab?: string; name: string };
+
+export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
+  const read = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { name } = request.params as Params;
+    if (name.toLowerCase() === marksName) refuse(name);
+    requireKnown(name);
+    return answer(data, await requireOwn(data, request), request, reply);
+  };
+  const write = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { name } = request.params as Partial<Params>;
+    if (name !== undefined && name.toLowerCase() !== marksName) refuse(name);
+    return answerMarks(data, await requireOwn(data, request), request, reply);
+  };
+  app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
+  app.get(`${root}/:name`, { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } }, read);
+  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
+  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, schema: { summary: 'Write attendance marks' } }, write);
+  app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
+    const who = await data.requireCaller(request.headers.authorization);
+    const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
+    if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
+    return { ...fine, ...outcome };
+  });
+  app.route({ method: ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url: `${root}/School/:estab/:name`, schema: { hide: true }, preParsing: async (request) => refuse((request.params as Params).name), handler: async () => {} });
+  refuseOtherMethods(app, `${root}/:name`, ['GET']);
+  refuseOtherMethods(app, `${root}/Attendance/:estab`, ['POST']);
+  refuseOtherMethods(app, `${root}/Writeback/:trackingId`, ['GET']);
+}
+
+/** The caller, if the address is of its own school. */
+async function requireOwn({ requireCaller }: SchoolData, request: FastifyRequest): Promise<SchoolCaller> {
+  const who = await requireCaller(request.headers.authorization);
+  const { estab } = request.params as Partial<Params>;
+  if (estab !== undefined && estab !== who.estab) throw new SchoolbellError('forbidden', `The token is for ${who.estab}, not for ${estab.slice(0, 40)}.`);
+  return who;
+}
+
+/** One name under a school is written to, the others are read. */
+function refuse(name: string): never {
+  const isMarks = name.toLowerCase() === marksName;
+  if (!isMarks) requireKnown(name);
+  const allow = isMarks ? 'POST' : 'GET, HEAD';
+  throw new SchoolbellError('method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
+}
+
+function requireKnown(name: string): void {
+  if (findEndpoint(name) || findAbout(name)) return;
+  throw new SchoolbellError('not_found', `There is no "${name.slice(0, 40)}"; /api/v1/Queries lists what there is.`);
+}
+
+function findAbout(name: string): About | undefined {
+  return Object.entries(abouts).find(([one]) => one.toLowerCase() === name.toLowerCase())?.[1];
+}
+
+async function answer(data: SchoolData, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { name } = request.params as Params;
+  const about = findAbout(name);
+  if (about) return about(data.db, who);
+  const endpoint = findEndpoint(name);
+  if (!endpoint) throw new SchoolbellError('not_found', 'There is nothing at this address.');
+  if (!who.scopes.includes(endpoint.scope)) throw new SchoolbellError('forbidden', `The school has not granted ${endpoint.scope}, which ${endpoint.name} needs.`);
+  const query = request.query as Query;
+  const callbackUrl = findParameter(query, 'callbackUrl');
+  return callbackUrl === undefined ? answerNow(data, who, endpoint, query, reply) : answerLater(data, who, endpoint, query, callbackUrl, reply);
+}
+
+/** Out of the cache; what has grown old is refreshed behind it. */
+async function answerNow({ db, streams, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
+  const request = parseDataRequest(query, endpoint);
+  await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
+  if (request.onlyStatus) return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
+  const body = await answerData(streams, who, endpoint, request, new Date(now()));
+  cutOffSlowReader(reply.raw, slowReader);
+  return reply.type(json).send(body);
+}
+
+/** From here on, whatever is wrong is told to the callbackUrl. */
+async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, callbackUrl: string, reply: FastifyReply): Promise<unknown> {
+  await requireCallable('callbackUrl', callbackUrl, allowed);
+  return reply.code(202).send(await beginWait(db, who, endpoint, callbackUrl, findProblem(query, endpoint)));
+}
+
+function findProblem(query: Query, endpoint: Endpoint): SchoolbellError | undefined {
+  try {
+    parseDataRequest(query, endpoint);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SchoolbellError) return error;
+    throw error;
+  }
+}

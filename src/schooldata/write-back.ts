@@ -1,0 +1,126 @@
+// In charge of writing marks to the MIS as durable work: tried every five minutes for an hour, written once however
+// often it is tried, and its outcome, the change of the data and the calls about it are one transaction.
+import { countMarks, lockMarks, mergeMarks } from '../collection/attendance.ts';
+import { recordWritten } from '../collection/component-databases.ts';
+import { MisError, type MarkRow, type Rejection } from '../collection/connector.ts';
+import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
+import { Problems } from '../collection/problem.ts';
+import type { Db, Tx } from '../db/connect.ts';
+import { enqueueOneOff } from '../notifications/one-off.ts';
+import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
+import { ownFault, type Outcome } from '../outbox/settle.ts';
+import type { Handler } from '../outbox/worker.ts';
+import { findOutcome, renderOutcomeUrl } from './outcome.ts';
+
+type Writeback = { trackingId: string; rp: string; partial: boolean; undoOf: string | null; callbacks: { url: string }[]; secondsLeft: number };
+type End = { status: 'Completed' | 'Rejected' | 'Failed' | 'TimedOut'; message: string | null; rejections: readonly Rejection[] };
+
+const everySeconds = 300;
+/** The lease is renewed while the MIS takes its time; this is what one step may take. */
+const longestStepSeconds = 20;
+
+export function createWriteback(parts: ConnectorParts): Handler {
+  const { db } = parts;
+  return {
+    longestSeconds: longestStepSeconds,
+    async run(work) {
+      const turn = await findTurn(db, work);
+      if (turn > 0) return { success: false, state: 'waiting', charged: false, delaySeconds: turn, errorClass: ownFault, detail: { message: 'waits for an earlier writeback of the school' } };
+      const writeback = await beginAttempt(db, work);
+      if (!writeback) return { success: true, state: 'done', detail: { message: 'was settled before' } };
+      if (writeback.undoOf !== null) await leaveChanged(db, work.estab, writeback);
+      const marks = await selectPending(db, work.estab, writeback.trackingId);
+      const ended = await write(parts, work.estab, writeback, marks);
+      if ('retrySeconds' in ended) return { success: false, state: 'waiting', charged: false, delaySeconds: ended.retrySeconds, errorClass: 'mis', detail: { message: ended.message } };
+      const finished = await db.begin((tx) => finish(tx, work, writeback, marks, ended));
+      return finished ? describe(ended) : { success: false, state: 'cancelled', charged: false, errorClass: 'mis', detail: { message: 'another worker has taken this over' } };
+    },
+  };
+}
+
+function describe({ status, message }: End): Outcome {
+  return status === 'Completed' ? { success: true, state: 'done', detail: { status } } : { success: false, state: 'failed', charged: false, errorClass: 'mis', detail: { status, message } };
+}
+
+/** Seconds until it is this one's turn: an earlier one that waits for the MIS must not overwrite it later. */
+async function findTurn(db: Db, work: ClaimedWork): Promise<number> {
+  const [earlier] = await db<{ seconds: number }[]>`
+    select greatest(1, extract(epoch from max(o.due_at) - now()) + 1)::float8 as seconds
+    from writeback own join writeback w on w.estab = own.estab and w.status = 'Pending' and (w.submitted_at, w.tracking_id) < (own.submitted_at, own.tracking_id)
+    join outbox o on o.estab = w.estab and o.kind = ${work.kind} and o.payload ->> 'trackingId' = w.tracking_id::text and o.state in ('waiting', 'running')
+    where own.estab = ${work.estab} and own.tracking_id = ${String(work.payload.trackingId)} having count(*) > 0`;
+  return earlier?.seconds ?? 0;
+}
+
+async function beginAttempt(db: Db, work: ClaimedWork): Promise<Writeback | undefined> {
+  const [row] = await db<Writeback[]>`
+    update writeback set attempts = attempts + 1 where estab = ${work.estab} and tracking_id = ${String(work.payload.trackingId)} and status = 'Pending'
+    returning tracking_id as "trackingId", rp, partial, undo_of as "undoOf", callbacks, extract(epoch from deadline_at - now())::float8 as "secondsLeft"`;
+  return row;
+}
+
+/** Somebody may have entered another mark since it was asked to take this one back. */
+async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Writeback): Promise<void> {
+  await db`
+    update writeback_mark m set result = 'Failed', code = 'ChangedSince', message = 'the mark was changed since; it is left alone'
+    where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and not exists (
+      select from attendance_history h join attendance_mark o on o.estab = h.estab and o.date = h.date and o.student_id = h.student_id and o.session = h.session and o.version = h.version
+      where h.estab = m.estab and h.tracking_id = ${undoOf} and h.date = m.date::date and h.student_id = m.student_id and h.session = m.session)`;
+}
+
+async function selectPending(db: Db, estab: string, trackingId: string): Promise<MarkRow[]> {
+  const rows = await db<{ line: number; studentId: string; date: string; session: 'AM' | 'PM'; mark: string | null; minutesLate: number | null; notes: string | null }[]>`
+    select index as line, student_id as "studentId", date, session, mark, minutes_late as "minutesLate", notes from writeback_mark where estab = ${estab} and tracking_id = ${trackingId} and result is null order by index`;
+  return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
+}
+
+async function write(parts: ConnectorParts, estab: string, { trackingId, rp, partial, secondsLeft, undoOf }: Writeback, marks: readonly MarkRow[]): Promise<End | { retrySeconds: number; message: string }> {
+  try {
+    // What is taken back may be taken back because the application is no longer welcome.
+    const [pair] = undoOf !== null ? [{}] : await parts.db`select from authorisation where estab = ${estab} and rp = ${rp} and state = 'Approved' and 'WritebackAttendance' = any(scopes)`;
+    if (!pair) throw new MisError('Error', 'the school no longer lets the application enter marks', { later: false });
+    const connector = await openConnector(parts, estab);
+    if (!connector?.writeMarks) throw new MisError('Error', "the school's connector cannot write marks", { later: false });
+    const rejections = await connector.writeMarks({ trackingId, partial, marks });
+    return rejections.length > 0 && !partial ? { status: 'Rejected', message: 'the MIS did not take the marks; nothing was written', rejections } : { status: 'Completed', message: null, rejections };
+  } catch (error) {
+    if (!(error instanceof MisError) && secondsLeft > 0) throw error;
+    if (!(error instanceof MisError)) return { status: 'TimedOut', message: 'it could not be written for an hour', rejections: [] };
+    if (!error.later) return { status: 'Failed', message: error.message, rejections: [] };
+    if (secondsLeft <= 0) return { status: 'TimedOut', message: `the MIS could not be reached for an hour: ${error.message}`, rejections: [] };
+    return { retrySeconds: Math.min(everySeconds, secondsLeft), message: error.message };
+  }
+}
+
+/** False when another worker has taken the work over meanwhile. */
+async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: readonly MarkRow[], { status, message, rejections }: End): Promise<boolean> {
+  const { estab } = work;
+  const { trackingId, rp } = writeback;
+  if (!(await holdsClaim(tx, work))) return false;
+  // Also makes the school one that has attendance, which what was not written must not do.
+  if (status === 'Completed') await lockMarks(tx, estab);
+  await notePrevious(tx, estab, trackingId);
+  await tx`
+    update writeback_mark m set result = 'Failed', code = r.code, message = r.message
+    from jsonb_to_recordset(${tx.json(rejections as never)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.index = r.index`;
+  if (status === 'Completed') {
+    const refused = new Set(rejections.map(({ index }) => index));
+    const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), { author: { rp, trackingId, reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}` } });
+    if (written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
+  } else {
+    await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab} and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
+  }
+  await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab} and tracking_id = ${trackingId}`;
+  const outcome = await findOutcome(tx, estab, rp, trackingId);
+  if (outcome) for (const { url } of writeback.callbacks) await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
+  return true;
+}
+
+/** Which marks these replace, and whether they say anything new. What was judged faulty may have a date that is none. */
+async function notePrevious(tx: Tx, estab: string, trackingId: string): Promise<void> {
+  await tx`
+    update writeback_mark m set (previous_mark, result) = (
+      select o.mark, case when (m.mark, m.minutes_late, m.notes) is not distinct from (o.mark, o.minutes_late, o.notes) then 'Unchanged' else 'Written' end
+      from (select) one left join attendance_mark o on o.estab = m.estab and o.date = m.date::date and o.student_id = m.student_id and o.session = m.session)
+    where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null`;
+}

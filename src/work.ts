@@ -1,0 +1,59 @@
+// In charge of the worker of a process: which kind of work is whose, the chores beside it, and a clean end.
+import type { FastifyBaseLogger } from 'fastify';
+import type { Seal } from './access/seal.ts';
+import { createCollecting } from './collection/collect.ts';
+import { collectKind, statusChannel } from './collection/component-databases.ts';
+import type { ConnectorParts } from './collection/connector-settings.ts';
+import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
+import type { Config } from './config.ts';
+import type { Db, PoolOptions } from './db/connect.ts';
+import { startHousekeeping } from './housekeeping.ts';
+import { parseAllowList } from './http/address-guard.ts';
+import { createOutbound, type Outbound } from './http/outbound.ts';
+import { createDelivery } from './notifications/deliver.ts';
+import { callKind } from './notifications/webhooks.ts';
+import { startWorker, type Handlers } from './outbox/worker.ts';
+import { sweepWaits } from './schooldata/availability.ts';
+import { writebackKind } from './schooldata/submit-marks.ts';
+import { createWriteback } from './schooldata/write-back.ts';
+import { version } from './version.ts';
+
+export type WorkPools = {
+  /** The worker's own: its statements are few and always the same. */
+  outbox: Db;
+  /** For collections, each of which holds a connection for as long as it goes on. */
+  jobs: Db;
+  /** For everything short. */
+  db: Db;
+};
+
+export function createWorkPools(open: (options: PoolOptions) => Db, db: Db): WorkPools {
+  return { outbox: open({ max: 6, name: 'worker', plans: 'kept' }), jobs: open({ max: 8, name: 'jobs' }), db };
+}
+
+export type WorkParts = { pools: WorkPools; seal: Seal; config: Config; log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>; now?: () => number };
+
+export async function startWork({ pools, seal, config, log, now = Date.now }: WorkParts): Promise<() => Promise<void>> {
+  const allowed = parseAllowList(config.outboundAllow);
+  const calls = createOutbound(allowed);
+  const providers = createOutbound(allowed, pageLimits);
+  const worker = await startWorker({ db: pools.outbox, handlers: createHandlers(pools, seal, config, { calls, providers }, now), log });
+  const housekeeping = startHousekeeping(pools.db, config, log);
+  const listening = await pools.db.listen(statusChannel, (estab) => void sweepWaits(pools.db, { estab }).catch((error: unknown) => log.error({ err: error }, 'waits could not be ended; they are looked at again')));
+  return async () => {
+    await listening.unlisten().catch(() => {});
+    await housekeeping.stop();
+    await worker.stop();
+    await calls.close();
+    await providers.close();
+  };
+}
+
+function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {
+  const connectors: ConnectorParts = { db: pools.jobs, mis: pools.db, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
+  return {
+    [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version),
+    [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
+    [writebackKind]: createWriteback(connectors),
+  };
+}
