@@ -98,12 +98,27 @@ create table authorisation (
   state text not null,
   created_at timestamp with time zone default now() not null,
   changed_at timestamp with time zone default now() not null,
+  installed_at timestamp with time zone,
+  announced_secret uuid,
   constraint authorisation_pkey PRIMARY KEY (estab, rp),
   constraint authorisation_state_check CHECK ((state = ANY (ARRAY['Approved'::text, 'Paused'::text, 'Revoked'::text]))),
   constraint authorisation_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE,
   constraint authorisation_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
 );
 CREATE INDEX authorisation_rp ON public.authorisation USING btree (rp);
+
+create table authorisation_event (
+  estab text collate "C" not null,
+  rp text collate "C" not null,
+  number bigint generated always as identity not null,
+  at timestamp with time zone default clock_timestamp() not null,
+  state text not null,
+  actor text not null,
+  scopes text[],
+  constraint authorisation_event_pkey PRIMARY KEY (estab, rp, number),
+  constraint authorisation_event_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE,
+  constraint authorisation_event_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
 
 create table availability_wait (
   estab text collate "C" not null,
@@ -172,6 +187,18 @@ create table demo_write (
   constraint demo_write_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 
+create table disclosure (
+  estab text collate "C" not null,
+  rp text collate "C" not null,
+  day date not null,
+  collection text not null,
+  requests integer not null,
+  records bigint not null,
+  fields text[] not null,
+  constraint disclosure_pkey PRIMARY KEY (estab, rp, day, collection),
+  constraint disclosure_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table establishment (
   estab text collate "C" not null,
   name text not null,
@@ -179,6 +206,7 @@ create table establishment (
   time_zone text default 'Europe/London'::text not null,
   connector text,
   created_at timestamp with time zone default now() not null,
+  confirmed_at timestamp with time zone default now(),
   constraint establishment_pkey PRIMARY KEY (estab),
   constraint establishment_connector_check CHECK ((connector = ANY (ARRAY['csv'::text, 'oneroster'::text, 'demo'::text]))),
   constraint establishment_estab_check CHECK ((estab ~ '^[A-Za-z0-9._-]{1,32}$'::text))
@@ -197,6 +225,31 @@ create table import_run (
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
+
+create table invitation (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  rp text collate "C" not null,
+  state text not null,
+  required_scopes text[] not null,
+  optional_scopes text[] not null,
+  school_name text not null,
+  contact_email text not null,
+  reason text,
+  invited_by text not null,
+  created_at timestamp with time zone default now() not null,
+  invited_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  decided_at timestamp with time zone,
+  decided_by text,
+  constraint invitation_pkey PRIMARY KEY (estab, id),
+  constraint invitation_invited_by_check CHECK ((invited_by = ANY (ARRAY['application'::text, 'operator'::text]))),
+  constraint invitation_state_check CHECK ((state = ANY (ARRAY['Proposed'::text, 'Invited'::text, 'Approved'::text, 'Declined'::text, 'Expired'::text, 'Withdrawn'::text]))),
+  constraint invitation_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE,
+  constraint invitation_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+CREATE INDEX invitation_rp ON public.invitation USING btree (rp);
+CREATE UNIQUE INDEX invitation_open ON public.invitation USING btree (estab, rp) WHERE (state = ANY (ARRAY['Proposed'::text, 'Invited'::text]));
 
 create table lane (
   key text collate "C" not null,
@@ -494,6 +547,17 @@ create table roster_version (
   constraint roster_version_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
+create table school_link (
+  hash bytea not null,
+  estab text collate "C" not null,
+  invitation uuid,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint school_link_pkey PRIMARY KEY (hash),
+  constraint school_link_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX school_link_estab ON public.school_link USING btree (estab);
+
 create table school_secret (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
@@ -507,6 +571,16 @@ create table school_secret (
 );
 CREATE INDEX school_secret_rp ON public.school_secret USING btree (estab, rp);
 
+create table school_session (
+  hash bytea not null,
+  estab text collate "C" not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint school_session_pkey PRIMARY KEY (hash),
+  constraint school_session_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
+
 create table token_key (
   kid text not null,
   public_jwk jsonb not null,
@@ -514,6 +588,23 @@ create table token_key (
   created_at timestamp with time zone default now() not null,
   retired_at timestamp with time zone,
   constraint token_key_pkey PRIMARY KEY (kid)
+);
+
+create table upload (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  created_at timestamp with time zone default now() not null,
+  constraint upload_pkey PRIMARY KEY (estab, id),
+  constraint upload_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
+create table upload_piece (
+  estab text collate "C" not null,
+  upload uuid not null,
+  number integer not null,
+  bytes bytea not null,
+  constraint upload_piece_pkey PRIMARY KEY (estab, upload, number),
+  constraint upload_piece_estab_upload_fkey FOREIGN KEY (estab, upload) REFERENCES upload(estab, id) ON DELETE CASCADE
 );
 
 create table webhook (

@@ -1,6 +1,8 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authenticate.ts';
+import { createLedger } from './access/disclosures.ts';
+import { createManagementCaller } from './access/management-caller.ts';
 import { createRateLimit } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
@@ -9,13 +11,17 @@ import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
 import type { Db, PoolOptions } from './db/connect.ts';
+import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import { describeApi } from './http/openapi.ts';
+import { createOutbound } from './http/outbound.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
 import { notificationRoutes } from './notifications/routes.ts';
+import { schoolPageRoutes } from './onboarding/routes.ts';
+import { schoolRegisterRoutes } from './onboarding/school-register.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
@@ -66,16 +72,25 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   app.addHook('onClose', () => limit.close());
   const requireCaller = createSchoolCaller(db, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
+  const providers = createOutbound(allowed, pageLimits);
+  const ledger = createLedger(db);
+  app.addHook('onClose', async () => {
+    await ledger.close();
+    await providers.close();
+  });
   describeApi(app);
   app.register(async (api) => {
     healthRoutes(api, db);
     accessRoutes(api, { db: pools.tries, tokens, keys });
     notificationRoutes(api, { db, requireCaller, allowed });
-    schoolDataRoutes(api, { db, streams: pools.streams, requireCaller, allowed, slowReader, now });
+    schoolRegisterRoutes(api, { db, publicUrl: config.publicUrl, requireManagement: createManagementCaller(db, tokens, limit) });
+    schoolPageRoutes(api, { db, seal, publicUrl: config.publicUrl, providers });
+    schoolDataRoutes(api, { db, streams: pools.streams, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),
       reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },
       publicUrl: config.publicUrl,
+      ledger,
       slowReader,
     });
   });

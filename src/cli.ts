@@ -5,8 +5,10 @@ import { createSeal, readSecretKey } from './access/seal.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
 import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
+import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
+import { mailCommands } from './commands/mails.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
 import { statusCommands } from './commands/status.ts';
@@ -14,7 +16,7 @@ import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { SchoolbellError } from './errors.ts';
 
-const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...statusCommands];
+const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...authorisationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands];
 
 async function main(args: readonly string[]): Promise<void> {
   const found = findCommand(args);

@@ -33,6 +33,7 @@ test('defaults', () => {
     demo: true,
     rateLimitPerMinute: 1200,
     outboundAllow: ['127.0.0.0/8', '::1/128'],
+    mail: undefined,
     metricsPort: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,

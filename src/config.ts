@@ -23,6 +23,8 @@ export type Config = Readonly<{
   rateLimitPerMinute: number;
   /** CIDR list of addresses that are not public but may be called. */
   outboundAllow: readonly string[];
+  /** Undefined: mails are kept and can be read. */
+  mail: Readonly<{ smtpUrl: string; from: string }> | undefined;
   /** A second listener on the same host, for metrics alone. */
   metricsPort: number | undefined;
   purgeAfterDays: number;
@@ -87,6 +89,10 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const smtpUrl = url('SMTP_URL', ['smtp:', 'smtps:']);
+  const mailFrom = text('MAIL_FROM');
+  if (text('SMTP_URL') !== undefined && !mailFrom) problems.push('MAIL_FROM: required with SMTP_URL, for example "Schoolbell <schoolbell@trust.example>"');
+  if (mailFrom && (!mailFrom.includes('@') || /[\r\n]/.test(mailFrom))) problems.push(`MAIL_FROM: "${mailFrom}" is not an e-mail address`);
   const secretKey = text('SECRET_KEY');
   if (text('DATABASE_URL') !== undefined && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
   if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
@@ -107,6 +113,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     demo,
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     outboundAllow: outboundAllow ?? (demo ? loopback : []),
+    mail: smtpUrl && mailFrom ? { smtpUrl, from: mailFrom } : undefined,
     metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),

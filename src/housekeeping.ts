@@ -1,12 +1,16 @@
 // In charge of what is due again and again: each chore with how often. Any process may do it at any time; what has
 // been done already is found done.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Seal } from './access/seal.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
 import { requestDue } from './collection/component-databases.ts';
 import { purgeRosters } from './collection/purge.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
+import { completeInstallations } from './onboarding/installation.ts';
+import { expireInvitations } from './onboarding/invitations.ts';
+import { forgetLinks } from './onboarding/links.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
 import { forgetSettled, warnFailingLanes } from './outbox/lane-end.ts';
 import { forgetWaits, sweepWaits } from './schooldata/availability.ts';
@@ -19,9 +23,11 @@ const longestEndMs = 5_000;
 type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
 type Chore = { name: string; everyMs: number; run(): Promise<unknown> };
 
-export function startHousekeeping(db: Db, config: Config, log: Log): { stop(): Promise<void> } {
+export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log): { stop(): Promise<void> } {
   const chores: readonly Chore[] = [
     { name: 'ending waits for data', everyMs: second, run: () => sweepWaits(db) },
+    { name: 'telling applications that data is there', everyMs: 5 * second, run: () => completeInstallations(db, seal) },
+    { name: 'expiring invitations', everyMs: minute, run: () => expireInvitations(db) },
     { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
@@ -59,6 +65,7 @@ async function forget(db: Db, config: Config): Promise<void> {
   await forgetOldCounts(db);
   await forgetSettled(db);
   await forgetWaits(db);
+  await forgetLinks(db);
   await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
 }
 

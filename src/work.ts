@@ -10,8 +10,10 @@ import type { Db, PoolOptions } from './db/connect.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
+import { createMailing, mailKind } from './mail/mail.ts';
 import { createDelivery } from './notifications/deliver.ts';
 import { callKind } from './notifications/webhooks.ts';
+import { completeInstallations } from './onboarding/installation.ts';
 import { startWorker, type Handlers } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -37,16 +39,24 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
   const allowed = parseAllowList(config.outboundAllow);
   const calls = createOutbound(allowed);
   const providers = createOutbound(allowed, pageLimits);
-  const worker = await startWorker({ db: pools.outbox, handlers: createHandlers(pools, seal, config, { calls, providers }, now), log });
-  const housekeeping = startHousekeeping(pools.db, config, log);
-  const listening = await pools.db.listen(statusChannel, (estab) => void sweepWaits(pools.db, { estab }).catch((error: unknown) => log.error({ err: error }, 'waits could not be ended; they are looked at again')));
+  const mailing = createMailing(pools.outbox, config.mail);
+  const worker = await startWorker({ db: pools.outbox, handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }, log });
+  const housekeeping = startHousekeeping(pools.db, seal, config, log);
+  const listening = await pools.db.listen(statusChannel, (estab) => void onStatus(pools.db, seal, estab).catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again')));
   return async () => {
     await listening.unlisten().catch(() => {});
     await housekeeping.stop();
     await worker.stop();
+    mailing.close();
     await calls.close();
     await providers.close();
   };
+}
+
+/** Whoever waits for this school's data. */
+async function onStatus(db: Db, seal: Seal, estab: string): Promise<void> {
+  await sweepWaits(db, { estab });
+  await completeInstallations(db, seal, estab);
 }
 
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {

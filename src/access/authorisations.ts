@@ -1,5 +1,5 @@
 // In charge of authorisations: one application at one establishment, what it may read, and its school secret.
-import type { Db, Tx } from '../db/connect.ts';
+import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { makeSecret } from './secrets.ts';
@@ -7,10 +7,12 @@ import { makeSecret } from './secrets.ts';
 export type Authorised = { rp: string; estab: string; scopes: string[]; state: 'Approved'; schoolSecret: string };
 export type AuthorisationState = 'Approved' | 'Paused' | 'Revoked';
 
+export type IssuedSecret = { id: string; text: string };
+
 const nothing = async () => {};
 
 /** Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. */
-export async function authorise(db: Db, given: { rp: string; estab: string; scopes?: string | undefined }, meanwhile: (tx: Tx) => Promise<unknown> = nothing): Promise<Authorised> {
+export async function authorise(db: Db, given: { rp: string; estab: string; scopes?: string | undefined }, meanwhile: (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown> = nothing): Promise<Authorised> {
   return db.begin(async (tx) => {
     const asked = await requirePair(tx, given.rp, given.estab);
     const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
@@ -20,10 +22,15 @@ export async function authorise(db: Db, given: { rp: string; estab: string; scop
       insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
       on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
     await tx`update school_secret set valid_until = now() + interval '24 hours' where estab = ${given.estab} and rp = ${given.rp} and valid_until is null`;
-    const schoolSecret = await storeSchoolSecret(tx, given.estab, given.rp);
-    await meanwhile(tx);
-    return { rp: given.rp, estab: given.estab, scopes, state: 'Approved', schoolSecret };
+    const issued = await storeSchoolSecret(tx, given.estab, given.rp);
+    await meanwhile(tx, issued, scopes);
+    return { rp: given.rp, estab: given.estab, scopes, state: 'Approved', schoolSecret: issued.text };
   });
+}
+
+/** The state of authorisation a at establishment e as people see it: what was approved is installed, and then live. */
+export function shownState(sql: Sql): Fragment {
+  return sql`case when a.state <> 'Approved' then a.state when a.installed_at is not null then 'Live' when e.connector is not null then 'Installing' else 'Approved' end`;
 }
 
 function chosenScopes(text: string, asked: { required: string[]; optional: string[] }): Scope[] {
@@ -41,26 +48,29 @@ export async function changeState(db: Db, given: { rp: string; estab: string; fr
     const [row] = await tx<{ state: AuthorisationState }[]>`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${given.estab} has not authorised ${given.rp}`);
     if (row.state !== given.to && !given.from.includes(row.state)) throw new SchoolbellError('conflict', `the authorisation is ${row.state}; approve it again with: authorise --rp ${given.rp} --estab ${given.estab}`);
+    if (row.state === given.to) return { rp: given.rp, estab: given.estab, state: given.to };
     await tx`update authorisation set state = ${given.to}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
     await meanwhile(tx);
     return { rp: given.rp, estab: given.estab, state: given.to };
   });
 }
 
-export async function rotateSchoolSecret(db: Db, rp: string, estab: string): Promise<string> {
+export async function rotateSchoolSecret(db: Db, rp: string, estab: string, meanwhile: (tx: Tx, issued: IssuedSecret) => Promise<unknown> = nothing): Promise<string> {
   return db.begin(async (tx) => {
     const [row] = await tx`select state from authorisation where estab = ${estab} and rp = ${rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
     if (row.state === 'Revoked') throw new SchoolbellError('conflict', `the authorisation is Revoked; approve it again with: authorise --rp ${rp} --estab ${estab}`);
     await tx`delete from school_secret where estab = ${estab} and rp = ${rp}`;
-    return storeSchoolSecret(tx, estab, rp);
+    const issued = await storeSchoolSecret(tx, estab, rp);
+    await meanwhile(tx, issued);
+    return issued.text;
   });
 }
 
-async function storeSchoolSecret(tx: Tx, estab: string, rp: string): Promise<string> {
+async function storeSchoolSecret(tx: Tx, estab: string, rp: string): Promise<IssuedSecret> {
   const { text, hash } = makeSecret('school');
-  await tx`insert into school_secret (estab, rp, hash) values (${estab}, ${rp}, ${hash})`;
-  return text;
+  const [row] = await tx<{ id: string }[]>`insert into school_secret (estab, rp, hash) values (${estab}, ${rp}, ${hash}) returning id`;
+  return { id: row?.id ?? '', text };
 }
 
 async function requirePair(tx: Tx, rp: string, estab: string): Promise<{ required: string[]; optional: string[] }> {

@@ -8,10 +8,13 @@ import { countMarks, mergeMarks } from './attendance.ts';
 import { installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordProgress, requestCollection } from './component-databases.ts';
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
+import { openCsvSource } from './connectors/csv/csv-source.ts';
+import { openPackage } from './connectors/csv/package.ts';
 import { describeTrouble, importRoster } from './import.ts';
 import { Problems, SourceError } from './problem.ts';
+import { openUpload } from './uploads.ts';
 
-type Payload = { database: DatabaseName; force: boolean; full: boolean };
+type Payload = { database: DatabaseName; force: boolean; full: boolean; upload?: string };
 
 /** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
 const retries = [60, 300, 900, 3600] as const;
@@ -25,18 +28,18 @@ class RosterFirst extends Error {}
 
 /** How a collection ended that could be read but not merged. */
 export type Trouble = { message: string; held: boolean };
-type How = { force: boolean; full: boolean; shrinkLimitPercent: number; beforeCommit?: (tx: Tx) => Promise<void> };
+type How = { force: boolean; full: boolean; upload?: string | undefined; shrinkLimitPercent: number; beforeCommit?: (tx: Tx) => Promise<void> };
 
 export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: { shrinkLimitPercent: number }): Handler {
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const { database, force, full } = work.payload as Payload;
+      const { database, force, full, upload } = work.payload as Payload;
       try {
-        const trouble = await collectDatabase(parts, work.estab, database, { force, full, shrinkLimitPercent, beforeCommit: (tx) => requireClaim(tx, work) });
+        const trouble = await collectDatabase(parts, work.estab, database, { force, full, upload, shrinkLimitPercent, beforeCommit: (tx) => requireClaim(tx, work) });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
         // What was half written, or moved while it was read, is right a moment later.
-        const again = !trouble.held && work.attempts === 0;
+        const again = !trouble.held && work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
         if (error instanceof LostClaim) return end('cancelled', 'another worker has taken this over');
@@ -58,10 +61,11 @@ function end(state: Outcome['state'], message: string): Outcome {
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
   try {
-    const connector = await openConnector(parts, estab);
+    const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(db, estab, how.upload);
     if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
     const trouble = database === 'SchoolData' ? await collectRoster(db, connector, estab, how) : await collectMarks(db, connector, estab, how);
     if (trouble) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
+    if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
     return trouble;
   } catch (error) {
     if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
@@ -117,6 +121,23 @@ async function collectMarks(db: Db, connector: Connector, estab: string, { befor
     const [first = error.problem] = problems.listed;
     return { message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${first.file}${first.line === null ? '' : `, line ${first.line}`}: ${first.rule}`, held: false };
   }
+}
+
+/** A package that was uploaded; it is kept while it is held, for the one who approves it. */
+function createUploadConnector(db: Db, estab: string, upload: string): Connector {
+  return {
+    offers: ['SchoolData'],
+    async openRoster() {
+      const opened = await openUpload(db, estab, upload);
+      if (!opened) throw new MisError('Error', 'the uploaded package is gone; upload it again', { later: false });
+      const source = await openPackage(opened.path).then(openCsvSource).catch(async (error: unknown) => {
+        await opened.close();
+        // Where this machine keeps it is nobody's concern.
+        throw error instanceof SourceError && error.problem.file === opened.path ? new SourceError('the uploaded package', error.problem.rule) : error;
+      });
+      return { ...source, close: () => source.close().finally(opened.close) };
+    },
+  };
 }
 
 /** Marks are of pupils: on the first collection those have to be there. */

@@ -15,6 +15,8 @@ export type ComponentDatabase = {
   rowCount: number;
   message: string | null;
   progress: number | null;
+  /** A collection is waiting or under way. */
+  refreshing: boolean;
 };
 
 export const minutesToLive: Readonly<Record<DatabaseName, number>> = { SchoolData: 1440, Attendance: 30 };
@@ -23,7 +25,7 @@ export const collectKind = 'collect';
 /** No host has this name; it keeps the collections that go on at once within the limit of a host. */
 const collectHost = ':collection';
 
-type Row = Omit<ComponentDatabase, 'status'> & { stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused'; refreshing: boolean; expired: boolean };
+type Row = Omit<ComponentDatabase, 'status'> & { stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused'; expired: boolean };
 
 /** Each of the names asked for, in their order; one that the school's connector does not offer is not installed. */
 export async function readDatabases(sql: Sql, estab: string, names: readonly DatabaseName[] = databaseNames): Promise<ComponentDatabase[]> {
@@ -33,8 +35,8 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
     from component_database where estab = ${estab}`;
   return names.map((name) => {
     const row = rows.find((one) => one.name === name);
-    if (!row) return { name, status: 'NotInstalled', updatedAt: null, changedAt: null, expiresAt: null, rowCount: 0, message: 'the school is not connected to a source that has this', progress: null };
-    const { stored: _, refreshing: __, expired: ___, ...shown } = row;
+    if (!row) return { name, status: 'NotInstalled', updatedAt: null, changedAt: null, expiresAt: null, rowCount: 0, message: 'the school is not connected to a source that has this', progress: null, refreshing: false };
+    const { stored: _, expired: __, ...shown } = row;
     return { ...shown, status: statusOf(row) };
   });
 }
@@ -51,11 +53,11 @@ export async function installDatabases(sql: Sql, estab: string, names: readonly 
 }
 
 /** Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. */
-export async function requestCollection(sql: Sql, estab: string, name: DatabaseName, how: { force?: boolean; full?: boolean } = {}): Promise<void> {
+export async function requestCollection(sql: Sql, estab: string, name: DatabaseName, how: { force?: boolean; full?: boolean; upload?: string } = {}): Promise<void> {
   const [row] = await sql<{ refreshing: boolean }[]>`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
-  if (!row || (row.refreshing && !how.force)) return;
+  if (!row || (row.refreshing && !how.force && how.upload === undefined)) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
-  await enqueueOnce(sql, { estab, rp: null, kind: collectKind, lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false }, payload: { database: name, force: how.force ?? false, full: how.full ?? false }, body: null }, `collect ${name}`);
+  await enqueueOnce(sql, { estab, rp: null, kind: collectKind, lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false }, payload: { database: name, force: how.force ?? false, full: how.full ?? false, ...(how.upload === undefined ? {} : { upload: how.upload }) }, body: null }, `collect ${name}`);
   await tellStatus(sql, estab);
 }
 

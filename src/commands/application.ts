@@ -1,30 +1,16 @@
-// In charge of the commands on applications, their secrets, and what schools authorise.
+// In charge of the commands on applications and secrets.
 import { addApplication, rotateApplicationSecret } from '../access/applications.ts';
-import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } from '../access/authorisations.ts';
+import { rotateSchoolSecret } from '../access/authorisations.ts';
 import { secretKinds } from '../access/secrets.ts';
 import { createTokenKeys } from '../access/token-keys.ts';
 import { SchoolbellError } from '../errors.ts';
-import { announceMissing } from '../notifications/announce.ts';
+import { announceRotation } from '../onboarding/approve.ts';
 import { optionalText, text, type Command } from './command.ts';
 
 const anyRp = { value: '<id>', help: 'the application (relying party)' } as const;
 const anyEstab = { value: '<id>', help: 'the establishment' } as const;
 const rp = { ...anyRp, required: true } as const;
-const estab = { ...anyEstab, required: true } as const;
 const shownOnce = 'Keep these; they are not shown again.';
-
-function stateCommand(name: string, help: string, from: readonly AuthorisationState[], to: AuthorisationState): Command {
-  return {
-    name,
-    help,
-    options: { rp, estab },
-    async run({ db }, given) {
-      const pair = { rp: text(given, 'rp'), estab: text(given, 'estab') };
-      const data = await changeState(db, { ...pair, from, to }, (tx) => announceMissing(tx, pair));
-      return { data, lines: [`${data.rp} at ${data.estab}: ${data.state}`] };
-    },
-  };
-}
 
 export const applicationCommands: readonly Command[] = [
   {
@@ -58,22 +44,9 @@ export const applicationCommands: readonly Command[] = [
       const [forRp, forEstab] = [optionalText(given, 'rp'), optionalText(given, 'estab')];
       if (!forRp) throw new SchoolbellError('invalid_request', '--rp is missing');
       if (known === 'school' && !forEstab) throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
-      const secret = known === 'school' ? await rotateSchoolSecret(db, forRp, forEstab ?? '') : await rotateApplicationSecret(db, seal, forRp, known);
+      const secret = known === 'school' ? await rotateSchoolSecret(db, forRp, forEstab ?? '', (tx, issued) => announceRotation(tx, seal, { rp: forRp, estab: forEstab ?? '' }, issued)) : await rotateApplicationSecret(db, seal, forRp, known);
       const data = { rp: forRp, ...(known === 'school' ? { estab: forEstab } : {}), [`${known}Secret`]: secret };
       return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
     },
   },
-  {
-    name: 'authorise',
-    help: "Approves an application for a school, as the school's own approval would.",
-    options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; everything that it asks for unless given' } },
-    async run({ db }, given) {
-      const pair = { rp: text(given, 'rp'), estab: text(given, 'estab') };
-      const data = await authorise(db, { ...pair, scopes: optionalText(given, 'scopes') }, (tx) => announceMissing(tx, pair));
-      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${String(value)}`), shownOnce] };
-    },
-  },
-  stateCommand('pause', 'Pauses an authorisation; tokens stop at the next call.', ['Approved'], 'Paused'),
-  stateCommand('resume', 'Resumes a paused authorisation.', ['Paused'], 'Approved'),
-  stateCommand('revoke', 'Revokes an authorisation; tokens stop at the next call.', ['Approved', 'Paused'], 'Revoked'),
 ];

@@ -62,6 +62,7 @@ async function replayById(db: Db, id: string): Promise<Outcome> {
   const found = await requireReplayable(db, id);
   const [pair] = await db<{ state: string }[]>`select state from authorisation where estab = ${found.estab} and rp = ${found.rp}`;
   if (pair?.state !== 'Approved') throw new SchoolbellError('conflict', `${found.rp} is not authorised at ${found.estab} (${pair?.state ?? 'removed'}); approve it first`);
+  if (found.erased) throw new SchoolbellError('conflict', `the school secret in this event was erased once it had arrived; approve again with: authorise --rp ${found.rp} --estab ${found.estab}`);
   if (found.lane.startsWith('webhook ')) {
     const [registration] = await db`select from webhook where estab = ${found.estab} and 'webhook ' || id = ${found.lane}`;
     if (!registration) throw new SchoolbellError('conflict', 'the registration was removed; there is nobody to send this to');

@@ -3,6 +3,7 @@ import { addEstablishment, listEstablishments, requireEstablishment } from '../a
 import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
 import { removeRoster } from '../collection/remove.ts';
 import { SchoolbellError } from '../errors.ts';
+import { confirmSchool } from '../onboarding/invitations.ts';
 import { optionalText, text, type Command, type Given } from './command.ts';
 
 const estab = { value: '<id>', help: 'the establishment (in England the seven-digit LAESTAB)', required: true } as const;
@@ -38,7 +39,16 @@ export const schoolCommands: readonly Command[] = [
     options: {},
     async run({ db }) {
       const data = await listEstablishments(db);
-      return { data, lines: data.map((one) => `${one.estab}\t${one.name}\t${one.email}\t${one.connector ?? 'no connector'}`) };
+      return { data, lines: data.map((one) => `${one.estab}\t${one.name}\t${one.email}\t${one.connector ?? 'no connector'}${one.confirmed ? '' : '\tnot confirmed'}`) };
+    },
+  },
+  {
+    name: 'school confirm',
+    help: 'Vouches for a school that only an application has named, and for its address; invitations that waited go out.',
+    options: { estab, email: { value: '<address>', help: 'its address of record, if it is another than the application gave' } },
+    async run({ db, config }, given) {
+      const data = await confirmSchool(db, config.publicUrl, text(given, 'estab'), optionalText(given, 'email'));
+      return { data, lines: [`${data.estab} ${data.name} is confirmed with ${data.email}; ${data.invited} invitations were sent`] };
     },
   },
   {

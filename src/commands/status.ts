@@ -1,4 +1,5 @@
 // In charge of the command that says how things stand.
+import { shownState } from '../access/authorisations.ts';
 import type { Command } from './command.ts';
 
 type School = { estab: string; name: string; version: number; lastChanged: Date | null; lastImport: string | null; lastImportAt: Date | null; records: number };
@@ -19,7 +20,10 @@ export const statusCommands: readonly Command[] = [
         order by e.estab`;
       const databases = await db<{ estab: string; name: string; status: string; updatedAt: Date | null; rowCount: number; message: string | null }[]>`
         select estab, name, case when refreshing_since is null then status when progress is null then 'Updating' else 'Updating ' || round((progress * 100)::numeric) || ' %' end as status, updated_at as "updatedAt", row_count as "rowCount", message from component_database order by estab, name`;
-      const authorisations = await db<{ estab: string; rp: string; state: string; scopes: string[] }[]>`select estab, rp, state, scopes from authorisation order by estab, rp`;
+      const authorisations = await db<{ estab: string; rp: string; state: string; scopes: string[] }[]>`
+        select a.estab, a.rp, ${shownState(db)} as state, a.scopes from authorisation a join establishment e using (estab)
+        union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited') and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
+        order by 1, 2`;
       const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrl === undefined }, schools, databases, authorisations };
       return {
         data,

@@ -17,6 +17,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work) {
+      // The stored copy is erased once it arrived; a worker that died right after has delivered it.
+      if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
       const found = await find(work);
       if (!found) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school does not authorise this at present, or the registration is gone' } };
@@ -34,6 +36,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
       };
       const result = await outbound.call({ id: work.id, method, url, headers, body });
       const outcome = judge(work, result, { method, url, headers }, now());
+      if (outcome.success && work.payload.sealed) await eraseSecret(db, work);
       return event === 'test' && outcome.state === 'waiting' ? { ...outcome, state: 'failed' } : outcome;
     },
   };
@@ -89,7 +92,7 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uin
   const [row] = rows;
   if (!row || !mayHave(row, work)) return undefined;
   const secrets = rows.map((one) => open(one.sealed));
-  const stored = { secrets, payload: work.payload as Call, body: work.body };
+  const stored = { secrets, payload: work.payload as Call, body: work.payload.sealed && work.body ? Buffer.from(open(work.body)) : work.body };
   if (!row.webhookId || row.url === null || row.method === null) return stored;
   if (row.url === stored.payload.url && row.method === stored.payload.method) return stored;
   const { payload, body } = describeEvent({ estab: work.estab, id: row.webhookId, rp: work.rp ?? '', databaseName: row.databaseName ?? '', url: row.url, method: row.method });
@@ -114,6 +117,16 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   }) as Promise<Standing>;
+}
+
+/** A school secret is kept readable until the last form that carries it has arrived. */
+async function eraseSecret(db: Db, { estab, id, payload }: ClaimedWork): Promise<void> {
+  const { secretId, last } = payload as { secretId: string; last: boolean };
+  if (!last) return;
+  await db.begin(async (tx) => {
+    await tx`update outbox set body = null where estab = ${estab} and (id = ${id} or (payload ->> 'secretId' = ${secretId} and state <> 'running'))`;
+    await tx`update school_secret set sealed = null where estab = ${estab} and id = ${secretId}`;
+  });
 }
 
 /** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */

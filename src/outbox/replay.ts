@@ -3,10 +3,10 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { outboxChannel } from './enqueue.ts';
 
-export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string };
+export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string; erased: boolean };
 
 export async function requireReplayable(db: Db, id: string): Promise<Replayable> {
-  const [found] = await db<Replayable[]>`select estab, id, rp, kind, lane, state from outbox where id = ${id}`;
+  const [found] = await db<Replayable[]>`select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body is null as erased from outbox where id = ${id}`;
   if (!found) throw new SchoolbellError('not_found', `there is no delivery ${id}; what was settled is kept for 30 days`);
   if (found.state === 'running') throw new SchoolbellError('conflict', `${id} is being delivered right now`);
   return found;

@@ -3,10 +3,12 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Caller } from '../access/authenticate.ts';
+import type { Ledger } from '../access/disclosures.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Query } from '../http/query.ts';
 import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { countRecords, disclose, disclosing, type Counts } from './disclose.ts';
 import { renderLinks } from './link.ts';
 import { parseListRequest, parseSelection, type ListRequest } from './list-request.ts';
 import { pathParameters, type Operation } from './operations.ts';
@@ -19,13 +21,14 @@ import { requireTargets, type Target } from './visibility.ts';
 
 export type Asked = { rp: string; params: Record<string, string>; query: Query; ifNoneMatch: string | undefined; head: boolean };
 export type Answer = { status: 200 | 304; headers: Record<string, string>; body: Buffer | Readable | undefined };
-export type Page = { body: Buffer; total: number };
+export type Page = { body: Buffer; total: number; counts: Counts };
 
 export type Answering = {
   reader: Reader;
   pages: Remembered<Page>;
   dialect: Dialect;
   turnstile: Turnstile;
+  ledger: Ledger;
   /** Where the dialect's root is found from outside. */
   address: string;
 };
@@ -47,7 +50,7 @@ export async function answerOperation(answering: Answering, operation: Operation
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
   const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, (await reader.facts.facts(reader.db, target)).versions] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
-  const answer = await (operation.single ? answerOne(answering, question, request, headers, key) : answerList(answering, question, request, headers, key, asked));
+  const answer = await (operation.single ? answerOne(answering, question, request, headers, key, asked) : answerList(answering, question, request, headers, key, asked));
   if (asked.ifNoneMatch?.trim() !== '*') return answer;
   if (answer.body instanceof Readable) answer.body.destroy();
   return unchanged;
@@ -55,15 +58,16 @@ export async function answerOperation(answering: Answering, operation: Operation
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
 
-async function answerOne({ reader }: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string): Promise<Answer> {
+async function answerOne({ reader, ledger }: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
   const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 }, key);
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
+  if (leaves(asked)) disclose(ledger, asked.rp, question.operation.collection, request.fields, countRecords(records));
   return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))) };
 }
 
 async function answerList(answering: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
-  const { reader, pages, address } = answering;
+  const { reader, pages, address, ledger } = answering;
   const resource = collections[question.operation.collection];
   // The question without the page and the selection.
   const questionKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
@@ -79,9 +83,10 @@ async function answerList(answering: Answering, question: Question, request: Lis
     if (!page) {
       const total = await selectTotal(reader, question, questionKey);
       const { records } = await selectPage(reader, question, request, questionKey);
-      page = { body: Buffer.from(renderList(resource, finish(records))), total };
+      page = { body: Buffer.from(renderList(resource, finish(records))), total, counts: countRecords(records) };
       pages.set(key, page, page.body.length);
     }
+    if (leaves(asked)) disclose(ledger, asked.rp, resource.collection, request.fields, page.counts);
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
@@ -90,12 +95,17 @@ async function answerList(answering: Answering, question: Question, request: Lis
     leave();
     throw error;
   });
-  const body = Readable.from(renderStream(resource, pieces, finish), { objectMode: false });
+  const body = Readable.from(renderStream(resource, disclosing(pieces, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)), finish), { objectMode: false });
   body.once('close', () => {
     leave();
     void close();
   });
   return { status: 200, headers: withTotal(total), body };
+}
+
+/** Whether records are sent at all: HEAD has no body, and `If-None-Match: *` ends in 304. */
+function leaves({ head, ifNoneMatch }: Asked): boolean {
+  return !head && ifNoneMatch?.trim() !== '*';
 }
 
 function fillPath({ operation, ids }: Question): string {

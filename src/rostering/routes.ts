@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import type { Authenticate } from '../access/authenticate.ts';
+import type { Ledger } from '../access/disclosures.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
@@ -27,14 +28,14 @@ const rememberedPageBytes = 64 * 1024 * 1024;
 const tries = 5;
 const queryCanceled = '57014';
 
-export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; slowReader: SlowReaderLimit };
+export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; ledger: Ledger; slowReader: SlowReaderLimit };
 
-export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, slowReader }: Rostering): void {
+export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, ledger, slowReader }: Rostering): void {
   const pages = createRemembered<Page>(rememberedPageBytes);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of recordSchemas) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reader, pages, dialect, turnstile, address: publicUrl + dialect.root };
+    const answering: Answering = { reader, pages, dialect, turnstile, ledger, address: publicUrl + dialect.root };
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {

@@ -18,7 +18,7 @@ const rowsPerFetch = 1000;
 const longestWaitMs = 10_000;
 const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
-export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date): Promise<Readable> {
+export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date, tell: (records: number) => unknown): Promise<Readable> {
   const connection = await reserveWithin(streams, longestWaitMs);
   if (!connection) throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again.', { headers: { 'retry-after': '10' } });
   // One snapshot for rows, total and status. A stream that is dropped before its first byte never runs.
@@ -28,7 +28,7 @@ export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpo
     await connection`begin isolation level repeatable read read only`;
     const databases = await readDatabases(connection, who.estab, endpoint.databases);
     requireCollected(endpoint, databases);
-    const pieces = 'constant' in endpoint.source ? answerConstant(endpoint, endpoint.source.constant, request, who, now) : await answerProjection(connection, endpoint, endpoint.source, request, who, databases, now);
+    const pieces = 'constant' in endpoint.source ? answerConstant(endpoint, endpoint.source.constant, request, who, now) : await answerProjection(connection, endpoint, endpoint.source, request, who, databases, now, tell);
     const body = Readable.from(pieces, { objectMode: false });
     body.once('close', () => void close());
     return body;
@@ -51,7 +51,7 @@ function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatab
   throw new SchoolbellError('conflict', `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''}, and nothing was collected before. Ask again later, or give a callbackUrl to be told.`);
 }
 
-async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projection, request: DataRequest, who: SchoolCaller, databases: readonly ComponentDatabase[], now: Date): Promise<AsyncGenerator<string>> {
+async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projection, request: DataRequest, who: SchoolCaller, databases: readonly ComponentDatabase[], now: Date, tell: (records: number) => unknown): Promise<AsyncGenerator<string>> {
   const asked: Asked = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
   const { updatedSince } = request;
   const all = projection.rows(sql, asked);
@@ -63,7 +63,7 @@ async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projec
   const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const total = counted?.count ?? 0;
   const frame: Frame = { meta: renderMeta(who, now, version?.version ?? 0), pagination: renderPagination(request, total), databases, gone: gone?.map(({ id }) => id) };
-  return render(endpoint, readRows(sql, endpoint, page(sql, rows, request)), frame);
+  return render(endpoint, readRows(sql, endpoint, page(sql, rows, request), tell), frame);
 }
 
 async function findCalendar(sql: Sql, endpoint: Endpoint, estab: string, now: Date): Promise<Asked['calendar']> {
@@ -76,8 +76,17 @@ function page(sql: Sql, rows: Fragment, { page: number, pageSize }: DataRequest)
   return pageSize === undefined ? rows : sql`select * from (${rows}) r limit ${pageSize} offset ${(number - 1) * pageSize}`;
 }
 
-async function* readRows(sql: Sql, { fields }: Endpoint, rows: Fragment): AsyncGenerator<Row[]> {
-  for await (const batch of sql<Row[]>`${rows}`.cursor(rowsPerFetch)) yield batch.map((row) => Object.fromEntries(fields.map((field) => [field, row[field] ?? null])));
+/** `tell` learns how many rows were handed out, also when the reader left early. */
+async function* readRows(sql: Sql, { fields }: Endpoint, rows: Fragment, tell: (records: number) => unknown): AsyncGenerator<Row[]> {
+  let read = 0;
+  try {
+    for await (const batch of sql<Row[]>`${rows}`.cursor(rowsPerFetch)) {
+      read += batch.length;
+      yield batch.map((row) => Object.fromEntries(fields.map((field) => [field, row[field] ?? null])));
+    }
+  } finally {
+    tell(read);
+  }
 }
 
 async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string> {

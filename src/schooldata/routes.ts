@@ -1,5 +1,6 @@
 // In charge of the addresses of school data: the data endpoints, what a caller can learn about itself, and writeback.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Ledger } from '../access/disclosures.ts';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases } from '../collection/component-databases.ts';
 import type { Db } from '../db/connect.ts';
@@ -18,7 +19,7 @@ import { renderStatus } from './db-status.ts';
 import { answerMarks } from './answer-marks.ts';
 import { findOutcome } from './outcome.ts';
 
-export type SchoolData = { db: Db; streams: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; slowReader: SlowReaderLimit; now: () => number };
+export type SchoolData = { db: Db; streams: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; ledger: Ledger; slowReader: SlowReaderLimit; now: () => number };
 
 const root = '/api/v1';
 const marksName = 'attendance';
@@ -93,11 +94,12 @@ async function answer(data: SchoolData, who: SchoolCaller, request: FastifyReque
 }
 
 /** Out of the cache; what has grown old is refreshed behind it. */
-async function answerNow({ db, streams, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
+async function answerNow({ db, streams, ledger, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
   const request = parseDataRequest(query, endpoint);
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
   if (request.onlyStatus) return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
-  const body = await answerData(streams, who, endpoint, request, new Date(now()));
+  const tell = (records: number) => records > 0 && reply.request.method !== 'HEAD' && ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
+  const body = await answerData(streams, who, endpoint, request, new Date(now()), tell);
   cutOffSlowReader(reply.raw, slowReader);
   return reply.type(json).send(body);
 }

@@ -1,0 +1,58 @@
+// In charge of the ledger of what applications read: per application, school, day and collection, how many records and
+// which fields. Each process sums up for itself and writes about once a second, so that no request waits for it.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Db } from '../db/connect.ts';
+
+export type Disclosure = { estab: string; rp: string; collection: string; records: number; fields: readonly string[] };
+export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void>; close(): Promise<void> };
+
+type Sum = { estab: string; rp: string; collection: string; requests: number; records: number; fields: Set<string> };
+
+const writeEveryMs = 1_000;
+
+export function createLedger(db: Db): Ledger {
+  let sums = new Map<string, Sum>();
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    const sent = [...sums.values()];
+    sums = new Map();
+    if (sent.length === 0) return;
+    const rows = sent.map(({ fields, ...sum }) => ({ ...sum, fields: [...fields] })).toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
+    try {
+      await db`
+        insert into disclosure (estab, rp, day, collection, requests, records, fields)
+        select given.estab, given.rp, (now() at time zone e.time_zone)::date, given.collection, given.requests, given.records, given.fields
+        from jsonb_to_recordset(${db.json(rows as never)}) as given (estab text, rp text, collection text, requests int, records bigint, fields text[]) join establishment e on e.estab = given.estab
+        order by given.estab, given.rp, given.collection
+        on conflict (estab, rp, day, collection) do update set requests = disclosure.requests + excluded.requests, records = disclosure.records + excluded.records,
+          fields = (select array_agg(distinct field order by field) from unnest(disclosure.fields || excluded.fields) as field)`;
+    } catch (error) {
+      for (const sum of sent) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);
+      throw error;
+    }
+  }
+
+  function add(estab: string, rp: string, collection: string, requests: number, records: number, fields: Iterable<string>): void {
+    const key = JSON.stringify([estab, rp, collection]);
+    const sum = sums.get(key) ?? { estab, rp, collection, requests: 0, records: 0, fields: new Set<string>() };
+    sums.set(key, sum);
+    sum.requests += requests;
+    sum.records += records;
+    for (const field of fields) sum.fields.add(field);
+  }
+
+  /** One at a time, so that nothing is written twice. */
+  const writeOnce = () => (writing ??= write().finally(() => (writing = undefined)));
+  const timer = setInterval(() => void writeOnce().catch(() => {}), writeEveryMs).unref();
+
+  return {
+    note: ({ estab, rp, collection, records, fields }) => add(estab, rp, collection, 1, records, fields),
+    write: writeOnce,
+    async close() {
+      clearInterval(timer);
+      await writing?.catch(() => {});
+      await Promise.race([writeOnce().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
+    },
+  };
+}

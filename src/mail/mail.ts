@@ -1,0 +1,62 @@
+// In charge of mail as durable work: written in the transaction of its cause, sent by a worker over SMTP, or kept to
+// be read where there is none.
+import { createTransport, type Transporter } from 'nodemailer';
+import type { Db, Sql } from '../db/connect.ts';
+import { enqueue } from '../outbox/enqueue.ts';
+import { findRetryDelay } from '../outbox/schedule.ts';
+import type { Outcome } from '../outbox/settle.ts';
+import type { Handler } from '../outbox/worker.ts';
+
+export type Mail = { estab: string; rp: string | null; to: string; subject: string; text: string; html: string };
+export type MailSettings = { smtpUrl: string; from: string };
+
+export const mailKind = 'mail';
+const mailsAtOnce = 4;
+const longestSeconds = 20;
+/** A server that hangs must not hold a mail for longer than that. */
+const patience = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000 } as const;
+
+export async function enqueueMail(sql: Sql, { estab, rp, to, subject, text, html }: Mail): Promise<string> {
+  return enqueue(sql, { estab, rp, kind: mailKind, lane: { key: 'mail', host: null, width: mailsAtOnce, lasting: false }, payload: { to, subject }, body: Buffer.from(JSON.stringify({ text, html })) });
+}
+
+/** Without settings a mail is done when it is kept. What was sent is not: its links are for the receiver alone. */
+export function createMailing(db: Db, settings: MailSettings | undefined): Handler & { close(): void } {
+  const transport = settings && createTransport({ url: settings.smtpUrl, ...patience }, { from: settings.from });
+  return {
+    longestSeconds,
+    async run(work) {
+      if (!transport) return { success: true, state: 'done', detail: { kept: true } };
+      // A worker that died after sending has taken the text out already.
+      if (!work.body) return { success: true, state: 'done', detail: { message: 'was sent before' } };
+      const { to, subject } = work.payload as { to: string; subject: string };
+      const { text, html } = JSON.parse(work.body.toString('utf8')) as { text: string; html: string };
+      try {
+        const sent = await send(transport, { to, subject, text, html, messageId: `<${work.id}@schoolbell>` });
+        await db`update outbox set body = null where estab = ${work.estab} and id = ${work.id}`;
+        return { success: true, state: 'done', detail: { response: sent.response } };
+      } catch (error) {
+        return judge(error as SmtpFault, work.attempts);
+      }
+    },
+    close: () => transport?.close(),
+  };
+}
+
+type Envelope = { to: string; subject: string; text: string; html: string; messageId: string };
+type SmtpFault = Error & { command?: string; responseCode?: number; response?: string };
+
+const finalCommands: readonly (string | undefined)[] = ['RCPT TO', 'DATA'];
+
+/** The same Message-ID however often it is tried, so that a repeat can be recognised. */
+async function send(transport: Transporter, envelope: Envelope): Promise<{ response: string }> {
+  return transport.sendMail(envelope) as Promise<{ response: string }>;
+}
+
+/** A 5xx to the recipient or the content is final; everything else, a login or a sender that is refused too, may pass. */
+function judge(error: SmtpFault, attempts: number): Outcome {
+  const errorClass = error.responseCode === undefined ? 'smtp_unreachable' : error.responseCode >= 500 && finalCommands.includes(error.command) ? 'smtp_refused' : 'smtp_deferred';
+  const detail = { message: error.message, response: error.response ?? null };
+  const delaySeconds = errorClass === 'smtp_refused' ? undefined : findRetryDelay(attempts + 1, undefined);
+  return delaySeconds === undefined ? { success: false, state: 'failed', charged: false, errorClass, detail } : { success: false, state: 'waiting', charged: false, delaySeconds, errorClass, detail };
+}

@@ -1,0 +1,131 @@
+// In charge of invitations: an application or the operator asks a school to decide. The link goes to the school's
+// address of record alone; a school that only an application has named waits until the operator has confirmed it.
+import { addEstablishment } from '../access/establishments.ts';
+import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
+import type { Db, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { enqueueMail } from '../mail/mail.ts';
+import { linkDays, linkPath, makeInvitationLink, makeSignInLink } from './links.ts';
+import { renderInvitation, renderSignIn } from './mails.ts';
+
+export type Invite = { estab: string; rp: string; schoolName: string; contactEmail: string; reason: string | null; scopes: string | undefined; by: 'application' | 'operator' };
+export type Invited = { invitation: string | null; state: 'Invited' | 'Proposed' | 'AlreadyInvited' | 'AlreadyAuthorised'; link: string | null };
+
+/** An application that asks again within the hour makes no second mail. */
+const repeatMinutes = 60;
+const mostSignInsAnHour = 5;
+
+export async function invite(db: Db, publicUrl: string, given: Invite): Promise<Invited> {
+  // Before a school is added: what is refused leaves nothing behind.
+  await requireScopes(db, given);
+  const known = await requireSchool(db, given);
+  return db.begin(async (tx) => {
+    const asked = await requireScopes(tx, given);
+    await tx`select from establishment where estab = ${given.estab} for no key update`;
+    const [authorised] = await tx<{ scopes: string[] }[]>`select scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} and state in ('Approved', 'Paused')`;
+    if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope))) return { invitation: null, state: 'AlreadyAuthorised', link: null };
+    const [open] = await tx<{ id: string; recent: boolean }[]>`
+      select id, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
+    if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
+    if (!open && given.by === 'application') await requireRest(tx, given);
+    const id = open?.id ?? (await addInvitation(tx, given));
+    await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason} where estab = ${given.estab} and id = ${id}`;
+    if (!known.confirmed) return { invitation: id, state: 'Proposed', link: null };
+    return { invitation: id, state: 'Invited', link: await send(tx, publicUrl, given.estab, id, given.by) };
+  }) as Promise<Invited>;
+}
+
+/** What the operator names is confirmed; what only an application has named is not. */
+async function requireSchool(db: Db, { estab, schoolName, contactEmail, by }: Invite): Promise<{ confirmed: boolean }> {
+  const find = async () => (await db<{ confirmed: boolean }[]>`select confirmed_at is not null as confirmed from establishment where estab = ${estab}`)[0];
+  const known = await find();
+  if (known) return known;
+  try {
+    await addEstablishment(db, { estab, name: schoolName, email: contactEmail, confirmed: by === 'operator' });
+  } catch (error) {
+    // Another request has just added it.
+    const added = await find();
+    if (!added) throw error;
+    return added;
+  }
+  return { confirmed: by === 'operator' };
+}
+
+async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequest> {
+  const [application] = await tx<{ required: string[]; optional: string[] }[]>`select required_scopes as required, optional_scopes as optional from application where rp = ${rp}`;
+  if (!application) throw new SchoolbellError('not_found', `there is no application ${rp}`);
+  if (scopes === undefined) return application as ScopeRequest;
+  const asked = parseScopes(scopes);
+  const stranger = [...asked.required, ...asked.optional].find((scope) => ![...application.required, ...application.optional].includes(scope));
+  if (stranger) throw new SchoolbellError('invalid_request', `${stranger} is not among the scopes of the application: ${[...application.required, ...application.optional].join(', ')}`);
+  return { required: asked.required.filter((scope) => application.required.includes(scope)), optional: [...asked.optional, ...asked.required.filter((scope) => application.optional.includes(scope))] };
+}
+
+/** To withdraw and ask again, or to ask again as soon as it was declined, would be a way to flood a school with mail. */
+async function requireRest(tx: Tx, { estab, rp }: Invite): Promise<void> {
+  const [ended] = await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined') and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
+  if (ended) throw new SchoolbellError('conflict', 'The school was asked within the last hour; ask again later.');
+}
+
+async function addInvitation(tx: Tx, { estab, rp, schoolName, contactEmail, by }: Invite): Promise<string> {
+  const [row] = await tx<{ id: string }[]>`
+    insert into invitation (estab, rp, state, required_scopes, optional_scopes, school_name, contact_email, invited_by) values (${estab}, ${rp}, 'Proposed', '{}', '{}', ${schoolName}, ${contactEmail}, ${by}) returning id`;
+  return row?.id ?? '';
+}
+
+/** Makes it an invitation with a new link; links that were sent before open as well, until the school has decided. */
+async function send(tx: Tx, publicUrl: string, estab: string, id: string, actor: string): Promise<string> {
+  const [facts] = await tx<{ rp: string; application: string; reason: string | null; school: string; email: string }[]>`
+    update invitation i set state = 'Invited', invited_at = now(), expires_at = now() + make_interval(days => ${linkDays}) from application p, establishment e
+    where i.estab = ${estab} and i.id = ${id} and p.rp = i.rp and e.estab = i.estab returning i.rp, p.name as application, i.reason, e.name as school, e.email`;
+  if (!facts) throw new Error('the invitation is gone');
+  const link = `${publicUrl}${linkPath(await makeInvitationLink(tx, estab, id))}`;
+  await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${facts.rp}, 'Invited', ${actor})`;
+  await enqueueMail(tx, { estab, rp: facts.rp, to: facts.email, ...renderInvitation({ school: facts.school, application: facts.application, reason: facts.reason, link }) });
+  return link;
+}
+
+/** The operator vouches for the school and its address; whoever asked it meanwhile is let through. */
+export async function confirmSchool(db: Db, publicUrl: string, estab: string, email: string | undefined): Promise<{ estab: string; name: string; email: string; invited: number }> {
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
+  return db.begin(async (tx) => {
+    const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for update`;
+    const [school] = await tx<{ name: string; email: string }[]>`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
+    if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
+    // What was sent to another address opens nothing any more.
+    const moved = before?.email !== school.email;
+    if (moved) {
+      await tx`delete from school_link where estab = ${estab}`;
+      await tx`delete from school_session where estab = ${estab}`;
+    }
+    const waiting = await tx<{ id: string }[]>`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
+    for (const { id } of waiting) await send(tx, publicUrl, estab, id, 'operator');
+    return { estab, ...school, invited: waiting.length };
+  }) as Promise<{ estab: string; name: string; email: string; invited: number }>;
+}
+
+export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {
+  await db.begin(async (tx) => {
+    const gone = await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') returning id`;
+    if (gone.length === 0) throw new SchoolbellError('not_found', `there is no open invitation of ${rp} to ${estab}`);
+    await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Withdrawn', ${by})`;
+  });
+}
+
+export async function expireInvitations(db: Db): Promise<void> {
+  await db`
+    with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now() returning estab, rp)
+    insert into authorisation_event (estab, rp, state, actor) select estab, rp, 'Expired', 'service' from expired`;
+}
+
+/** Sends a link to the address of record, if the school is known. Whoever asked is not told which. */
+export async function requestSignIn(db: Db, publicUrl: string, estab: string): Promise<void> {
+  await db.begin(async (tx) => {
+    const [school] = await tx<{ name: string; email: string }[]>`select name, email from establishment where estab = ${estab} and confirmed_at is not null for no key update`;
+    if (!school) return;
+    const [recent] = await tx<{ count: number }[]>`select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;
+    if ((recent?.count ?? 0) >= mostSignInsAnHour) return;
+    const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
+    await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });
+  });
+}

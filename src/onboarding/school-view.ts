@@ -1,0 +1,66 @@
+// In charge of what a school's pages show: who asks, who may read what, what each has read, and where the data comes
+// from. It only reads.
+import { shownState } from '../access/authorisations.ts';
+import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+
+export type School = { estab: string; name: string; email: string; timeZone: string; connector: string | null; /** csv: a folder is watched. */ watched: boolean };
+export type Request = { id: string; rp: string; application: string; reason: string | null; required: string[]; optional: string[]; state: string; expiresAt: Date; granted: string[] };
+/** state: Approved, Installing, Live, Paused or Revoked. */
+export type SharedApplication = { rp: string; name: string; state: string; scopes: string[]; required: string[]; optional: string[]; since: Date; lastRead: Date | null; waitingCalls: number };
+export type Entry = { at: Date; state: string; actor: string; scopes: string[] | null };
+export type Read = { day: string; collection: string; requests: number; records: number; fields: string[] };
+export type Report = { at: Date; outcome: string; added: number; changed: number; removed: number; unchanged: number; rejected: number; problems: { file: string; line: number | null; column: string | null; value: string | null; rule: string }[]; problemsTotal: number };
+
+const shownDays = 400;
+
+export async function requireSchool(db: Db, estab: string): Promise<School> {
+  const [school] = await db<School[]>`select e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, coalesce(s.settings ? 'folder', false) as watched from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
+  if (!school) throw new SchoolbellError('not_found', 'This school is not known any more.');
+  return school;
+}
+
+/** Open requests first. */
+export async function listRequests(db: Db, estab: string): Promise<Request[]> {
+  return db<Request[]>`
+    select i.id, i.rp, p.name as application, i.reason, i.required_scopes as required, i.optional_scopes as optional, case when i.expires_at <= now() then 'Expired' else i.state end as state, i.expires_at as "expiresAt", coalesce(a.scopes, '{}') as granted
+    from invitation i join application p using (rp) left join authorisation a on a.estab = i.estab and a.rp = i.rp and a.state in ('Approved', 'Paused')
+    where i.estab = ${estab} and i.state = 'Invited' order by i.invited_at`;
+}
+
+export async function requireRequest(db: Db, estab: string, id: string): Promise<Request> {
+  const found = (await listRequests(db, estab)).find((request) => request.id === id);
+  if (!found || found.state !== 'Invited') throw new SchoolbellError('not_found', 'This request has been decided, withdrawn, or has expired.');
+  return found;
+}
+
+export async function listApplications(db: Db, estab: string): Promise<SharedApplication[]> {
+  return db<SharedApplication[]>`
+    select a.rp, p.name, a.scopes, p.required_scopes as required, p.optional_scopes as optional, a.changed_at as since,
+      ${shownState(db)} as state,
+      (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead",
+      (select count(*)::int from outbox o where o.estab = a.estab and o.rp = a.rp and o.kind = 'call' and o.state in ('waiting', 'running')) as "waitingCalls"
+    from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab} order by p.name, a.rp`;
+}
+
+export async function requireApplication(db: Db, estab: string, rp: string): Promise<SharedApplication> {
+  const found = (await listApplications(db, estab)).find((application) => application.rp === rp);
+  if (!found) throw new SchoolbellError('not_found', 'Your school shares nothing with this application.');
+  return found;
+}
+
+export async function listEntries(db: Db, estab: string, rp: string): Promise<Entry[]> {
+  return db<Entry[]>`select at, state, actor, scopes from authorisation_event where estab = ${estab} and rp = ${rp} order by number desc limit 200`;
+}
+
+export async function listReads(db: Db, estab: string, rp: string): Promise<Read[]> {
+  return db<Read[]>`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp} and day > current_date - ${shownDays}::int order by day desc, collection`;
+}
+
+/** Databases that are not installed are left out: a school need not know of them. */
+export async function readSource(db: Db, estab: string): Promise<{ databases: ComponentDatabase[]; report: Report | undefined; held: boolean }> {
+  const databases = (await readDatabases(db, estab)).filter(({ status }) => status !== 'NotInstalled');
+  const [run] = await db<{ at: Date; outcome: string; report: Omit<Report, 'at' | 'outcome'> }[]>`select finished_at as at, outcome, report from import_run where estab = ${estab} order by finished_at desc limit 1`;
+  return { databases, report: run && { ...run.report, at: run.at, outcome: run.outcome }, held: databases.some(({ status }) => status === 'Paused') };
+}

@@ -1,0 +1,180 @@
+// Where a school's data comes from, on its pages: packages that are no packages, wrong ones, large losses, and a OneRoster
+// provider, which is tried before anything is saved.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { beforeEach, test } from 'node:test';
+import { until } from '../../test/delivery.ts';
+import { useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
+import { rootB, useService } from '../../test/service.ts';
+import { smallPackage, user } from '../../test/small-school.ts';
+
+const onboarding = await useOnboarding();
+const { db, service, url, arrived, run } = onboarding;
+const provider = await useService();
+await provider.addSchool('MIS', smallPackage());
+const client = await provider.addClient('schoolbell', ['MIS']);
+await service.work();
+let count = 0;
+let estab = '';
+let visitor: Visitor;
+
+beforeEach(async () => {
+  estab = `U${(count += 1)}`;
+  await service.addSchool(estab);
+  visitor = await onboarding.signIn(estab);
+});
+
+const page = () => visitor.text('/school/source');
+const records = async () => (await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count;
+const connector = async () => (await db<{ connector: string | null; saved: boolean }[]>`select e.connector, s.estab is not null as saved from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`)[0];
+const collected = (status: string) => arrived(`SchoolData is ${status}`, async () => (await db`select from component_database where estab = ${estab} and name = 'SchoolData' and status = ${status} and refreshing_since is null`).length === 1, () => db`select * from component_database where estab = ${estab}`);
+
+async function uploaded(bytes: Uint8Array, status: string): Promise<string> {
+  const runs = async () => (await db`select from import_run where estab = ${estab}`).length;
+  const before = await runs();
+  const response = await visitor.upload(bytes);
+  assert.deepEqual([response.status, response.headers.get('location')], [303, '/school/source?done=uploaded']);
+  await collected(status);
+  // The report is written a moment after the status.
+  await arrived('the report', async () => (await runs()) > before);
+  return page();
+}
+
+const pupils = (number: number) => smallPackage({ users: [...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student')), user('p1', 'student'), user('p2', 'student'), user('p3', 'student'), user('p9', 'student'), user('s1', 'teacher'), user('s2', 'aide')] });
+
+// ---- Packages -----------------------------------------------------------------------------------------------------
+
+test('a package is taken over, set as the source, and the copy on its way is removed', async () => {
+  const shown = await uploaded(await zip(smallPackage()), 'OK');
+  assert.match(shown, /Everything was taken over/);
+  assert.deepEqual([await records(), (await connector())?.connector], [8, 'csv']);
+  await arrived('the copy is removed', async () => (await db`select from upload_piece where estab = ${estab}`).length === 0);
+  assert.match(await uploaded(await zip(smallPackage()), 'OK'), /nothing had changed/);
+});
+
+test('what is no zip, or half of one, is refused in words a school can act on, and nothing is changed', async () => {
+  await service.load(estab, smallPackage());
+  const whole = await zip(smallPackage());
+  for (const bytes of [Buffer.from('this is a letter'), whole.subarray(0, whole.length / 2)]) {
+    const shown = await uploaded(bytes, 'Error');
+    assert.match(shown, /refused as a whole, and nothing was changed/);
+    assert.match(shown, /id="problems"[\s\S]*not a readable zip/);
+    assert.doesNotMatch(shown, /    at /);
+    assert.equal(await records(), 8);
+  }
+  assert.equal((await visitor.upload(Buffer.alloc(0))).status, 400);
+  await arrived('the copies are removed', async () => (await db`select from upload where estab = ${estab}`).length === 0);
+  assert.equal((await db`select from upload where estab = ${estab}`).length, 0);
+});
+
+test('a package that cannot be opened leaves no copy on the disk, and where it was is not told', async () => {
+  const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('schoolbell-upload-'));
+  const before = copies();
+  const shown = await uploaded(Buffer.from('this is a letter'), 'Error');
+  await until('the copy is removed', () => copies().every((name) => before.includes(name)), copies, 2);
+  assert.doesNotMatch(shown, /schoolbell-upload/);
+  assert.match(shown, /the uploaded package/);
+});
+
+test('a wrong package: each problem with file, line, column and value; nothing is changed, and a right one mends it', async () => {
+  const shown = await uploaded(await zip(smallPackage({ users: [user('p1', 'wizard'), user('<b>p2</b>', 'student', { enabledUser: 'perhaps' })] })), 'Error');
+  assert.match(shown, /users\.csv[\s\S]*wizard[\s\S]*perhaps/);
+  assert.doesNotMatch(shown, /<b>p2/);
+  assert.deepEqual([await records(), (await connector())?.connector], [0, null]);
+  assert.match(shown, /id="upload"[\s\S]*id="provider"/);
+  await uploaded(await zip(smallPackage()), 'OK');
+  assert.equal(await records(), 8);
+});
+
+test('a large loss is held until the school says that it is right, and only then', async () => {
+  await service.load(estab, pupils(60));
+  assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'nothing is held yet');
+  const shown = await uploaded(await zip(pupils(10)), 'Paused');
+  assert.match(shown, /A collection waits for your word[\s\S]*50 of 64 student users \(78\.1 %\) would go/);
+  assert.equal(await records(), 66);
+  assert.equal((await visitor.post('/school/source/approve', {})).status, 303);
+  await collected('OK');
+  assert.equal(await records(), 16);
+  await arrived('the copy is removed', async () => (await db`select from upload where estab = ${estab}`).length === 0);
+  assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'it cannot be approved twice');
+});
+
+test('a newer package takes the place of one that is held', async () => {
+  await service.load(estab, pupils(60));
+  await uploaded(await zip(pupils(10)), 'Paused');
+  await uploaded(await zip(pupils(61)), 'OK');
+  assert.equal(await records(), 67);
+  await arrived('the copy is removed', async () => (await db`select from upload where estab = ${estab}`).length === 0);
+});
+
+test('an upload that breaks off half-way leaves nothing', async () => {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const head = `POST /school/source/upload?token=${visitor.token} HTTP/1.1\r\nhost: x\r\ncookie: ${visitor.cookie}\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: 4000000\r\n\r\n--b\r\ncontent-disposition: form-data; name="package"; filename="a.zip"\r\n\r\n`;
+  socket.write(head);
+  socket.write(Buffer.alloc(2_000_000, 'x'), () => setTimeout(() => socket.destroy(), 100));
+  await new Promise((resolve) => socket.once('close', resolve));
+  await arrived('no transaction is left open', async () => (await db`select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`).length === 0);
+  assert.deepEqual([(await db`select from upload where estab = ${estab}`).length, (await db`select from component_database where estab = ${estab}`).length], [0, 0]);
+});
+
+test('a form without a file, and one that is no upload, are refused with a page', async () => {
+  const empty = new FormData();
+  empty.append('package', 'not a file');
+  const response = await fetch(`${url}/school/source/upload?token=${visitor.token}`, { method: 'POST', headers: { cookie: visitor.cookie }, body: empty, redirect: 'manual' });
+  assert.deepEqual([response.status, response.headers.get('content-type')], [400, 'text/html; charset=utf-8']);
+  const plain = await visitor.post(`/school/source/upload?token=${visitor.token}`, {});
+  assert.ok([400, 406, 415].includes(plain.status), String(plain.status));
+  assert.match(await plain.text(), /<h1>This did not work/);
+});
+
+// ---- A provider ---------------------------------------------------------------------------------------------------
+
+const right = () => ({ url: `${provider.url}${rootB}`, tokenUrl: '', clientId: 'schoolbell|MIS', clientSecret: client.schoolSecrets.MIS ?? '' });
+
+test('a provider that is away, blocked, wrong or given wrong credentials: 422 with words, and nothing is saved', async () => {
+  const wrong: [fields: Partial<ReturnType<typeof right>>, words: RegExp][] = [
+    [{ clientSecret: 'wrong-secret-value' }, /credential|secret|401/i],
+    [{ url: 'http://127.0.0.1:1024/ims/oneroster/v1p1' }, /connect|refused|reach/i],
+    [{ url: 'http://10.0.0.1/ims/oneroster/v1p1' }, /not a public address/],
+    [{ url: 'http://169.254.169.254/latest' }, /not a public address/],
+    [{ tokenUrl: 'http://10.0.0.1/token' }, /not a public address/],
+    [{ url: 'file:///etc/passwd' }, /http/],
+    [{ url: '' }, /http/],
+    [{ clientSecret: '' }, /client secret/],
+    [{ url: `${provider.url}/school` }, /./],
+  ];
+  for (const [fields, words] of wrong) {
+    const response = await visitor.post('/school/source/provider', { ...right(), ...fields });
+    const shown = await response.text();
+    assert.equal(response.status, 422, JSON.stringify(fields));
+    const problem = /id="problem"[^>]*>([\s\S]*?)<\/div>/.exec(shown)?.[1] ?? '';
+    assert.match(problem, /Nothing was saved/);
+    assert.match(problem, words, JSON.stringify(fields));
+    assert.ok(!shown.includes('wrong-secret-value') && !shown.includes(right().clientSecret), 'the secret is not shown again');
+    assert.deepEqual({ ...(await connector()) }, { connector: null, saved: false });
+  }
+});
+
+test('the right one is saved sealed, collected, and a package is then refused', async () => {
+  assert.equal((await visitor.post('/school/source/provider', right())).headers.get('location'), '/school/source?done=connected');
+  await collected('OK');
+  assert.deepEqual([await records(), (await connector())?.connector], [8, 'oneroster']);
+  const [row] = await db<{ settings: object; sealed: Uint8Array }[]>`select settings, sealed_credentials as sealed from connector_setting where estab = ${estab}`;
+  assert.ok(row && !JSON.stringify(row.settings).includes(right().clientSecret) && !Buffer.from(row.sealed).includes(right().clientSecret));
+  assert.equal((await visitor.upload(await zip(smallPackage()))).status, 409);
+  assert.equal((await db`select from upload where estab = ${estab}`).length, 0);
+  assert.equal((await visitor.post('/school/source/provider', { ...right(), clientSecret: 'wrong' })).status, 422);
+  const [after] = await db<{ sealed: Uint8Array }[]>`select sealed_credentials as sealed from connector_setting where estab = ${estab}`;
+  assert.deepEqual(after?.sealed, row?.sealed, 'a failed test leaves what worked');
+  assert.equal((await visitor.post('/school/source/refresh', {})).status, 303);
+  await collected('OK');
+});
+
+test('the operator sees an upload in the list of schools', async () => {
+  await uploaded(await zip(smallPackage()), 'OK');
+  const { data } = await run('school list');
+  assert.equal((data as { estab: string; connector: string }[]).find((one) => one.estab === estab)?.connector, 'csv');
+});

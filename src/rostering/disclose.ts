@@ -1,0 +1,35 @@
+// In charge of telling the ledger what an answer discloses: of which school how many records, with which fields.
+import type { Ledger } from '../access/disclosures.ts';
+import { collections } from '../roster/collections.ts';
+import { versionMark, type CollectionName } from '../roster/resource.ts';
+
+/** Records by establishment. */
+export type Counts = ReadonlyMap<string, number>;
+
+const always = ['sourcedId', 'status', 'dateLastModified'];
+const allFields = Object.fromEntries(Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]));
+const named = new RegExp(`${versionMark}([^ ${versionMark}]+) \\d+${versionMark}`, 'g');
+
+/** Each record, as it is stored, names its school and version once. */
+export function countRecords(records: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [, estab = ''] of records.matchAll(named)) counts.set(estab, (counts.get(estab) ?? 0) + 1);
+  return counts;
+}
+
+export function disclose(ledger: Ledger, rp: string, collection: CollectionName, fields: readonly string[] | undefined, counts: Counts): void {
+  for (const [estab, records] of counts) if (records > 0) ledger.note({ estab, rp, collection, records, fields: fields ?? allFields[collection] ?? always });
+}
+
+/** Passes the pieces on, and tells when they have all gone out, or as many as were taken. */
+export async function* disclosing(pieces: AsyncIterable<string>, tell: (counts: Counts) => unknown): AsyncGenerator<string> {
+  const sums = new Map<string, number>();
+  try {
+    for await (const piece of pieces) {
+      for (const [estab, count] of countRecords(piece)) sums.set(estab, (sums.get(estab) ?? 0) + count);
+      yield piece;
+    }
+  } finally {
+    tell(sums);
+  }
+}
