@@ -185,7 +185,8 @@ test('an authorisation is given, paused, resumed, revoked and given again, each 
   const status = () => tokenB('app.one', '1234567', given.schoolSecret);
   assert.equal(await status(), 200);
   for (const [command, state, expected] of [['pause', 'Paused', 401], ['resume', 'Approved', 200], ['revoke', 'Revoked', 401]] as const) {
-    assert.deepEqual(await json(`${command} --rp app.one --estab 1234567`), { rp: 'app.one', estab: '1234567', state });
+    const { stopped, ...changed } = await json<{ stopped: number }>(`${command} --rp app.one --estab 1234567`);
+    assert.deepEqual([changed, typeof stopped], [{ rp: 'app.one', estab: '1234567', state }, 'number']);
     assert.equal(await status(), expected, command);
   }
   await assertFails(/Revoked[^]*authorise --rp app\.one/, 'resume --rp app.one --estab 1234567');
