@@ -258,7 +258,7 @@ test('status shows the database, the schools and who may read them', async () =>
   const status = await json<{ database: { embedded: boolean; migration: number }; schools: Record<string, unknown>[]; authorisations: Record<string, unknown>[] }>('status');
   assert.equal(status.database.embedded, false);
   assert.deepEqual(status.schools.map(({ estab, records, version, lastImport }) => [estab, records, version, lastImport]), [['1234567', 61, 2, 'refused']]);
-  assert.deepEqual(status.authorisations.map(({ estab, rp, state }) => [estab, rp, state]), [['1234567', 'app.one', 'Approved'], ['1234567', 'app.two', 'Approved']]);
+  assert.deepEqual(status.authorisations.map(({ estab, rp, state }) => [estab, rp, state]), [['1234567', 'app.one', 'Installing'], ['1234567', 'app.two', 'Installing']]);
   assert.match((await schoolbell('status')).out, /1234567[^]*61 records[^]*app\.one/);
 });
 
