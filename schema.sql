@@ -2,6 +2,14 @@
 
 create collation roster_fold (provider = builtin, locale = 'PG_UNICODE_FAST');
 
+CREATE OR REPLACE FUNCTION public.presence_id(estab text, sourced_id text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select 'p-' || encode(substr(sha256(convert_to(estab || chr(31) || sourced_id, 'UTF8')), 1, 12), 'hex')
+$function$;
+
 CREATE OR REPLACE FUNCTION public.roster_encode(id text)
  RETURNS text
  LANGUAGE sql
@@ -212,6 +220,18 @@ create table establishment (
   constraint establishment_estab_check CHECK ((estab ~ '^[A-Za-z0-9._-]{1,32}$'::text))
 );
 
+create table identity_audit (
+  estab text collate "C" not null,
+  number bigint generated always as identity not null,
+  at timestamp with time zone default now() not null,
+  rp text collate "C",
+  operation text not null,
+  presence_id text collate "C",
+  outcome text not null,
+  constraint identity_audit_pkey PRIMARY KEY (estab, number)
+);
+CREATE INDEX identity_audit_at ON public.identity_audit USING btree (at);
+
 create table import_run (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
@@ -271,6 +291,49 @@ create table lane (
 CREATE INDEX lane_host ON public.lane USING btree (host) WHERE (host IS NOT NULL);
 CREATE INDEX lane_next ON public.lane USING btree (next_at) WHERE (next_at IS NOT NULL);
 
+create table login (
+  estab text collate "C" not null,
+  presence_id text collate "C" not null,
+  username text not null,
+  password_hash text,
+  change_at_next_login boolean default false not null,
+  wrong_tries integer default 0 not null,
+  locked_until timestamp with time zone,
+  last_logged_in timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  registered_at timestamp with time zone,
+  constraint login_pkey PRIMARY KEY (estab, presence_id),
+  constraint login_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX login_username ON public.login USING btree (estab, lower(username));
+
+create table login_session (
+  hash bytea not null,
+  estab text collate "C" not null,
+  presence_id text collate "C" not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint login_session_pkey PRIMARY KEY (hash),
+  constraint login_session_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
+);
+CREATE INDEX login_session_login ON public.login_session USING btree (estab, presence_id);
+
+create table manual_user (
+  estab text collate "C" not null,
+  presence_id text collate "C" not null,
+  title text not null,
+  first_name text not null,
+  last_name text not null,
+  display_name text not null,
+  email text not null,
+  mobile text not null,
+  rp text collate "C",
+  created_at timestamp with time zone default now() not null,
+  constraint manual_user_pkey PRIMARY KEY (estab, presence_id),
+  constraint manual_user_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX manual_user_email ON public.manual_user USING btree (estab, lower(email));
+
 create table migration (
   version integer not null,
   name text not null,
@@ -278,6 +341,22 @@ create table migration (
   applied_at timestamp with time zone default now() not null,
   constraint migration_pkey PRIMARY KEY (version)
 );
+
+create table oidc_record (
+  model text not null,
+  id text not null,
+  payload jsonb not null,
+  grant_id text,
+  uid text,
+  user_code text,
+  expires_at timestamp with time zone,
+  consumed_at timestamp with time zone,
+  constraint oidc_record_pkey PRIMARY KEY (model, id)
+);
+CREATE INDEX oidc_record_account ON public.oidc_record USING btree (((payload ->> 'accountId'::text)));
+CREATE INDEX oidc_record_expiry ON public.oidc_record USING btree (expires_at);
+CREATE INDEX oidc_record_grant ON public.oidc_record USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX oidc_record_uid ON public.oidc_record USING btree (model, uid) WHERE (uid IS NOT NULL);
 
 create table outbox (
   estab text collate "C" not null,
@@ -325,6 +404,17 @@ create table outbox_attempt (
   constraint outbox_attempt_estab_id_fkey FOREIGN KEY (estab, id) REFERENCES outbox(estab, id) ON DELETE CASCADE
 );
 CREATE INDEX outbox_attempt_at ON public.outbox_attempt USING btree (at);
+
+create table registration_link (
+  hash bytea not null,
+  estab text collate "C" not null,
+  presence_id text collate "C" not null,
+  expires_at timestamp with time zone not null,
+  invitation uuid,
+  constraint registration_link_pkey PRIMARY KEY (hash),
+  constraint registration_link_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
+);
+CREATE INDEX registration_link_login ON public.registration_link USING btree (estab, presence_id);
 
 create unlogged table request_count (
   credential text not null,
@@ -536,6 +626,7 @@ create table roster_user (
   late text default ''::text not null,
   constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_user_presence ON public.roster_user USING btree (estab, presence_id(estab, sourced_id));
 CREATE INDEX roster_user_version ON public.roster_user USING btree (estab, version);
 
 create table roster_version (

@@ -6,6 +6,7 @@ import { collections } from '../src/roster/collections.ts';
 import { openBench } from './bench.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchFullList } from './full-list.ts';
+import { benchIdentity } from './identity.ts';
 import { benchImport } from './import.ts';
 import { writeLargeSchool } from './large-school.ts';
 import { benchPages } from './page.ts';
@@ -23,6 +24,7 @@ try {
   await benchFullList(bench, enrollments);
   await benchPages(bench, delta, enrollments);
   await benchDeliveries(bench);
+  await benchIdentity(bench);
   console.log();
   console.table(bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })));
 } finally {

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createLedger } from './access/disclosures.ts';
+import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
 import { createRateLimit } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
@@ -19,6 +20,10 @@ import { describeApi } from './http/openapi.ts';
 import { createOutbound } from './http/outbound.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
+import { oidcRoutes } from './identity/oidc/routes.ts';
+import { signInRoutes } from './identity/page-routes.ts';
+import { pictureLimits } from './identity/fetch-picture.ts';
+import { identityRoutes } from './identity/routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
@@ -72,19 +77,25 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   app.addHook('onClose', () => limit.close());
   const requireCaller = createSchoolCaller(db, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
+  const requireManagement = createManagementCaller(db, tokens, limit);
   const providers = createOutbound(allowed, pageLimits);
+  const pictures = createOutbound(allowed, pictureLimits);
   const ledger = createLedger(db);
   app.addHook('onClose', async () => {
     await ledger.close();
     await providers.close();
+    await pictures.close();
   });
   describeApi(app);
   app.register(async (api) => {
     healthRoutes(api, db);
     accessRoutes(api, { db: pools.tries, tokens, keys });
     notificationRoutes(api, { db, requireCaller, allowed });
-    schoolRegisterRoutes(api, { db, publicUrl: config.publicUrl, requireManagement: createManagementCaller(db, tokens, limit) });
+    schoolRegisterRoutes(api, { db, publicUrl: config.publicUrl, requireManagement });
     schoolPageRoutes(api, { db, seal, publicUrl: config.publicUrl, providers });
+    identityRoutes(api, { db, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: pools.tries, requireSchool: requireCaller, requireManagement, limit }) });
+    signInRoutes(api, { db, publicUrl: config.publicUrl });
+    oidcRoutes(api, { db, seal, publicUrl: config.publicUrl });
     schoolDataRoutes(api, { db, streams: pools.streams, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(db, tokens, limit),

@@ -21,6 +21,7 @@ export const errorCodes = {
   unsupported_grant_type: { status: 400, minor: 'invalid data' },
   invalid_scope: { status: 400, minor: 'invalid data' },
   conflict: { status: 409, minor: 'invalid data' },
+  unprocessable: { status: 422, minor: 'invalid data' },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

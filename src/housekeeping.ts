@@ -8,6 +8,7 @@ import { purgeRosters } from './collection/purge.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
+import { forgetIdentity } from './identity/audit.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
@@ -66,6 +67,7 @@ async function forget(db: Db, config: Config): Promise<void> {
   await forgetSettled(db);
   await forgetWaits(db);
   await forgetLinks(db);
+  await forgetIdentity(db);
   await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
 }
 

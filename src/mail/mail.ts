@@ -32,7 +32,7 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
       const { to, subject } = work.payload as { to: string; subject: string };
       const { text, html } = JSON.parse(work.body.toString('utf8')) as { text: string; html: string };
       try {
-        const sent = await send(transport, { to, subject, text, html, messageId: `<${work.id}@schoolbell>` });
+        const sent = await send(transport, { to: { name: '', address: to }, subject, text, html, messageId: `<${work.id}@schoolbell>` });
         await db`update outbox set body = null where estab = ${work.estab} and id = ${work.id}`;
         return { success: true, state: 'done', detail: { response: sent.response } };
       } catch (error) {
@@ -43,7 +43,7 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
   };
 }
 
-type Envelope = { to: string; subject: string; text: string; html: string; messageId: string };
+type Envelope = { to: { name: string; address: string }; subject: string; text: string; html: string; messageId: string };
 type SmtpFault = Error & { command?: string; responseCode?: number; response?: string };
 
 const finalCommands: readonly (string | undefined)[] = ['RCPT TO', 'DATA'];

@@ -1,0 +1,111 @@
+// In charge of logins: made for a presence, registered through a link that opens once, tried, locked and unlocked. A
+// login works as long as its person is at the school.
+import { randomBytes } from 'node:crypto';
+import { hashSecret } from '../access/secrets.ts';
+import type { Db, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { enqueueMail } from '../mail/mail.ts';
+import { audit } from './audit.ts';
+import { linkDays, renderRegistration } from './mails.ts';
+import { findPasswordFault, hashPassword, matchesPassword } from './passwords.ts';
+import { findByUserName, findPresence, type Presence } from './presences.ts';
+
+const mostWrongTries = 10;
+const lockedMinutes = 15;
+
+export type Tried = { kind: 'right'; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
+
+/** Makes the login if there is none, and mails a new link; one that was sent before no longer opens. */
+export async function inviteToRegister(tx: Tx, publicUrl: string, given: { estab: string; rp: string; presence: Presence; invitation?: string | undefined }): Promise<void> {
+  const { estab, rp, presence, invitation } = given;
+  if (presence.userName === '') await addLogin(tx, estab, presence);
+  await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
+  const token = randomBytes(32).toString('base64url');
+  await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation) values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null})`;
+  const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
+  await enqueueMail(tx, { estab, rp, to: presence.workEmail, ...renderRegistration({ school: school?.name ?? estab, person: presence.displayName, link: `${publicUrl}/register/${token}` }) });
+}
+
+/** The name of the roster, else the e-mail; where that is taken, with a number. */
+async function addLogin(tx: Tx, estab: string, { id, wantedName, workEmail }: Presence): Promise<void> {
+  const wanted = [wantedName, workEmail].filter((name) => name !== '');
+  for (let at = 0; ; at += 1) {
+    const name = wanted[at] ?? `${wanted[0] ?? id}${at - wanted.length + 2}`;
+    const added = await tx`insert into login (estab, presence_id, username) values (${estab}, ${id}, ${name}) on conflict do nothing returning presence_id`;
+    if (added.length > 0) return;
+    const [own] = await tx`select from login where estab = ${estab} and presence_id = ${id}`;
+    if (own) return;
+  }
+}
+
+export type Registration = { estab: string; presence: Presence; invitation: string | null };
+
+export async function findRegistration(sql: Sql, token: string): Promise<Registration | undefined> {
+  const [link] = await sql<{ estab: string; id: string; invitation: string | null }[]>`select estab, presence_id as id, invitation from registration_link where hash = ${hashSecret(token)} and expires_at > now()`;
+  const presence = link && (await findPresence(sql, link.estab, link.id));
+  return presence && { estab: link.estab, presence, invitation: link.invitation };
+}
+
+/** The link is used up in the statement that finds it: of two who use it at once, one is right. */
+export async function register(db: Db, token: string, password: string): Promise<Registration> {
+  const found = await findRegistration(db, token);
+  if (!found) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
+  requirePassword(password, found.presence);
+  const hash = await hashPassword(password);
+  await db.begin(async (tx) => {
+    const used = await tx`delete from registration_link where hash = ${hashSecret(token)} and expires_at > now() returning hash`;
+    if (used.length === 0) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
+    await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null where estab = ${found.estab} and presence_id = ${found.presence.id}`;
+    await audit(tx, { estab: found.estab, rp: null, operation: 'Register', presenceId: found.presence.id, outcome: 'done' });
+  });
+  return found;
+}
+
+export function requirePassword(password: string, presence: Presence): void {
+  const fault = findPasswordFault(password, { type: presence.type, names: [presence.firstName, presence.surname, presence.displayName, presence.userName] });
+  if (fault) throw new SchoolbellError('unprocessable', fault);
+}
+
+/** Takes as long for nobody as for somebody. A locked login is as wrong as any: to say more would tell a guesser that the password was right. */
+export async function tryLogin(db: Db, estab: string, userName: string, password: string): Promise<Tried> {
+  const presence = await findByUserName(db, estab, userName);
+  const [login] = presence ? await db<{ hash: string | null; mustChange: boolean }[]>`
+    select password_hash as hash, change_at_next_login as "mustChange" from login where estab = ${estab} and presence_id = ${presence.id}` : [];
+  const right = await matchesPassword(password, login?.hash ?? undefined);
+  if (!presence || !login) return { kind: 'wrong' };
+  const ids = { estab, rp: null, operation: 'SignIn', presenceId: presence.id };
+  if (!right) {
+    // While it is locked nothing is counted, so that nobody can keep it locked.
+    await db`
+      update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
+        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then now() + make_interval(mins => ${lockedMinutes}) end
+      where estab = ${estab} and presence_id = ${presence.id} and (locked_until is null or locked_until <= now())`;
+    await audit(db, { ...ids, outcome: 'wrong password' });
+    return { kind: 'wrong' };
+  }
+  // Read again where it is written: a try that was under way while it was locked does not count.
+  const opened = await db`
+    update login set wrong_tries = 0, locked_until = null, last_logged_in = now() where estab = ${estab} and presence_id = ${presence.id} and password_hash = ${login.hash} and (locked_until is null or locked_until <= now()) returning presence_id`;
+  await audit(db, { ...ids, outcome: opened.length > 0 ? 'done' : 'locked' });
+  return opened.length > 0 ? { kind: 'right', presence, mustChange: login.mustChange } : { kind: 'wrong' };
+}
+
+/** A password that must change becomes another one. */
+export async function requireOther(sql: Sql, estab: string, presenceId: string, password: string): Promise<void> {
+  const [login] = await sql<{ hash: string | null }[]>`select password_hash as hash from login where estab = ${estab} and presence_id = ${presenceId}`;
+  if (await matchesPassword(password, login?.hash ?? undefined)) throw new SchoolbellError('unprocessable', 'This is the password that you have; choose another.');
+}
+
+/** Sets a password, ends every session of the login, and shuts a link that would set another. */
+export async function setPassword(tx: Tx, estab: string, presenceId: string, hash: string, how: { changeAtNextLogin: boolean; unlock: boolean }): Promise<void> {
+  await tx`
+    update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}, registered_at = coalesce(registered_at, now())
+      ${how.unlock ? tx`, wrong_tries = 0, locked_until = null` : tx``} where estab = ${estab} and presence_id = ${presenceId}`;
+  await tx`delete from registration_link where estab = ${estab} and presence_id = ${presenceId}`;
+  await endSessions(tx, estab, presenceId);
+}
+
+export async function endSessions(sql: Sql, estab: string, presenceId: string): Promise<void> {
+  await sql`delete from login_session where estab = ${estab} and presence_id = ${presenceId}`;
+  await sql`delete from oidc_record where model in ('Session', 'Grant', 'AccessToken', 'RefreshToken') and payload ->> 'accountId' = ${`${estab}|${presenceId}`}`;
+}

@@ -1,0 +1,88 @@
+// In charge of the OpenID Connect provider: authorization code with PKCE, for the applications that a school authorises
+// with the scope Identity; that authorisation is the consent.
+import { errors, interactionPolicy, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Seal } from '../../access/seal.ts';
+import type { Db } from '../../db/connect.ts';
+import { findPresence } from '../presences.ts';
+import { isWelcome, matchesClientSecret } from './clients.ts';
+import { readProviderKeys } from './keys.ts';
+import { createRecords } from './records.ts';
+
+export const accountId = (estab: string, presenceId: string) => `${estab}|${presenceId}`;
+const estabOf = (id: string) => id.split('|', 1)[0] ?? '';
+
+export async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Provider> {
+  const { jwks, cookieKeys } = await readProviderKeys(db, seal);
+  const secure = publicUrl.startsWith('https:');
+  const configuration: Configuration = {
+    adapter: createRecords(db, async (id) => (await findAccount(db, id)) !== undefined),
+    jwks: jwks as Configuration['jwks'],
+    cookies: { keys: cookieKeys, long: { secure, sameSite: 'lax' }, short: { secure, sameSite: 'lax' } },
+    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false }, revocation: { enabled: true } },
+    pkce: { required: () => true },
+    scopes: ['openid', 'profile', 'email'],
+    claims: { openid: ['sub', 'presence_id', 'role', 'establishment'], profile: ['name', 'given_name', 'family_name', 'preferred_username'], email: ['email', 'email_verified'] },
+    responseTypes: ['code'],
+    conformIdTokenClaims: false,
+    interactions: { policy: policyOfSchool(), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
+    ttl: { Interaction: 3600, Session: 12 * 3600, Grant: 12 * 3600, AccessToken: 3600, AuthorizationCode: 60, IdToken: 3600 },
+    findAccount: async (ctx, id, token) => {
+      // A code or token is as good as the school's authorisation at the moment it is shown.
+      if (token && !(await isWelcome(db, ctx.oidc.client?.clientId ?? '', estabOf(id)))) return undefined;
+      return findAccount(db, id);
+    },
+    loadExistingGrant: (ctx) => grantOfSchool(db, ctx),
+    renderError: async (ctx, out) => {
+      ctx.type = 'text/plain';
+      ctx.body = `${out.error}: ${out.error_description ?? ''}`;
+    },
+  };
+  const provider = new Provider(`${publicUrl}/oidc`, configuration);
+  // Addresses are those of PUBLIC_URL, which the routes put into the headers.
+  provider.proxy = true;
+  provider.Client.prototype.compareClientSecret = async function compare(this: { clientId: string }, secret: string) {
+    return matchesClientSecret(db, this.clientId, secret);
+  } as never;
+  return provider;
+}
+
+/** Nobody is asked for consent, whatever kind of client it is. */
+function policyOfSchool(): interactionPolicy.DefaultPolicy {
+  const policy = interactionPolicy.base();
+  policy.get('consent')?.checks.remove('native_client_prompt');
+  return policy;
+}
+
+async function findAccount(db: Db, id: string) {
+  const estab = estabOf(id);
+  const presenceId = id.slice(estab.length + 1);
+  const presence = await findPresence(db, estab, presenceId);
+  // Who has left, or has no login any more, is signed in nowhere.
+  if (!presence?.registered) return undefined;
+  return {
+    accountId: id,
+    claims: async () => ({
+      sub: presenceId,
+      presence_id: presenceId,
+      role: presence.roles,
+      establishment: estab,
+      name: presence.displayName,
+      given_name: presence.firstName,
+      family_name: presence.surname,
+      preferred_username: presence.userName,
+      ...(presence.workEmail === '' ? {} : { email: presence.workEmail, email_verified: false }),
+    }),
+  };
+}
+
+/** Nobody is asked: the school has decided. Where it has not, the way ends here. */
+async function grantOfSchool(db: Db, ctx: KoaContextWithOIDC) {
+  const { client, session, params, provider } = ctx.oidc;
+  const account = session?.accountId;
+  if (!client || !account) return undefined;
+  if (!(await isWelcome(db, client.clientId, estabOf(account)))) throw new errors.AccessDenied('the school does not authorise this application to have its people sign in');
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: account });
+  grant.addOIDCScope(String(params?.scope ?? 'openid'));
+  await grant.save();
+  return grant;
+}

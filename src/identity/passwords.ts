@@ -1,0 +1,76 @@
+// In charge of passwords: hashed with argon2id on other threads, checked against the policy, made so that they are easy
+// to type.
+import { dictionary } from '@zxcvbn-ts/language-common';
+import { argon2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { PresenceType } from './presences.ts';
+
+const hashWith = promisify(argon2);
+
+/** OWASP's second choice for argon2id: 19 MiB, two passes. */
+export const argon2Parameters = { memory: 19 * 1024, passes: 2, parallelism: 1, tagLength: 32 } as const;
+const saltBytes = 16;
+export const longestPassword = 256;
+const shortest: Readonly<Record<PresenceType, number>> = { Learners: 8, Teach: 12, NonTeach: 12 };
+const commonest = new Set((dictionary['passwords-common'] ?? []).slice(0, 10_000).map(String));
+const longestCommon = Math.max(...[...commonest].map((one) => one.length));
+/** Without those that are taken for one another: i l 1, o 0. */
+const letters = 'abcdefghjkmnpqrstuvwxyz23456789';
+const groups = [4, 4, 5] as const;
+
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(saltBytes);
+  const { memory, passes, parallelism } = argon2Parameters;
+  const tag = await derive(password, salt, { memory, passes, parallelism });
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
+}
+
+/** With the parameters that the hash names, so that new ones do not shut out old passwords. A stored hash of undefined takes as long as any other, and matches nothing. */
+export async function matchesPassword(password: string, stored: string | undefined): Promise<boolean> {
+  const [, , , made = '', salt = '', tag = ''] = (stored ?? nobody).split('$');
+  const [memory = 0, passes = 0, parallelism = 0] = made.split(',').map((one) => Number(one.slice(2)));
+  const derived = await derive(password, Buffer.from(salt, 'base64'), { memory, passes, parallelism });
+  const wanted = Buffer.from(tag, 'base64');
+  return derived.length === wanted.length && timingSafeEqual(derived, wanted) && stored !== undefined;
+}
+
+function derive(password: string, nonce: Buffer, cost: { memory: number; passes: number; parallelism: number }): Promise<Buffer> {
+  return hashWith('argon2id', { message: password.normalize('NFKC'), nonce, tagLength: argon2Parameters.tagLength, ...cost }) as Promise<Buffer>;
+}
+
+const encode = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+const nobody = `$argon2id$v=19$m=${argon2Parameters.memory},t=${argon2Parameters.passes},p=${argon2Parameters.parallelism}$${encode(randomBytes(saltBytes))}$${encode(randomBytes(32))}`;
+
+/** What is wrong with a password, in words; undefined when nothing is. */
+export function findPasswordFault(password: string, owner: { type: PresenceType; names: readonly string[] }): string | undefined {
+  const length = [...password].length;
+  if (length < shortest[owner.type]) return `A password needs at least ${shortest[owner.type]} characters${owner.type === 'Learners' ? '' : ' for staff'}; this one has ${length}.`;
+  if (password.length > longestPassword) return `A password has at most ${longestPassword} characters.`;
+  if (/\p{Cc}/u.test(password)) return 'A password must not hold control characters.';
+  // As it is hashed, so that no other spelling of a commonest one slips by.
+  const plain = password.normalize('NFKC').toLowerCase();
+  if (hasCommonCore(plain)) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
+  const core = lettersOf(plain);
+  // A name within a long sentence of its own is fine.
+  if (owner.names.map(lettersOf).some((name) => name.length > 2 && core.includes(name) && core.length < name.length * 2)) return 'The password must not be the name.';
+  return undefined;
+}
+
+/** Whether a commonest one is left when digits and signs are taken off its ends. Some of those begin or end with digits themselves. */
+function hasCommonCore(plain: string): boolean {
+  const [before = ''] = /^[^\p{L}]*/u.exec(plain) ?? [];
+  const [behind = ''] = /[^\p{L}]*$/u.exec(plain) ?? [];
+  for (let start = 0; start <= before.length; start += 1) {
+    for (let end = Math.max(start + 1, plain.length - behind.length, 1); end <= Math.min(plain.length, start + longestCommon); end += 1) {
+      if (commonest.has(plain.slice(start, end))) return true;
+    }
+  }
+  return false;
+}
+
+const lettersOf = (text: string) => text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{M}]/gu, '');
+
+/** 13 of 31 letters: 64 bits. */
+export function makePassword(): string {
+  return groups.map((size) => Array.from({ length: size }, () => letters[randomInt(letters.length)]).join('')).join('-');
+}

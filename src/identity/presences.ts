@@ -1,0 +1,53 @@
+// In charge of presences: the people of an establishment who can have a login. They are those of the roster who learn or
+// work there and those whom an application has added by hand; whoever has left is none.
+import type { Fragment, Sql } from '../db/connect.ts';
+
+export const presenceTypes = ['Learners', 'Teach', 'NonTeach'] as const;
+export type PresenceType = (typeof presenceTypes)[number];
+
+export type Presence = {
+  id: string;
+  type: PresenceType;
+  displayName: string;
+  firstName: string;
+  surname: string;
+  roles: string;
+  /** The name that a login would get. */
+  wantedName: string;
+  workEmail: string;
+  email: string;
+  userName: string;
+  lastLoggedIn: Date | null;
+  registered: boolean;
+};
+
+/** All of an establishment as (id, type, …) without their logins. */
+function people(sql: Sql, estab: string): Fragment {
+  return sql`
+    select presence_id(u.estab, u.sourced_id) as id, case u.kind when 'student' then 'Learners' when 'teacher' then 'Teach' else 'NonTeach' end as type,
+      u.given_name || ' ' || u.family_name as "displayName", u.given_name as "firstName", u.family_name as surname, u.role as roles, u.username as "wantedName", coalesce(u.email, '') as "workEmail", coalesce(u.email, '') as email
+    from roster_user u where u.estab = ${estab} and u.status = 'active' and u.kind in ('student', 'teacher', 'staff')
+    union all
+    select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m where m.estab = ${estab}`;
+}
+
+const columns = (sql: Sql) => sql`p.*, coalesce(l.username, '') as "userName", l.last_logged_in as "lastLoggedIn", coalesce(l.password_hash is not null, false) as registered`;
+
+export async function listPresences(sql: Sql, estab: string, type: PresenceType | undefined): Promise<Presence[]> {
+  return sql<Presence[]>`
+    select ${columns(sql)} from (${people(sql, estab)}) p left join login l on l.estab = ${estab} and l.presence_id = p.id
+    where ${type === undefined ? sql`true` : sql`p.type = ${type}`} order by p.surname, p."firstName", p.id`;
+}
+
+export async function findPresence(sql: Sql, estab: string, id: string): Promise<Presence | undefined> {
+  const [presence] = await sql<Presence[]>`
+    select ${columns(sql)} from (
+      select * from (${people(sql, estab)}) everybody where id = ${id}) p left join login l on l.estab = ${estab} and l.presence_id = p.id`;
+  return presence;
+}
+
+/** By the name of its login, in any case. */
+export async function findByUserName(sql: Sql, estab: string, userName: string): Promise<Presence | undefined> {
+  const [login] = await sql<{ id: string }[]>`select presence_id as id from login where estab = ${estab} and lower(username) = lower(${userName})`;
+  return login && findPresence(sql, estab, login.id);
+}
