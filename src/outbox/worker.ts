@@ -11,8 +11,8 @@ export type Handlers = Readonly<Record<string, Handler>>;
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
 export type WorkerOptions = { db: Db; handlers: Handlers; log: Log; leaseSeconds?: number; pollMs?: number };
-/** tries: how often it could not be written. */
-type Unsettled = Finished & { tries: number; settled: () => void };
+/** tries: how often it could not be written; busy: how often its lane was. */
+type Unsettled = Finished & { tries: number; busy: number; settled: () => void };
 export type Worker = { stop(): Promise<void> };
 
 const defaultLeaseSeconds = 60;
@@ -28,7 +28,8 @@ const settledAtOnce = 64;
 const ownFaultDelaySeconds = 5;
 const longestOwnFaultDelaySeconds = 900;
 const settleAgainMs = 500;
-const laneBusyMs = 50;
+/** A lane is mostly busy for a moment: the wait doubles from the first to the second. */
+const laneBusyMs = { first: 2, longest: 100 } as const;
 /** After a time without the database, its workers say what they did before anybody takes them for dead. */
 const graceMs = 10_000;
 const longestStatementMs = 10_000;
@@ -107,7 +108,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   /** What finishes while a statement is under way is settled together by the next. Resolves when it is written, or the worker ends. */
   function settle(work: ClaimedWork, outcome: Outcome): Promise<void> {
     return new Promise((resolve) => {
-      finished.push({ work, outcome, tries: 0, settled: resolve });
+      finished.push({ work, outcome, tries: 0, busy: 0, settled: resolve });
       settleSoon();
     });
   }
@@ -134,7 +135,8 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       });
       for (const one of part) {
         if (written && !later.includes(one)) release(one);
-        else again({ ...one, tries: written ? one.tries : one.tries + 1 }, written ? laneBusyMs : settleAgainMs);
+        else if (written) again({ ...one, busy: one.busy + 1 }, Math.min(laneBusyMs.longest, laneBusyMs.first * 2 ** one.busy));
+        else again({ ...one, tries: one.tries + 1 }, settleAgainMs);
       }
     }
   }
