@@ -6,7 +6,7 @@ import type { Db } from '../db/connect.ts';
 export type Disclosure = { estab: string; rp: string; collection: string; records: number; fields: readonly string[] };
 export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void>; close(): Promise<void> };
 
-type Sum = { estab: string; rp: string; collection: string; requests: number; records: number; fields: Set<string> };
+type Sum = { estab: string; rp: string; collection: string; requests: number; records: number; fields: Set<string>; last: Iterable<string> | undefined };
 
 const writeEveryMs = 1_000;
 
@@ -18,7 +18,7 @@ export function createLedger(db: Db): Ledger {
     const sent = [...sums.values()];
     sums = new Map();
     if (sent.length === 0) return;
-    const rows = sent.map(({ fields, ...sum }) => ({ ...sum, fields: [...fields] })).toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
+    const rows = sent.map(({ estab, rp, collection, requests, records, fields }) => ({ estab, rp, collection, requests, records, fields: [...fields] })).toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
     try {
       await db`
         insert into disclosure (estab, rp, day, collection, requests, records, fields)
@@ -34,12 +34,14 @@ export function createLedger(db: Db): Ledger {
   }
 
   function add(estab: string, rp: string, collection: string, requests: number, records: number, fields: Iterable<string>): void {
-    const key = JSON.stringify([estab, rp, collection]);
-    const sum = sums.get(key) ?? { estab, rp, collection, requests: 0, records: 0, fields: new Set<string>() };
+    const key = `${estab} ${rp} ${collection}`;
+    const sum = sums.get(key) ?? { estab, rp, collection, requests: 0, records: 0, fields: new Set<string>(), last: undefined };
     sums.set(key, sum);
     sum.requests += requests;
     sum.records += records;
-    for (const field of fields) sum.fields.add(field);
+    // Mostly it is the same list again.
+    if (fields !== sum.last) for (const field of fields) sum.fields.add(field);
+    sum.last = fields;
   }
 
   /** One at a time, so that nothing is written twice. */

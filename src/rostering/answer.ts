@@ -62,7 +62,7 @@ async function answerOne({ reader, ledger }: Answering, question: Question, requ
   const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 }, key);
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
-  if (leaves(asked)) disclose(ledger, asked.rp, question.operation.collection, request.fields, countRecords(records));
+  if (leaves(asked)) disclose(ledger, asked.rp, question.operation.collection, request.fields, countRecords(records, question.targets));
   return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))) };
 }
 
@@ -83,7 +83,7 @@ async function answerList(answering: Answering, question: Question, request: Lis
     if (!page) {
       const total = await selectTotal(reader, question, questionKey);
       const { records } = await selectPage(reader, question, request, questionKey);
-      page = { body: Buffer.from(renderList(resource, finish(records))), total, counts: countRecords(records) };
+      page = { body: Buffer.from(renderList(resource, finish(records))), total, counts: countRecords(records, question.targets) };
       pages.set(key, page, page.body.length);
     }
     if (leaves(asked)) disclose(ledger, asked.rp, resource.collection, request.fields, page.counts);
@@ -95,7 +95,7 @@ async function answerList(answering: Answering, question: Question, request: Lis
     leave();
     throw error;
   });
-  const body = Readable.from(renderStream(resource, disclosing(pieces, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)), finish), { objectMode: false });
+  const body = Readable.from(renderStream(resource, disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)), finish), { objectMode: false });
   body.once('close', () => {
     leave();
     void close();

@@ -10,11 +10,19 @@ const always = ['sourcedId', 'status', 'dateLastModified'];
 const allFields = Object.fromEntries(Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]));
 const named = new RegExp(`${versionMark}([^ ${versionMark}]+) \\d+${versionMark}`, 'g');
 
-/** Each record, as it is stored, names its school and version once. */
-export function countRecords(records: string): Map<string, number> {
+/** Each record, as it is stored, names its school and version once. Of one school alone, the marks are simply counted. */
+export function countRecords(records: string, targets: readonly { estab: string }[]): Map<string, number> {
+  const [only, ...others] = targets;
+  if (only && others.length === 0) return new Map([[only.estab, countMarks(records) / 2]]);
   const counts = new Map<string, number>();
   for (const [, estab = ''] of records.matchAll(named)) counts.set(estab, (counts.get(estab) ?? 0) + 1);
   return counts;
+}
+
+function countMarks(records: string): number {
+  let count = 0;
+  for (let at = records.indexOf(versionMark); at >= 0; at = records.indexOf(versionMark, at + 1)) count += 1;
+  return count;
 }
 
 export function disclose(ledger: Ledger, rp: string, collection: CollectionName, fields: readonly string[] | undefined, counts: Counts): void {
@@ -22,11 +30,11 @@ export function disclose(ledger: Ledger, rp: string, collection: CollectionName,
 }
 
 /** Passes the pieces on, and tells when they have all gone out, or as many as were taken. */
-export async function* disclosing(pieces: AsyncIterable<string>, tell: (counts: Counts) => unknown): AsyncGenerator<string> {
+export async function* disclosing(pieces: AsyncIterable<string>, targets: readonly { estab: string }[], tell: (counts: Counts) => unknown): AsyncGenerator<string> {
   const sums = new Map<string, number>();
   try {
     for await (const piece of pieces) {
-      for (const [estab, count] of countRecords(piece)) sums.set(estab, (sums.get(estab) ?? 0) + count);
+      for (const [estab, count] of countRecords(piece, targets)) sums.set(estab, (sums.get(estab) ?? 0) + count);
       yield piece;
     }
   } finally {
