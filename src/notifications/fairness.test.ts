@@ -116,13 +116,14 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
   assert.ok((await rows(school.estab)).every((row) => row.state === 'done'));
 });
 
-test("every connection to the database is ended several times while events flow: each event arrives", async () => {
+test('every connection to the database is ended several times while events flow: each event arrives', { timeout: 60_000 }, async () => {
   const { host, port: databasePort, user, pass, database } = db.options as unknown as { host: string[]; port: number[]; user: string; pass: string; database: string };
   const admin = connect(`postgres://${user}:${encodeURIComponent(pass)}@${host[0]}:${databasePort[0]}/${database}`, { max: 1, name: 'executioner' });
   const sent: string[] = [];
   const ending = new AbortController();
   const flowing = (async () => {
-    for (; !ending.signal.aborted; await pause(10)) await send(school, well).then((id) => sent.push(id), () => {});
+    // The driver can leave a statement open for ever whose connection was cut off at the wrong moment.
+    for (; !ending.signal.aborted; await pause(10)) await Promise.race([send(school, well).then((id) => sent.push(id), () => {}), pause(1000, undefined, { ref: false })]);
   })();
   try {
     for (let time = 0; time < 5; time += 1) {
