@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { fine } from '../http/envelope.ts';
 import { envelopeShape, type ErrorShape } from '../http/error-shape.ts';
 import { readParameters } from './client-credentials.ts';
 import { findMatch } from './secrets.ts';
@@ -36,7 +37,7 @@ export function getToken(db: Db, tokens: Tokens) {
     if (found.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     const issued = await tokens.issue({ kind: estab === undefined ? 'management' : 'school', rp, estab, secretId: found.secretId, oneRosterScopes: undefined });
     reply.header('cache-control', 'no-store');
-    return { token: issued.token, expires: issued.expiresAt.toISOString(), Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
+    return { token: issued.token, expires: issued.expiresAt.toISOString(), ...fine };
   };
 }
 

@@ -66,3 +66,9 @@ export async function reserveWithin(db: Db, milliseconds: number): Promise<Await
   if (!first) void reserved.then((connection) => connection.release(), () => {});
   return first;
 }
+
+/** Ends the transaction in which something was read, whatever became of it, and gives the connection back. */
+export async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
+  await connection`rollback`.catch(() => {});
+  connection.release();
+}

@@ -6,6 +6,7 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
+import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
 import { announceMissing, sendTest } from './announce.ts';
@@ -21,7 +22,6 @@ const envelope = { Message: nullable, ExceptionType: nullable, ExceptionMessage:
 const webhookSchema = Type.Object({ Id: Type.String(), Estab: Type.String(), RelyingParty: Type.String(), DatabaseName: Type.String(), Url: Type.String(), Method: Type.String(), Created: Type.String(), Updated: Type.String() });
 const listSchema = Type.Object({ Webhook: Type.Array(webhookSchema), ...envelope });
 const sentSchema = Type.Object({ DeliveryId: Type.String(), ...envelope });
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
 export function notificationRoutes(app: FastifyInstance, notifications: Notifications): void {
   const { db, requireCaller } = notifications;

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/server.ts';
 import { invite, withdraw, type Invited } from './invitations.ts';
 
@@ -11,7 +12,6 @@ export type SchoolRegister = { db: Db; publicUrl: string; requireManagement: Req
 const path = '/api/Manage/SchoolRegister';
 const mostSchools = 100;
 const longestText = 500;
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
 const messages: Readonly<Record<Invited['state'], string>> = {
   Invited: "An invitation was sent to the school's address of record.",

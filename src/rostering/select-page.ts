@@ -1,7 +1,7 @@
 // In charge of running a plan: a page in one statement, a whole list as a stream out of one snapshot, a total from
 // what is known or by counting once per version. Whatever is answered is of the versions that the question names;
 // if a merge committed in between, RosterMoved says so and the question is asked again.
-import { reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
+import { endReading, reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
@@ -93,11 +93,6 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
     await close();
     throw error;
   }
-}
-
-async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
-  await connection`rollback`.catch(() => {});
-  connection.release();
 }
 
 async function* streamPieces(sql: Sql, plan: Plan, rows: Fragment): AsyncGenerator<string> {

@@ -3,12 +3,12 @@ import type { SchoolCaller } from '../access/school-caller.ts';
 import { scopeDescriptions, scopeNames } from '../access/scopes.ts';
 import { readDatabases } from '../collection/component-databases.ts';
 import type { Db } from '../db/connect.ts';
+import { fine } from '../http/envelope.ts';
 import { endpoints } from './catalogue.ts';
 import { renderStatus } from './db-status.ts';
 
 export type About = (db: Db, who: SchoolCaller) => Promise<Record<string, unknown>>;
 
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
 export const abouts: Readonly<Record<string, About>> = {
   TokenDetails: async (db, who) => {

@@ -6,6 +6,7 @@ import type { SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
+import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { findParameter } from './data-request.ts';
 import { findOutcome, type Outcome } from './outcome.ts';
@@ -13,7 +14,6 @@ import { submitMarks, type Submitted } from './submit-marks.ts';
 
 const longestWaitMs = 30_000;
 const lookEveryMs = 100;
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
 export async function answerMarks({ db, allowed, now }: { db: Db; allowed: AllowList; now: () => number }, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (!who.scopes.includes('WritebackAttendance')) throw new SchoolbellError('forbidden', 'The school has not granted WritebackAttendance, which entering marks needs.');

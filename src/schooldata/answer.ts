@@ -2,8 +2,9 @@
 import { Readable } from 'node:stream';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
-import { reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
+import { endReading, reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { fine } from '../http/envelope.ts';
 import type { Endpoint } from './catalogue.ts';
 import type { DataRequest } from './data-request.ts';
 import { renderDatabase } from './db-status.ts';
@@ -16,7 +17,6 @@ type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase
 
 const rowsPerFetch = 1000;
 const longestWaitMs = 10_000;
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 
 export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date, tell: (records: number) => unknown): Promise<Readable> {
   const connection = await reserveWithin(streams, longestWaitMs);
@@ -36,11 +36,6 @@ export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpo
     await close();
     throw error;
   }
-}
-
-async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
-  await connection`rollback`.catch(() => {});
-  connection.release();
 }
 
 /** An empty list would say that nobody is there; that nothing was collected yet is another matter. */

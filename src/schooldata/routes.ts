@@ -7,6 +7,7 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
+import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
 import { cutOffSlowReader, type SlowReaderLimit } from '../http/slow-reader.ts';
@@ -25,7 +26,6 @@ const root = '/api/v1';
 const marksName = 'attendance';
 const marksBytes = 8 * 1024 * 1024;
 const json = 'application/json; charset=utf-8';
-const fine = { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null };
 type Params = { estab?: string; name: string };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
