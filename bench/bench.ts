@@ -39,17 +39,19 @@ export async function openBench(): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'schoolbell-bench-'));
   chmodSync(folder, 0o711);
   const embedded = await openEmbedded(folder);
-  const db = connect(embedded.url, { max: 10, name: 'bench' });
+  const url = embedded.where()[0] ?? '';
+  const db = connect(url, { max: 10, name: 'bench' });
   const opened: Db[] = [db];
   const pools = createPools((options) => {
-    const pool = connect(embedded.url, options);
+    const pool = connect(url, options);
     opened.push(pool);
     return pool;
   });
-  const { outbox: work, jobs } = createWorkPools((options) => connect(embedded.url, options), db);
-  opened.push(work, jobs);
+  const workPools = createWorkPools((options) => connect(url, options));
+  const work = workPools.outbox;
+  opened.push(...Object.values(workPools));
   await migrate(db);
-  const config = readConfig({ PORT: String(port), DATABASE_URL: embedded.url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
+  const config = readConfig({ PORT: String(port), DATABASE_URL: url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
   const seal = createSeal(config.secretKey ?? '');
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];

@@ -11,7 +11,9 @@ import { createSchoolCaller } from './access/school-caller.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
-import type { Db, PoolOptions } from './db/connect.ts';
+import type { Db } from './db/connect.ts';
+import type { OpenPool } from './db/open.ts';
+import { policies } from './db/policies.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
@@ -40,23 +42,14 @@ export type AppParts = {
   slowReader?: SlowReaderLimit;
 };
 
-export type Pools = {
-  /** For what is asked the same way again and again: who is calling, and pages. */
-  db: Db;
-  /** For filtered lists, whose plans are made anew. */
-  searches: Db;
-  /** For judging secrets one at a time, so that a flood of tries holds up nobody else. */
-  tries: Db;
-  /** For whole lists, so that slow readers of those hold up no page. */
-  streams: Db;
-};
+/** The pools of the API; what each is for stands beside its limits in `db/policies`. */
+export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'changes'] as const;
+export type Pools = Readonly<Record<(typeof apiPools)[number], Db>>;
 
-/** The pools of one process; `open` makes one on its database. */
-export function createPools(open: (options: PoolOptions) => Db): Pools {
-  return { db: open({ max: 10, name: 'api', plans: 'kept' }), searches: open({ max: 6, name: 'searches', plans: 'made', longestMs: longestSearchMs }), streams: open({ max: 16, name: 'streams', plans: 'made' }), tries: open({ max: 4, name: 'tries' }) };
+export function createPools(open: OpenPool): Pools {
+  return Object.fromEntries(apiPools.map((name) => [name, open(policies[name])])) as Pools;
 }
 
-const longestSearchMs = 30_000;
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 const rememberedEndsBytes = 4 * 1024 * 1024;
 
@@ -68,19 +61,26 @@ function shapeFor(url: string): ErrorShape {
   return errorShapes.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))?.shape ?? envelopeShape;
 }
 
-export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
-  const { db } = pools;
+/** What a process without an API answers: whether it lives and can work. */
+export function createHealthApp(config: Config, db: Db): FastifyInstance {
   const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
-  const keys = createTokenKeys(db, seal);
+  app.register(async (api) => healthRoutes(api, db));
+  return app;
+}
+
+export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
+  const { callers, reads, changes, tries } = pools;
+  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
+  const keys = createTokenKeys(callers, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
-  const limit = createRateLimit(db, config.rateLimitPerMinute, now);
+  const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
   app.addHook('onClose', () => limit.close());
-  const requireCaller = createSchoolCaller(db, tokens, limit);
+  const requireCaller = createSchoolCaller(callers, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
-  const requireManagement = createManagementCaller(db, tokens, limit);
+  const requireManagement = createManagementCaller(callers, tokens, limit);
   const providers = createOutbound(allowed, pageLimits);
   const pictures = createOutbound(allowed, pictureLimits);
-  const ledger = createLedger(db);
+  const ledger = createLedger(changes);
   app.addHook('onClose', async () => {
     await ledger.close();
     await providers.close();
@@ -88,18 +88,18 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   });
   describeApi(app);
   app.register(async (api) => {
-    healthRoutes(api, db);
-    accessRoutes(api, { db: pools.tries, tokens, keys });
-    notificationRoutes(api, { db, requireCaller, allowed });
-    schoolRegisterRoutes(api, { db, publicUrl: config.publicUrl, requireManagement });
-    schoolPageRoutes(api, { db, seal, publicUrl: config.publicUrl, providers });
-    identityRoutes(api, { db, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: pools.tries, requireSchool: requireCaller, requireManagement, limit }) });
-    signInRoutes(api, { db, publicUrl: config.publicUrl });
-    oidcRoutes(api, { db, seal, publicUrl: config.publicUrl });
-    schoolDataRoutes(api, { db, streams: pools.streams, requireCaller, allowed, ledger, slowReader, now });
+    healthRoutes(api, changes);
+    accessRoutes(api, { db: tries, tokens, keys });
+    notificationRoutes(api, { db: changes, requireCaller, allowed });
+    schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
+    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers });
+    identityRoutes(api, { db: changes, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit }) });
+    signInRoutes(api, { db: changes, publicUrl: config.publicUrl });
+    oidcRoutes(api, { db: changes, seal, publicUrl: config.publicUrl });
+    schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
-      authenticate: createAuthenticate(db, tokens, limit),
-      reader: { ...pools, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },
+      authenticate: createAuthenticate(callers, tokens, limit),
+      reader: { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },
       publicUrl: config.publicUrl,
       ledger,
       slowReader,

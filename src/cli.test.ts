@@ -13,8 +13,7 @@ const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-cli-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const service = await useService();
-const { host, port, database, user, pass } = service.db.options as unknown as { host: string[]; port: number[]; database: string; user: string; pass: string };
-const settings = { DATABASE_URL: `postgres://${user}:${pass}@${host[0]}:${port[0]}/${database}`, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: join(folder, 'data') };
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: join(folder, 'data') };
 
 type Run = { code: number; out: string; err: string };
 

@@ -14,6 +14,7 @@ import { schoolCommands } from './commands/school.ts';
 import { statusCommands } from './commands/status.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
+import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 
 const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...authorisationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands];
@@ -59,9 +60,9 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
 async function run(command: Command, given: Given): Promise<Outcome> {
   const config = readConfig();
   const seal = createSeal(readSecretKey(config));
-  const database = await openDatabase(config, { max: 4, name: 'command' });
+  const database = await openDatabase(config);
   try {
-    return await command.run({ db: database.db, seal, config }, given);
+    return await command.run({ db: database.pool(policies.commands), seal, config }, given);
   } finally {
     await database.close();
   }

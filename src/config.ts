@@ -13,8 +13,8 @@ export type Config = Readonly<{
   /** CIDR list of proxies whose X-Forwarded-* headers count. */
   trustProxy: readonly string[];
   dataDir: string;
-  /** An external PostgreSQL; undefined means the embedded one. */
-  databaseUrl: string | undefined;
+  /** An external PostgreSQL, the same address for each of its hosts; undefined means the embedded one. */
+  databaseUrls: readonly string[] | undefined;
   /** Undefined means: made in the data directory on first start. */
   secretKey: string | undefined;
   role: Role;
@@ -76,6 +76,17 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     return undefined;
   }
 
+  /** Several hosts stand between commas: postgres://user:password@one:5432,two:5432/database. */
+  function databases(name: string): string[] | undefined {
+    const value = text(name);
+    if (value === undefined) return undefined;
+    const [, before = '', hosts = '', behind = ''] = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
+    const each = hosts.split(',').map((host) => `${before}${host.trim()}${behind}`);
+    if (before !== '' && each.every((one) => URL.canParse(one))) return each;
+    problems.push(`${name}: not a URL that begins with postgres:// or postgresql://, or with several hosts not postgres://user:password@one:5432,two:5432/database`);
+    return undefined;
+  }
+
   function cidrs(name: string): string[] | undefined {
     const list = text(name)?.split(',').map((one) => one.trim()).filter(Boolean);
     for (const cidr of list ?? []) if (!isCidr(cidr)) problems.push(`${name}: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
@@ -88,7 +99,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
-  const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const databaseUrls = databases('DATABASE_URL');
   const smtpUrl = url('SMTP_URL', ['smtp:', 'smtps:']);
   const mailFrom = text('MAIL_FROM');
   if (text('SMTP_URL') !== undefined && !mailFrom) problems.push('MAIL_FROM: required with SMTP_URL, for example "Schoolbell <schoolbell@trust.example>"');
@@ -97,7 +108,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (text('DATABASE_URL') !== undefined && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
   if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
   const outboundAllow = cidrs('OUTBOUND_ALLOW');
-  const demoDefault = !databaseUrl && isLoopback(host) ? 'on' : 'off';
+  const demoDefault = !databaseUrls && isLoopback(host) ? 'on' : 'off';
 
   const demo = choice('DEMO', ['on', 'off'], demoDefault) === 'on';
 
@@ -107,7 +118,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     publicUrl: (publicUrl ? new URL(publicUrl).href : `http://${host.includes(':') ? `[${host}]` : host}:${port}`).replace(/\/+$/, ''),
     trustProxy,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
-    databaseUrl,
+    databaseUrls,
     secretKey,
     role: choice('ROLE', roles, 'all'),
     demo,

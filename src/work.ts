@@ -6,7 +6,9 @@ import { collectKind, statusChannel } from './collection/component-databases.ts'
 import type { ConnectorParts } from './collection/connector-settings.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import type { Config } from './config.ts';
-import type { Db, PoolOptions } from './db/connect.ts';
+import type { Db } from './db/connect.ts';
+import type { OpenPool } from './db/open.ts';
+import { policies } from './db/policies.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
@@ -20,17 +22,12 @@ import { writebackKind } from './schooldata/submit-marks.ts';
 import { createWriteback } from './schooldata/write-back.ts';
 import { version } from './version.ts';
 
-export type WorkPools = {
-  /** The worker's own: its statements are few and always the same. */
-  outbox: Db;
-  /** For collections, each of which holds a connection for as long as it goes on. */
-  jobs: Db;
-  /** For everything short. */
-  db: Db;
-};
+/** The pools of a worker; what each is for stands beside its limits in `db/policies`. */
+export const workPools = ['outbox', 'collections', 'writebacks', 'chores'] as const;
+export type WorkPools = Readonly<Record<(typeof workPools)[number], Db>>;
 
-export function createWorkPools(open: (options: PoolOptions) => Db, db: Db): WorkPools {
-  return { outbox: open({ max: 6, name: 'worker', plans: 'kept' }), jobs: open({ max: 8, name: 'jobs' }), db };
+export function createWorkPools(open: OpenPool): WorkPools {
+  return Object.fromEntries(workPools.map((name) => [name, open(policies[name])])) as WorkPools;
 }
 
 export type WorkParts = { pools: WorkPools; seal: Seal; config: Config; log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>; now?: () => number };
@@ -41,15 +38,12 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
   const providers = createOutbound(allowed, pageLimits);
   const mailing = createMailing(pools.outbox, config.mail);
   const worker = await startWorker({ db: pools.outbox, handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }, log });
-  const housekeeping = startHousekeeping(pools.db, seal, config, log);
-  const listening = await pools.db.listen(statusChannel, (estab) => void onStatus(pools.db, seal, estab).catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again')));
+  const housekeeping = startHousekeeping(pools.chores, seal, config, log);
+  const listening = await pools.chores.listen(statusChannel, (estab) => void onStatus(pools.chores, seal, estab).catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again')));
   return async () => {
-    await listening.unlisten().catch(() => {});
-    await housekeeping.stop();
-    await worker.stop();
+    await Promise.all([listening.unlisten(), housekeeping.stop(), worker.stop()]);
     mailing.close();
-    await calls.close();
-    await providers.close();
+    await Promise.all([calls.close(), providers.close()]);
   };
 }
 
@@ -60,10 +54,10 @@ async function onStatus(db: Db, seal: Seal, estab: string): Promise<void> {
 }
 
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {
-  const connectors: ConnectorParts = { db: pools.jobs, mis: pools.db, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
+  const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
   return {
     [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version),
     [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
-    [writebackKind]: createWriteback(connectors),
+    [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
   };
 }

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded, type EmbeddedDatabase } from '../src/db/embedded.ts';
 
-export async function openTestCluster(): Promise<EmbeddedDatabase> {
+export async function openTestCluster(): Promise<EmbeddedDatabase & { url: string }> {
   const checkout = createHash('sha256').update(join(import.meta.dirname, '..')).digest('hex').slice(0, 8);
   const folder = join(tmpdir(), `schoolbell-test-${checkout}`);
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o711);
-  return openEmbedded(folder, { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' });
+  const embedded = await openEmbedded(folder, { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' });
+  return { ...embedded, url: embedded.where()[0] ?? '' };
 }

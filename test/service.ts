@@ -25,6 +25,7 @@ export const rootB = '/ims/oneroster/v1p1';
 
 export type Service = {
   db: Db;
+  databaseUrl: string;
   url: string;
   /** Where files go. */
   dataDir: string;
@@ -77,6 +78,7 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
 
   return {
     db,
+    databaseUrl,
     url,
     dataDir,
     seal,
@@ -87,7 +89,7 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
         const pool = connect(databaseUrl, options);
         opened.push(pool);
         return pool;
-      }, db);
+      });
       stops.push(await startWork({ pools: workPools, seal, config, log: { warn() {}, info() {}, error() {} }, ...(parts.now ? { now: parts.now } : {}) }));
     },
     async addSchool(estab, given) {

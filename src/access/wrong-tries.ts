@@ -16,7 +16,7 @@ export async function judgeTry<T>(db: Db, name: string, address: string, find: (
     const found = await find(tx);
     if (found === undefined) await tx`insert into wrong_try (client, address) values (${client}, ${address})`;
     return found;
-  }) as Promise<T | undefined>;
+  });
 }
 
 async function requireTriesLeft(sql: Sql, client: string, address: string): Promise<void> {

@@ -114,7 +114,7 @@ async function collectMarks(db: Db, connector: Connector, estab: string, { befor
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
       await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: count.written > 0, message });
       await beforeCommit?.(tx);
-    });
+    }, { repeatable: false });
     return undefined;
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;

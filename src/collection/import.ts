@@ -57,7 +57,8 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     const opened = await openSource();
     source = opened;
     report.ignored = [...opened.ignored];
-    await db.begin((tx) => importInto(tx, opened, options, report, problems));
+    // The source is read in it, and can be read but once.
+    await db.begin((tx) => importInto(tx, opened, options, report, problems), { repeatable: false });
   } catch (error) {
     if (error instanceof SourceError) {
       problems.add(error.problem);
@@ -80,7 +81,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
   }
   await db`
     insert into import_run (estab, started_at, outcome, version, report)
-    values (${options.estab}, ${startedAt}, ${report.outcome}, ${report.version}, ${db.json(report as unknown as Parameters<typeof db.json>[0])})`;
+    values (${options.estab}, ${startedAt}, ${report.outcome}, ${report.version}, ${db.json(report)})`;
   return report;
 }
 
@@ -156,7 +157,7 @@ async function importMarks(tx: Tx, read: NonNullable<Source['marks']>, options: 
 async function rememberState(tx: Tx, estab: string, source: RosterReading): Promise<void> {
   const state = source.state?.();
   if (!state) return;
-  await tx`insert into connector_setting (estab, state) values (${estab}, ${tx.json(state as never)}) on conflict (estab) do update set state = excluded.state`;
+  await tx`insert into connector_setting (estab, state) values (${estab}, ${tx.json(state)}) on conflict (estab) do update set state = excluded.state`;
 }
 
 async function stageAll(tx: Tx, source: Source, options: ImportOptions, report: ImportReport, problems: Problems): Promise<Modes> {

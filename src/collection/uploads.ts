@@ -38,7 +38,7 @@ async function store(db: Db, estab: string, path: string): Promise<string> {
     await installDatabases(tx, estab, ['SchoolData']);
     await requestCollection(tx, estab, 'SchoolData', { upload: id });
     return id;
-  }) as Promise<string>;
+  });
 }
 
 /** Ends with an error when it grows too large. */

@@ -12,8 +12,7 @@ import { date, mark, student, useWriteback } from '../../test/writeback.ts';
 const { service, db, addSchool, open } = await useWriteback({ work: false });
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-collect-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-const { host, port, database, user, pass } = db.options as unknown as { host: string[]; port: number[]; database: string; user: string; pass: string };
-const env = { PATH: process.env.PATH ?? '', DATABASE_URL: `postgres://${user}:${pass}@${host[0]}:${port[0]}/${database}`, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: service.dataDir };
+const env = { PATH: process.env.PATH ?? '', DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: service.dataDir };
 
 type Run = { code: number; out: string; err: string };
 const schoolbell = (line: string, ...more: string[]) => new Promise<Run>((resolve) => {

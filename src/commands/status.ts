@@ -24,7 +24,7 @@ export const statusCommands: readonly Command[] = [
         select a.estab, a.rp, ${shownState(db)} as state, a.scopes from authorisation a join establishment e using (estab)
         union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited') and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
         order by 1, 2`;
-      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrl === undefined }, schools, databases, authorisations };
+      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrls === undefined }, schools, databases, authorisations };
       return {
         data,
         lines: [

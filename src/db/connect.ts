@@ -1,74 +1,91 @@
-// In charge of connections to PostgreSQL: one way to open a pool, with the settings every session shares.
-import type { ISql, PendingQuery, Row, Sql as PostgresSql, TransactionSql } from 'postgres';
-import { postgres } from './postgres.ts';
+// In charge of what the rest of the house sees of the database: a pool that runs statements, transactions, connections
+// that somebody holds, and calls when something is notified.
+import { createListener, type Listen } from './listen.ts';
+import { policies, type PoolPolicy } from './policies.ts';
+import { SessionPool, type Where } from './pool.ts';
+import { isStalePlan, type Session } from './session.ts';
+import { createSql, type Runner, type Sql } from './statement.ts';
+import { command, runTransaction, type Tx } from './transaction.ts';
 
-export type Db = PostgresSql<Record<string, never>>;
-export type Tx = TransactionSql<Record<string, never>>;
-/** What both a pool and a transaction can do: compose and run statements. */
-export type Sql = ISql<Record<string, never>>;
-/** A piece of a statement, with its bound values. */
-export type Fragment = PendingQuery<Row[]>;
+export type { Fragment, Sql } from './statement.ts';
+export type { Tx } from './transaction.ts';
+export type { Where } from './pool.ts';
+/** What is not said is as for a command, which may take its time. */
+export type PoolOptions = Partial<PoolPolicy> & Pick<PoolPolicy, 'max' | 'name'>;
 
-export const oldestSupportedPostgres = 15;
+/** A connection that is held until it is released. */
+export type Connection = Sql & { release(): void };
 
-/**
- * How statements are planned. kept: once, whatever the values; planning a page again would cost more than reading it.
- * made: anew for the values at hand; a filter that matches a hundred of a million rows needs another plan than one
- * that matches them all. Otherwise PostgreSQL chooses.
- */
-export type PoolOptions = {
-  max: number;
-  name: string;
-  plans?: 'kept' | 'made';
-  /** A statement that takes longer is ended. */
-  longestMs?: number;
+export type Db = Sql & {
+  /** Work that reads from somewhere else can be done but once. */
+  begin<T>(work: (tx: Tx) => Promise<T>, how?: { repeatable: boolean }): Promise<T>;
+  reserve(): Promise<Connection>;
+  listen: Listen;
+  end(how?: { timeout: number }): Promise<void>;
+  readonly policy: PoolPolicy;
 };
 
-const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
+const longestEndSeconds = 5;
 
-export function connect(url: string, options: PoolOptions): Db {
-  return postgres(url, {
-    max: options.max,
-    idle_timeout: 60,
-    connect_timeout: 10,
-    // Between tries to reach a server that is away; callers are told at once, and it is found again soon after.
-    backoff: (tries: number) => Math.min(0.5, 0.05 * 2 ** tries),
-    onnotice: () => {},
-    // The shape of a filter is the caller's: its statements are not kept by name, or they would fill the server's memory.
-    prepare: options.plans !== 'made',
-    // jit: compiling a plan costs more than these short statements take.
-    connection: {
-      application_name: `schoolbell ${options.name}`,
-      TimeZone: 'UTC',
-      jit: 'off',
-      temp_buffers: '64MB',
-      plan_cache_mode: planCacheModes[options.plans ?? 'chosen'],
-      ...(options.longestMs ? { statement_timeout: options.longestMs } : {}),
+export function connect(where: string | Where, options: PoolOptions): Db {
+  const policy: PoolPolicy = { ...policies.commands, ...options };
+  const find: Where = typeof where === 'string' ? () => [where] : where;
+  const pool = new SessionPool(find, policy);
+  const listener = createListener(find, policy);
+
+  async function withSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = await pool.take();
+    try {
+      return await work(session);
+    } finally {
+      pool.give(session);
+    }
+  }
+
+  const runner: Runner = {
+    run: (statement) => withSession(async (session) => {
+      try {
+        return await session.run(statement);
+      } catch (error) {
+        if (!isStalePlan(error)) throw error;
+        await session.forget(statement);
+        return session.run(statement);
+      }
+    }),
+    async *cursor(statement, rowsAtOnce) {
+      const session = await pool.take();
+      try {
+        await session.run(command('begin'));
+        yield* session.cursor(statement, rowsAtOnce);
+      } finally {
+        await session.run(command('rollback')).catch(() => {});
+        pool.give(session);
+      }
     },
-    types: {},
+    copyIn: onlyOnConnection,
+    copyOut: onlyOnConnection,
+  };
+
+  return Object.assign(createSql(runner), {
+    policy,
+    begin: <T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }) => withSession((session) => runTransaction(session, work, repeatable)),
+    async reserve() {
+      const session = await pool.take();
+      let held = true;
+      return Object.assign(createSql(session), {
+        release() {
+          if (held) pool.give(session);
+          held = false;
+        },
+      });
+    },
+    listen: listener.listen,
+    async end({ timeout } = { timeout: longestEndSeconds }) {
+      await Promise.all([listener.close(), pool.end(timeout * 1000)]);
+    },
   });
 }
 
-/** Refuses a server that is too old or not UTF-8, in words that say what would do. */
-export async function requireUsableServer(db: Db): Promise<void> {
-  const [row] = await db`select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
-  const major = Math.floor(Number(row?.version) / 10_000);
-  if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
-  if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
-}
-
-/** A connection of the pool, or undefined when none came free in time. */
-export async function reserveWithin(db: Db, milliseconds: number): Promise<Awaited<ReturnType<Db['reserve']>> | undefined> {
-  const reserved = db.reserve();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), milliseconds)));
-  const first = await Promise.race([reserved, late]).finally(() => clearTimeout(timer));
-  if (!first) void reserved.then((connection) => connection.release(), () => {});
-  return first;
-}
-
-/** Ends the transaction in which something was read, whatever became of it, and gives the connection back. */
-export async function endReading(connection: NonNullable<Awaited<ReturnType<typeof reserveWithin>>>): Promise<void> {
-  await connection`rollback`.catch(() => {});
-  connection.release();
+async function onlyOnConnection(): Promise<never> {
+  throw new Error('a COPY needs a transaction or a reserved connection');
 }

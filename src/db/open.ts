@@ -1,39 +1,53 @@
 // In charge of opening the database that the settings name, embedded or external, ready for use: usable and migrated.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import { connect, requireUsableServer, type Db, type PoolOptions } from './connect.ts';
+import { requireUsableServer } from './check-server.ts';
+import { connect, type Db, type Where } from './connect.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { migrate } from './migrate.ts';
+import { policies, type PoolPolicy } from './policies.ts';
+import { isUnavailable } from './unavailable.ts';
+
+export type OpenPool = (policy: PoolPolicy) => Db;
 
 export type OpenDatabase = {
-  db: Db;
-  /** Another pool on the same database. */
-  pool(options: PoolOptions): Db;
+  /** A pool on this database; it is closed with it. */
+  pool: OpenPool;
   embedded: EmbeddedDatabase | undefined;
   close(): Promise<void>;
 };
 
-export async function openDatabase(config: Config, options: PoolOptions): Promise<OpenDatabase> {
-  const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
-  const url = config.databaseUrl ?? embedded?.url ?? '';
+/** How long the end waits for statements under way. */
+const longestEndSeconds = 3;
+
+export async function openDatabase(config: Config): Promise<OpenDatabase> {
+  const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
+  const where: Where = embedded?.where ?? (() => config.databaseUrls ?? []);
   const pools: Db[] = [];
-  const pool = (more: PoolOptions) => {
-    const made = connect(url, more);
+  const pool = (policy: PoolPolicy) => {
+    const made = connect(where, policy);
     pools.push(made);
     return made;
   };
   const close = async () => {
-    await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
+    await Promise.all(pools.map((one) => one.end({ timeout: longestEndSeconds })));
     await embedded?.close();
   };
   try {
-    const db = pool(options);
-    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db));
-    await migrate(db);
-    return { db, pool, embedded, close };
+    await prepare(connect(where, policies.setup), embedded !== undefined);
+    return { pool, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
+  }
+}
+
+async function prepare(db: Db, embedded: boolean): Promise<void> {
+  try {
+    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db));
+    await migrate(db);
+  } finally {
+    await db.end({ timeout: 1 });
   }
 }
 
@@ -47,7 +61,7 @@ async function untilBack(ask: () => Promise<void>): Promise<void> {
       await ask();
       return;
     } catch (error) {
-      if ((error as { code?: string }).code === undefined || Date.now() > deadline) throw error;
+      if (!isUnavailable(error) || Date.now() > deadline) throw error;
       await pause(200);
     }
   }

@@ -21,5 +21,5 @@ export async function createLogin(db: Db, publicUrl: string, caller: { rp: strin
     await audit(tx, { ...caller, operation: 'CreateLogin', presenceId, outcome: 'done' });
     const made = await findPresence(tx, caller.estab, presenceId);
     return [renderCamelCaseUser(made ?? presence)];
-  }) as Promise<Record<string, string>[]>;
+  });
 }

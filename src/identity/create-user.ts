@@ -25,7 +25,7 @@ export async function createUser(db: Db, publicUrl: string, caller: IdentityCall
     await requireNew(tx, orgId, users.map(({ email }) => email));
     for (const user of users) await add(tx, publicUrl, { estab: orgId, rp: caller.rp, invitation }, user);
     return { manualUser: users };
-  }) as Promise<{ manualUser: ManualUser[] }>;
+  });
 }
 
 function parseUsers(given: unknown): ManualUser[] {

@@ -21,7 +21,7 @@ const config = readConfig();
 /** Shorter than that of the service, so that what a worker left is found within the time of a test. */
 const leaseSeconds = 7;
 const longestSeconds = 1;
-const db = connect(config.databaseUrl ?? '', { max: 4, name: told.name });
+const db = connect(config.databaseUrls?.[0] ?? '', { max: 4, name: told.name });
 const delivery = createDelivery(db, createSeal(config.secretKey ?? ''), createOutbound(parseAllowList(config.outboundAllow)), 'test');
 const say = (line: string) => void writeSync(1, `${line}\n`);
 

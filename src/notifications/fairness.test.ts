@@ -117,8 +117,7 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
 });
 
 test('every connection to the database is ended several times while events flow: each event arrives', { timeout: 60_000 }, async () => {
-  const { host, port: databasePort, user, pass, database } = db.options as unknown as { host: string[]; port: number[]; user: string; pass: string; database: string };
-  const admin = connect(`postgres://${user}:${encodeURIComponent(pass)}@${host[0]}:${databasePort[0]}/${database}`, { max: 1, name: 'executioner' });
+  const admin = connect(delivering.service.databaseUrl, { max: 1, name: 'executioner' });
   const sent: string[] = [];
   const ending = new AbortController();
   const flowing = (async () => {

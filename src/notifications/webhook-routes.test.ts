@@ -140,7 +140,7 @@ test('Test enqueues one event of the registration and names it', async () => {
   const { webhook } = await register(hook, { Method: 'POST' });
   const { status, answer } = await call({ path: `${root}/${webhook.Id}/Test` });
   assert.equal(status, 202);
-  const [row, ...more] = await db`select id, payload, state from outbox where lane = ${`webhook ${webhook.Id}`}`;
+  const [row, ...more] = await db<{ id: string; payload: { url: string; method: string }; state: string }[]>`select id, payload, state from outbox where lane = ${`webhook ${webhook.Id}`}`;
   assert.equal(more.length, 0);
   assert.deepEqual([row?.id, row?.state, row?.payload.url, row?.payload.method], [answer.DeliveryId, 'waiting', hook, 'POST']);
 });

@@ -52,7 +52,7 @@ async function redirectEvents(tx: Sql, webhook: Webhook): Promise<void> {
   const { payload, body } = describeEvent(webhook);
   await resetLane(tx, webhook.id, parseTarget(webhook.url).hostname);
   await tx`
-    update outbox set payload = ${tx.json(payload as never)}, body = ${body as Buffer | null}, forgiven = attempts, due_at = least(due_at, clock_timestamp() + interval '2 seconds')
+    update outbox set payload = ${tx.json(payload)}, body = ${body as Buffer | null}, forgiven = attempts, due_at = least(due_at, clock_timestamp() + interval '2 seconds')
     where estab = ${webhook.estab} and topic = ${webhook.id} and state = 'waiting'`;
   await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${webhook.estab} and lane = ${laneKey(webhook.id)} and topic is null and state = 'waiting'`;
   // The last event never arrived at the old address; the new one is told.
@@ -89,7 +89,7 @@ export async function removeWebhook(db: Db, estab: string, rp: string, id: strin
     const [webhook] = await tx<Webhook[]>`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()} returning ${columns(tx)}`;
     if (webhook) await forgetLane(tx, webhook);
     return webhook !== undefined;
-  }) as Promise<boolean>;
+  });
 }
 
 export async function findWebhook(db: Db, estab: string, rp: string, id: string): Promise<Webhook | undefined> {

@@ -24,5 +24,5 @@ export async function completeInstallations(db: Db, seal: Seal, estab?: string):
       if (sealed) await announceApproval(tx, seal, { estab: school, rp, secretId, schoolSecret: seal.open(sealed), installed: true });
     }
     return waiting.length;
-  }) as Promise<number>;
+  });
 }

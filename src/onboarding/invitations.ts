@@ -32,7 +32,7 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
     await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason} where estab = ${given.estab} and id = ${id}`;
     if (!known.confirmed) return { invitation: id, state: 'Proposed', link: null };
     return { invitation: id, state: 'Invited', link: await send(tx, publicUrl, given.estab, id, given.by) };
-  }) as Promise<Invited>;
+  });
 }
 
 /** What the operator names is confirmed; what only an application has named is not. */
@@ -101,7 +101,7 @@ export async function confirmSchool(db: Db, publicUrl: string, estab: string, em
     const waiting = await tx<{ id: string }[]>`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
     for (const { id } of waiting) await send(tx, publicUrl, estab, id, 'operator');
     return { estab, ...school, invited: waiting.length };
-  }) as Promise<{ estab: string; name: string; email: string; invited: number }>;
+  });
 }
 
 export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {

@@ -29,7 +29,7 @@ export async function enqueue(sql: Sql, work: NewWork): Promise<string> {
   await armLane(sql, work.lane, 0);
   await sql`
     insert into outbox (estab, id, rp, kind, lane, payload, body, due_at)
-    values (${work.estab}, ${id}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${sql.json(work.payload as never)}, ${work.body as Buffer | null}, clock_timestamp())`;
+    values (${work.estab}, ${id}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${sql.json(work.payload)}, ${work.body as Buffer | null}, clock_timestamp())`;
   await sql`select pg_notify(${outboxChannel}, '')`;
   return id;
 }
@@ -43,7 +43,7 @@ export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): 
   await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
   await sql`
     insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
-    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload as never)}, ${work.body as Buffer | null}, clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}))
+    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null}, clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}))
     on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update
     set due_at = least(clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}), outbox.created_at + make_interval(secs => ${coalescing.longestSeconds})), payload = excluded.payload, body = excluded.body`;
   await sql`select pg_notify(${outboxChannel}, '')`;
@@ -59,7 +59,7 @@ export async function enqueueOnce(sql: Sql, work: NewWork, topic: string): Promi
   await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
   await sql`
     insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
-    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload as never)}, ${work.body as Buffer | null}, clock_timestamp())
+    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null}, clock_timestamp())
     on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update set payload = excluded.payload, due_at = least(outbox.due_at, excluded.due_at)`;
   await sql`select pg_notify(${outboxChannel}, '')`;
 }

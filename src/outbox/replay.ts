@@ -40,5 +40,5 @@ async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
     await tx`update lane set next_at = now() where key = any(${[...new Set(rows.map((row) => row.lane))]}) and disabled_at is null`;
     await tx`select pg_notify(${outboxChannel}, '')`;
     return rows.map((row) => row.id);
-  }) as Promise<string[]>;
+  });
 }

@@ -41,7 +41,7 @@ export async function settleWork(db: Db, finished: readonly Finished[]): Promise
     const ended = now.length === 0 ? [] : await settle(tx, now.map(describe));
     if (ended.length > 0) await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended.map((lane) => lane.key)}) and state = 'waiting'`;
     return { later: finished.filter(({ work }) => there.has(work.lane) && !locked.has(work.lane)), ended };
-  }) as Promise<Settled>;
+  });
 }
 
 function describe({ work, outcome }: Finished): object {
@@ -68,7 +68,7 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
   const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
   return tx<{ key: string; why: string }[]>`
     with given as (
-      select * from jsonb_to_recordset(${tx.json(given as never)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean, delay float8, error_class text, detail jsonb, response text, disable text)
+      select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean, delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
       update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1 else 0 end, claim = null, lease_until = null,
         state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,

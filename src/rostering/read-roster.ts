@@ -12,7 +12,7 @@ import { openStream, selectMetadataKeys, selectTotal, type Reader } from './sele
 export async function readRoster(db: Db, estab: string) {
   const [at] = await db<RosterAt[]>`select estab, id as "rosterId", version from roster where estab = ${estab}`;
   if (!at) throw new Error(`there is no roster for ${estab}`);
-  const reader: Reader = { db, searches: db, streams: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
+  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
   const versions = new Map([[estab, (await reader.facts.facts(db, at)).versions]]);
 
   const finish = createFinish('', versions, undefined);

@@ -3,11 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import type { Authenticate } from '../access/authenticate.ts';
 import type { Ledger } from '../access/disclosures.ts';
+import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
-import { cutOffSlowReader, type SlowReaderLimit } from '../http/slow-reader.ts';
+import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { variantA } from './dialects/variant-a.ts';
@@ -22,11 +23,10 @@ import { createTurnstile } from './turnstile.ts';
 export const dialects: readonly Dialect[] = [variantA, variantB];
 
 const wholeListsPerApplication = 8;
-const longestWaitMs = 30_000;
+const longestWaitMs = 8_000;
 const rememberedPageBytes = 64 * 1024 * 1024;
 /** A merge would have to commit between two statements of each of these tries. */
 const tries = 5;
-const queryCanceled = '57014';
 
 export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; ledger: Ledger; slowReader: SlowReaderLimit };
 
@@ -59,7 +59,9 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
         head: request.method === 'HEAD',
       });
     } catch (error) {
-      if ((error as { code?: string }).code === queryCanceled) throw new SchoolbellError('too_many_requests', 'This took too long to find. Ask for less at once, or filter by fewer fields.', { headers: { 'retry-after': '30' } });
+      if ((error as { code?: string }).code === sqlStates.queryCanceled) {
+        throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', { headers: { 'retry-after': '30' }, cause: error });
+      }
       if (!(error instanceof RosterMoved)) throw error;
       if (attempt === tries) throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', { headers: { 'retry-after': '1' } });
     }
@@ -72,6 +74,5 @@ function send({ status, headers, body }: Answer, reply: FastifyReply, slowReader
   reply.type('application/json; charset=utf-8');
   // A stream, so that HEAD states no length: that of GET depends on its encoding.
   if (reply.request.method === 'HEAD') return reply.send(Readable.from([]));
-  cutOffSlowReader(reply.raw, slowReader);
-  return reply.send(body);
+  return sendRead(reply, body, slowReader);
 }

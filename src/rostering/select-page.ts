@@ -1,7 +1,8 @@
 // In charge of running a plan: a page in one statement, a whole list as a stream out of one snapshot, a total from
 // what is known or by counting once per version. Whatever is answered is of the versions that the question names;
 // if a merge committed in between, RosterMoved says so and the question is asked again.
-import { endReading, reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
+import type { Db, Fragment, Sql } from '../db/connect.ts';
+import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
@@ -10,7 +11,7 @@ import { findMark, RosterMoved, sumOf, type FactsReader } from './roster-facts.t
 export type Reader = {
   db: Db;
   searches: Db;
-  streams: Db;
+  lists: Db;
   facts: FactsReader;
   totals: Remembered<number>;
   /** Where pages ended, so that the next page of a walk begins there. */
@@ -22,8 +23,6 @@ export type Paging = { limit: number | undefined; offset: number };
 const recordsPerFetch = 1000;
 /** Lower than any character of an id, so that joined ids are in the order of the ids. */
 const separator = '\u0001';
-/** How long a whole list waits for others to finish. */
-const longestWaitMs = 30_000;
 
 /** The records of a page as JSON, separated by commas, and how many they are. `key` names the question. */
 export async function selectPage(reader: Reader, question: Question, paging: Paging, key: string): Promise<{ records: string; count: number }> {
@@ -76,23 +75,28 @@ export type OpenStream = { total: number; pieces: AsyncGenerator<string>; close(
 
 /** The records from an offset on, in pieces of JSON whose records are separated by commas, out of one snapshot. */
 export async function openStream(reader: Reader, question: Question, paging: Paging, key: string): Promise<OpenStream> {
-  const connection = await reserveWithin(reader.streams, longestWaitMs);
-  if (!connection) throw new SchoolbellError('too_many_requests', 'Too many whole lists are being read at once. Wait and try again, or read in pages with limit.', { headers: { 'retry-after': '30' } });
-  let closing: Promise<void> | undefined;
-  // A stream that is dropped before its first byte never runs, so closing is for whoever holds it.
-  const close = () => (closing ??= endReading(connection));
+  const { sql, close } = await openSnapshot(reader.lists);
   try {
-    await connection`begin isolation level repeatable read read only`;
-    const plan = makePlan(connection, question);
-    const [row] = await connection<{ versions: Record<string, string>; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
+    const plan = makePlan(sql, question);
+    const [row] = await sql<{ versions: Record<string, string>; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
     requireSame(question, row?.versions, row?.parents);
-    const total = await selectTotal(reader, question, key, connection);
-    const seek = await findSeek(reader, connection, question, paging.offset);
-    return { total, pieces: streamPieces(connection, plan, listRows(connection, plan, question, seek, paging)), close };
+    const total = await selectTotal(reader, question, key, sql);
+    const seek = await findSeek(reader, sql, question, paging.offset);
+    return { total, pieces: await begun(streamPieces(sql, plan, listRows(sql, plan, question, seek, paging))), close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** The first piece is fetched before anything is answered: what is wrong can still be said. */
+async function begun(pieces: AsyncGenerator<string>): Promise<AsyncGenerator<string>> {
+  const first = await pieces.next();
+  return (async function* all() {
+    if (first.done) return;
+    yield first.value;
+    yield* pieces;
+  })();
 }
 
 async function* streamPieces(sql: Sql, plan: Plan, rows: Fragment): AsyncGenerator<string> {

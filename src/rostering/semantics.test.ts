@@ -293,10 +293,9 @@ for (const [what, path, sort, ascending, descending] of sorts) {
 }
 
 test('sorted by code point also where the database has an order of its own', async () => {
-  const name = `${service.db.options.database}_icu`;
+  const name = `${new URL(service.databaseUrl).pathname.slice(1)}_icu`;
   await service.db.unsafe(`create database ${name} template template0 locale_provider icu icu_locale 'en-GB'`);
-  const { host, port, user, pass } = service.db.options;
-  const db = connect(`postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${name}`, { max: 4, name: 'test' });
+  const db = connect(service.databaseUrl.replace(/[^/]*$/, name), { max: 4, name: 'test' });
   const config = readConfig({ DATABASE_URL: 'postgres://elsewhere/x', SECRET_KEY: 'a key for tests that is long enough', LOG_LEVEL: 'silent' });
   const app = createApp({ config, pools: createPools(() => db), seal: service.seal });
   try {

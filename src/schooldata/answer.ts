@@ -2,7 +2,8 @@
 import { Readable } from 'node:stream';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
-import { endReading, reserveWithin, type Db, type Fragment, type Sql } from '../db/connect.ts';
+import type { Db, Fragment, Sql } from '../db/connect.ts';
+import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import type { Endpoint } from './catalogue.ts';
@@ -16,19 +17,16 @@ type Row = Record<string, unknown>;
 type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase[]; gone: string[] | undefined };
 
 const rowsPerFetch = 1000;
-const longestWaitMs = 10_000;
 
-export async function answerData(streams: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date, tell: (records: number) => unknown): Promise<Readable> {
-  const connection = await reserveWithin(streams, longestWaitMs);
-  if (!connection) throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again.', { headers: { 'retry-after': '10' } });
-  // One snapshot for rows, total and status. A stream that is dropped before its first byte never runs.
-  let closing: Promise<void> | undefined;
-  const close = () => (closing ??= endReading(connection));
+export async function answerData(db: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date, tell: (records: number) => unknown): Promise<Readable> {
+  // One snapshot for rows, total and status.
+  const { sql, close } = await openSnapshot(db);
   try {
-    await connection`begin isolation level repeatable read read only`;
-    const databases = await readDatabases(connection, who.estab, endpoint.databases);
+    const databases = await readDatabases(sql, who.estab, endpoint.databases);
     requireCollected(endpoint, databases);
-    const pieces = 'constant' in endpoint.source ? answerConstant(endpoint, endpoint.source.constant, request, who, now) : await answerProjection(connection, endpoint, endpoint.source, request, who, databases, now, tell);
+    const pieces = 'constant' in endpoint.source
+      ? answerConstant(endpoint, endpoint.source.constant, request, who, now)
+      : await answerProjection(sql, endpoint, endpoint.source, request, who, databases, now, tell);
     const body = Readable.from(pieces, { objectMode: false });
     body.once('close', () => void close());
     return body;

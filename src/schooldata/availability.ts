@@ -83,7 +83,7 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
       update availability_wait set checks = checks + 1, next_check_at = least(deadline_at, ${now} + make_interval(secs => least(15, 2 ^ checks)))
       where done_at is null and (estab, id) in (select * from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[]))`;
     return { ended, full: waits.length === waitsAtOnce };
-  }) as Promise<{ ended: number; full: boolean }>;
+  });
 }
 
 async function endIfDecided(tx: Tx, wait: Wait, databases: readonly ComponentDatabase[]): Promise<boolean> {

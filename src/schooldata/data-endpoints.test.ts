@@ -140,7 +140,7 @@ test('pages followed by NextPage give everything exactly once, in order; past th
 
 test('updatedSince: what moved since, and the ids that have gone; nothing moved gives nothing', async () => {
   const { estab, get } = await newSchool();
-  const since = async () => encodeURIComponent(String((await db`select max(instant) as at from (select instant from roster_version where estab = ${estab} union all select instant from attendance_version where estab = ${estab}) v`)[0]?.at.toISOString()));
+  const since = async () => encodeURIComponent(String((await db<{ at: Date }[]>`select max(instant) as at from (select instant from roster_version where estab = ${estab} union all select instant from attendance_version where estab = ${estab}) v`)[0]?.at.toISOString()));
   const first = await since();
   for (const name of ['Students', 'Staff', 'Contacts', 'Groups']) assert.deepEqual([(await get(`${name}?updatedSince=${first}`))[name], (await get(`${name}?updatedSince=${first}`))[`${name}_deleted`]], [[], []], name);
   assert.deepEqual(((await get(`Counts?updatedSince=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`)).Counts), []);

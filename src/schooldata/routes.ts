@@ -10,21 +10,25 @@ import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
-import { cutOffSlowReader, type SlowReaderLimit } from '../http/slow-reader.ts';
+import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { abouts, type About } from './about.ts';
 import { answerData } from './answer.ts';
 import { beginWait, refreshStale } from './availability.ts';
 import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
-import { findParameter, parseDataRequest } from './data-request.ts';
+import { findParameter, parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
 import { answerMarks } from './answer-marks.ts';
 import { findOutcome } from './outcome.ts';
 
-export type SchoolData = { db: Db; streams: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; ledger: Ledger; slowReader: SlowReaderLimit; now: () => number };
+export type SchoolData = { db: Db; reads: Db; lists: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; ledger: Ledger; slowReader: SlowReaderLimit; now: () => number };
 
 const root = '/api/v1';
+/** As many rows as one batch has. */
+const longestPage = 1000;
 const marksName = 'attendance';
 const marksBytes = 8 * 1024 * 1024;
+/** The MIS is waited for, 30 s at most, between what the database may take before and after. */
+const longestWriteMs = 44_000;
 const json = 'application/json; charset=utf-8';
 type Params = { estab?: string; name: string };
 
@@ -42,8 +46,8 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   };
   app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
   app.get(`${root}/:name`, { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } }, read);
-  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
-  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, schema: { summary: 'Write attendance marks' } }, write);
+  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, handlerTimeout: longestWriteMs, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
+  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, handlerTimeout: longestWriteMs, schema: { summary: 'Write attendance marks' } }, write);
   app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
     const who = await data.requireCaller(request.headers.authorization);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
@@ -94,14 +98,18 @@ async function answer(data: SchoolData, who: SchoolCaller, request: FastifyReque
 }
 
 /** Out of the cache; what has grown old is refreshed behind it. */
-async function answerNow({ db, streams, ledger, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
+async function answerNow({ db, reads, lists, ledger, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
   const request = parseDataRequest(query, endpoint);
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
   if (request.onlyStatus) return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
   const tell = (records: number) => records > 0 && reply.request.method !== 'HEAD' && ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
-  const body = await answerData(streams, who, endpoint, request, new Date(now()), tell);
-  cutOffSlowReader(reply.raw, slowReader);
-  return reply.type(json).send(body);
+  const body = await answerData(isSmall(request, endpoint) ? reads : lists, who, endpoint, request, new Date(now()), tell);
+  return sendRead(reply.type(json), body, slowReader);
+}
+
+/** Few rows are read at once, and wait for no reader of a whole list. */
+function isSmall({ pageSize }: DataRequest, { source }: Endpoint): boolean {
+  return 'constant' in source || (pageSize !== undefined && pageSize <= longestPage);
 }
 
 /** From here on, whatever is wrong is told to the callbackUrl. */

@@ -84,7 +84,7 @@ async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged)
     // Two equal requests at once: the second finds the first here.
     const [row] = await tx<{ trackingId: string }[]>`
       insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at)
-      values (${who.estab}, ${who.rp}, ${judged.partial}, ${judged.hash}, ${judged.key ?? null}, ${tx.json(body.callbacks as never)}, now() + make_interval(mins => ${longestMinutes}))
+      values (${who.estab}, ${who.rp}, ${judged.partial}, ${judged.hash}, ${judged.key ?? null}, ${tx.json(body.callbacks)}, now() + make_interval(mins => ${longestMinutes}))
       on conflict do nothing returning tracking_id as "trackingId"`;
     if (!row) {
       const same = await findSame(tx, who, judged);
@@ -94,7 +94,7 @@ async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged)
     await storeMarks(tx, who.estab, row.trackingId, body.marks, judged);
     await enqueueWriteback(tx, who, row.trackingId);
     return row.trackingId;
-  }) as Promise<string>;
+  });
 }
 
 /** One lane per school: a MIS is written to by one at a time, in the order of the requests. */
@@ -114,5 +114,5 @@ async function storeMarks(tx: Tx, estab: string, trackingId: string, given: read
   });
   await tx`
     insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes, result, code, message)
-    select ${estab}, ${trackingId}, * from jsonb_to_recordset(${tx.json(rows as never)}) as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text, result text, code text, message text)`;
+    select ${estab}, ${trackingId}, * from jsonb_to_recordset(${tx.json(rows)}) as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text, result text, code text, message text)`;
 }

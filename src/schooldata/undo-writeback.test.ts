@@ -9,6 +9,7 @@ import { claimWork } from '../outbox/claim.ts';
 import { settleWork } from '../outbox/settle.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { parseAllowList } from '../http/address-guard.ts';
+import { countStatements } from '../../test/count-statements.ts';
 import { until } from '../../test/delivery.ts';
 import { date, mark, student, useWriteback, type WritingSchool } from '../../test/writeback.ts';
 import { undoWriteback } from './undo-writeback.ts';
@@ -20,20 +21,17 @@ const refused = (message: RegExp) => (error: Error & { code?: string }) => error
 
 test('many marks cost as many statements as a few, to take and to write', { timeout: 60_000 }, async () => {
   const school = await addSchool({ students: 600 });
-  const options = db.options as { debug?: unknown };
   const handler = createWriteback({ db, mis: db, seal: service.seal, outbound: createOutbound(parseAllowList([])), dataDir: service.dataDir });
   const cost = async (students: number, code: string): Promise<number> => {
     const body = { Marks: Array.from({ length: students }, (_, at) => [mark(at, code), mark(at, code, { Session: 'PM' })]).flat() };
     const who = { rp: school.client.rp, estab: school.estab, scopes: [], expiresAt: new Date() };
-    let statements = 0;
-    options.debug = () => (statements += 1);
-    const submitted = await submitMarks(db, who, { body, partial: false, validateOnly: false, idempotencyKey: undefined }, parseAllowList([]), new Date(`${date}T15:00:00Z`));
-    const work = (await claimWork(db, 60, 1))[0] ?? assert.fail('nothing to do');
-    const outcome = await handler.run(work);
-    options.debug = false;
-    await settleWork(db, [{ work, outcome }]);
-    assert.deepEqual([submitted.kind, outcome.state], ['taken', 'done']);
-    return statements;
+    return countStatements(async () => {
+      const submitted = await submitMarks(db, who, { body, partial: false, validateOnly: false, idempotencyKey: undefined }, parseAllowList([]), new Date(`${date}T15:00:00Z`));
+      const work = (await claimWork(db, 60, 1))[0] ?? assert.fail('nothing to do');
+      const outcome = await handler.run(work);
+      await settleWork(db, [{ work, outcome }]);
+      assert.deepEqual([submitted.kind, outcome.state], ['taken', 'done']);
+    });
   };
   const few = await cost(2, 'N');
   const many = await cost(600, 'I');

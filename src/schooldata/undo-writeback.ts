@@ -33,5 +33,5 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
         as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text)`;
     await enqueueWriteback(tx, found, undoId);
     return { trackingId: undoId, undoOf: trackingId, marks: back.length, changedSince: rows.length - back.length };
-  }) as Promise<Undone>;
+  });
 }

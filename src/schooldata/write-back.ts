@@ -102,7 +102,7 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
   await notePrevious(tx, estab, trackingId);
   await tx`
     update writeback_mark m set result = 'Failed', code = r.code, message = r.message
-    from jsonb_to_recordset(${tx.json(rejections as never)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.index = r.index`;
+    from jsonb_to_recordset(${tx.json(rejections)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.index = r.index`;
   if (status === 'Completed') {
     const refused = new Set(rejections.map(({ index }) => index));
     const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), { author: { rp, trackingId, reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}` } });

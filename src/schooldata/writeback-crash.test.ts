@@ -12,8 +12,7 @@ import { steps } from './writeback-worker.ts';
 
 const { service, db, addSchool } = await useWriteback({ work: false });
 const receiver = await useReceiver();
-const { host, port, user, pass, database } = db.options as unknown as { host: string[]; port: number[]; user: string; pass: string; database: string };
-const env = { DATABASE_URL: `postgres://${user}:${encodeURIComponent(pass)}@${host[0]}:${port[0]}/${database}`, SECRET_KEY: 'a key for tests that is long enough', OUTBOUND_ALLOW: '127.0.0.0/8', DATA_DIR: service.dataDir };
+const env = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', OUTBOUND_ALLOW: '127.0.0.0/8', DATA_DIR: service.dataDir };
 
 type Step = (typeof steps)[number];
 const children = new Set<ReturnType<typeof launch>>();
@@ -95,7 +94,7 @@ test('a worker that lost its lease to another changes nothing, whatever the MIS 
   await mis`begin`;
   await mis`lock table demo_write in exclusive mode`;
   const worker = launch('never', school.estab);
-  await until('the MIS takes its time', async () => (await db`select from pg_stat_activity where application_name = 'schoolbell lost mis' and wait_event_type = 'Lock'`).length === 1, () => worker.said());
+  await until('the MIS takes its time', async () => (await db`select from pg_stat_activity where application_name like 'schoolbell lost mis %' and wait_event_type = 'Lock'`).length === 1, () => worker.said());
   await db`update outbox set claim = gen_random_uuid(), lease_until = now() + interval '1 minute' where estab = ${school.estab}`;
   await mis`commit`;
   mis.release();

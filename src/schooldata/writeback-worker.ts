@@ -33,7 +33,7 @@ async function run(): Promise<void> {
   const text = { type: 'string' } as const;
   const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, estab: { ...text, default: '' } } });
   const config = readConfig();
-  const [db, mis] = [connect(config.databaseUrl ?? '', { max: 6, name: 'lost worker' }), connect(config.databaseUrl ?? '', { max: 2, name: 'lost mis' })];
+  const [db, mis] = [connect(config.databaseUrls?.[0] ?? '', { max: 6, name: 'lost worker' }), connect(config.databaseUrls?.[0] ?? '', { max: 2, name: 'lost mis' })];
   const seal = createSeal(config.secretKey ?? '');
   const outbound = createOutbound(parseAllowList(config.outboundAllow));
   const parts: ConnectorParts = { db, mis, seal, outbound, dataDir: config.dataDir };

@@ -17,5 +17,5 @@ export async function readProviderKeys(db: Db, seal: Seal): Promise<ProviderKeys
     const keys: ProviderKeys = { jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: randomBytes(8).toString('hex') }] }, cookieKeys: [randomBytes(32).toString('base64url')] };
     await tx`insert into oidc_record (model, id, payload) values ('Keys', 'keys', ${tx.json({ sealed: seal.seal(JSON.stringify(keys)).toString('base64') })})`;
     return keys;
-  }) as Promise<ProviderKeys>;
+  });
 }

@@ -17,7 +17,7 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
     async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
       await db`
         insert into oidc_record (model, id, payload, grant_id, uid, user_code, expires_at)
-        values (${this.#model}, ${id}, ${db.json(payload as never)}, ${payload.grantId ?? null}, ${payload.uid ?? null}, ${payload.userCode ?? null}, ${expiresIn ? db`now() + make_interval(secs => ${expiresIn})` : null})
+        values (${this.#model}, ${id}, ${db.json(payload)}, ${payload.grantId ?? null}, ${payload.uid ?? null}, ${payload.userCode ?? null}, ${expiresIn ? db`now() + make_interval(secs => ${expiresIn})` : null})
         on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;
     }
 

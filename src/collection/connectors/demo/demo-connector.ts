@@ -85,7 +85,7 @@ async function writeOnce(db: Db, estab: string, { trackingId, partial, marks }: 
   return db.begin(async (tx) => {
     // The answer goes first: a second writer waits here for the first to end, and then finds what it was told.
     const [first] = await tx`
-      insert into demo_write (estab, tracking_id, answer) values (${estab}, ${trackingId}, ${tx.json(rejections as Parameters<typeof tx.json>[0])})
+      insert into demo_write (estab, tracking_id, answer) values (${estab}, ${trackingId}, ${tx.json(rejections)})
       on conflict do nothing returning tracking_id`;
     if (!first) {
       const [known] = await tx<{ answer: Rejection[] }[]>`select answer from demo_write where estab = ${estab} and tracking_id = ${trackingId}`;

@@ -1,0 +1,53 @@
+// In charge of refusing, in words, a server that Schoolbell cannot work with: too old, not UTF-8, only reading, or behind
+// a pooler that hands out another connection for each transaction. And of warning when there may be too few connections.
+import type { Db, Sql } from './connect.ts';
+
+export const oldestSupportedPostgres = 15;
+const poolerTries = 3;
+
+export async function requireUsableServer(db: Db): Promise<void> {
+  const [row] = await db<{ version: number; encoding: string; standby: boolean }[]>`
+    select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby`;
+  const major = Math.floor(Number(row?.version) / 10_000);
+  if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
+  if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
+  if (row.standby) throw new Error('DATABASE_URL: this server is a standby, which only reads; name the primary (several hosts may be given, with commas between them)');
+  await refusePooler(db);
+}
+
+/** Two connections at once: behind a pooler in transaction mode both are served by the same backend, or one by two in turn. */
+async function refusePooler(db: Db): Promise<void> {
+  const [one, other] = [await db.reserve(), await db.reserve()];
+  try {
+    for (let attempt = 1; attempt <= poolerTries; attempt += 1) {
+      const before = await backendOf(one);
+      await other`begin`;
+      const meanwhile = await backendOf(other);
+      const after = await backendOf(one);
+      await other`rollback`;
+      if (meanwhile === before || after !== before) {
+        throw new Error('DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode');
+      }
+    }
+  } finally {
+    one.release();
+    other.release();
+  }
+}
+
+async function backendOf(sql: Sql): Promise<number> {
+  const [row] = await sql.unsafe<{ pid: number }[]>('select pg_backend_pid() as pid');
+  return row?.pid ?? 0;
+}
+
+/** In words, when all processes together may ask for more connections than the server gives; undefined when they cannot. */
+export async function findConnectionShortage(db: Db, perProcess: number): Promise<string | undefined> {
+  const [row] = await db<{ processes: number; room: number }[]>`
+    select count(distinct split_part(application_name, ' ', 3))::int as processes,
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room
+    from pg_stat_activity where application_name ~ '^schoolbell [a-z]+ [0-9a-z]+$' and datname = current_database()`;
+  const processes = Math.max(1, row?.processes ?? 1);
+  const wanted = processes * perProcess;
+  if (!row || wanted <= row.room) return undefined;
+  return `${processes === 1 ? 'this process' : `${processes} processes`} may ask for ${wanted} connections, and PostgreSQL gives ${row.room}: raise max_connections to ${wanted + 20} or more`;
+}

@@ -1,0 +1,348 @@
+// The driver on a real server: what is bound, what comes back, and what happens when the server side fails, dies or says nothing.
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { after, test } from 'node:test';
+import { useDatabase } from '../../test/database.ts';
+import { connect, type Db, type PoolOptions } from './connect.ts';
+import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
+
+const { db, url } = await useDatabase();
+const pool = use({ max: 1, name: 'victim' });
+const ended: Db[] = [];
+after(async () => {
+  for (const one of ended) await one.end({ timeout: 1 });
+});
+
+function use(options: PoolOptions): Db {
+  const opened = connect(url, options);
+  queueMicrotask(() => ended.push(opened));
+  return opened;
+}
+
+async function kill(pid: unknown): Promise<void> {
+  await db`select pg_terminate_backend(${Number(pid)}, 5000)`;
+}
+
+const one = [{ one: 1 }];
+const askOne = (on: Db = pool) => on`select 1 as one`;
+
+// ---- Values -------------------------------------------------------------------------------------------------------
+
+const bound: readonly [what: string, type: string, value: unknown, back?: unknown][] = [
+  ['text with everything in it', 'text', `a'b"c\\d$1\n☃`],
+  ['the empty text', 'text', ''],
+  ['null', 'text', null],
+  ['an integer', 'int', 42],
+  ['a large integer stays text', 'bigint', 9007199254740993n, '9007199254740993'],
+  ['a fraction', 'float8', 0.1],
+  ['a numeric stays text', 'numeric', '1.10', '1.10'],
+  ['true', 'boolean', true],
+  ['an instant', 'timestamptz', new Date('2026-11-15T01:02:03.456Z')],
+  ['a date is its midnight UTC', 'date', '2026-03-29', new Date('2026-03-29T00:00:00Z')],
+  ['bytes', 'bytea', Buffer.from([0, 255, 10, 92])],
+  ['texts', 'text[]', ['a', 'b,c', '"d"', 'e\\f', '', 'NULL', '{}']],
+  ['no texts', 'text[]', []],
+  ['integers', 'int[]', [1, 2, 3]],
+  ['instants', 'timestamptz[]', [new Date(0), new Date('2026-11-15T01:02:03.456Z')]],
+  ['an interval stays text', 'interval', '02:00:00'],
+];
+
+for (const [what, type, value, back = value] of bound) {
+  test(`bound and read back: ${what}`, async () => {
+    const [row] = await db`select ${value}::${db.unsafe(type)} as value`;
+    assert.deepEqual(row?.value, back);
+  });
+}
+
+test('a value that is not one is refused before anything is sent', async () => {
+  assert.throws(() => db`select ${undefined}`, /undefined cannot be bound/);
+  assert.throws(() => db`select ${{ a: 1 }}`, /a object cannot be bound/);
+});
+
+test('statements are pieces of statements, with names, json and their values in order', async () => {
+  const condition = (low: number) => db`n > ${low} and n < ${low + 3}`;
+  const rows = await db`select ${db('n')}, ${db.json({ a: [1, "'"] })} as json from generate_series(1, ${10}) as t(${db(['n'])}) where ${condition(2)} order by ${db.unsafe('n desc')}`;
+  assert.deepEqual(rows, [{ n: 4, json: { a: [1, "'"] } }, { n: 3, json: { a: [1, "'"] } }]);
+  assert.equal(rows.count, 2);
+  assert.equal((await db`create temp table counted as select generate_series(1, 5)`).count, 5);
+});
+
+test('a statement runs once, however often it is awaited, and not at all if it is not', async () => {
+  await db`create table once (n int)`;
+  const insert = db`insert into once values (1)`;
+  assert.equal((await db`select from once`).length, 0);
+  await Promise.all([insert, insert, insert.catch(() => {})]);
+  assert.equal((await db`select from once`).length, 1);
+});
+
+// ---- Failures in mid-stream ---------------------------------------------------------------------------------------
+
+test('after a statement that failed at its 500th row, the next has its own answer', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    await assert.rejects(async () => pool`select 1 / (500 - n) as x from generate_series(1, ${1000}) n`, { code: '22012' });
+    assert.deepEqual(await pool`select 42 as answer`, [{ answer: 42 }]);
+    assert.deepEqual(await pool`select ${'42'}::int as answer`, [{ answer: 42 }]);
+  }
+});
+
+test('a cursor that fails half-way says so, and its connection goes on', async () => {
+  let read = 0;
+  await assert.rejects(async () => {
+    for await (const batch of pool`select 1 / (500 - n) as x from generate_series(1, ${1000}) n`.cursor(100)) read += batch.length;
+  }, { code: '22012' });
+  assert.ok(read > 0 && read < 500, String(read));
+  assert.deepEqual(await askOne(), one);
+});
+
+test('a cursor that is left early gives its connection back; batches are of the size asked for', async () => {
+  const sizes: number[] = [];
+  for await (const batch of pool`select n from generate_series(1, ${250}) n`.cursor(100)) sizes.push(batch.length);
+  assert.deepEqual(sizes, [100, 100, 50]);
+  for await (const batch of pool<{ n: number }[]>`select n from generate_series(1, 1000000) n`.cursor(10)) {
+    assert.equal(batch[0]?.n, 1);
+    break;
+  }
+  assert.deepEqual(await askOne(), one);
+});
+
+// ---- COPY ---------------------------------------------------------------------------------------------------------
+
+async function copy(on: Db, lines: AsyncGenerator<Buffer> | Buffer[]): Promise<number> {
+  return on.begin(async (tx) => {
+    await tx`create temp table copied (n int) on commit drop`;
+    await pipeline(Readable.from(lines), await tx`copy copied from stdin`.writable());
+    return (await tx`select from copied`).length;
+  }, { repeatable: false });
+}
+
+test('COPY takes rows in, and hands rows out', async () => {
+  assert.equal(await copy(pool, Array.from({ length: 1000 }, (_, n) => Buffer.from(`${n}\n`.repeat(100)))), 100_000);
+  const text = await pool.begin(async (tx) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await tx`copy (select generate_series(1, 3)) to stdout`.readable()) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString();
+  });
+  assert.equal(text, '1\n2\n3\n');
+});
+
+test('COPY of what is wrong, or from a source that breaks, fails as a whole, and the pool goes on', async () => {
+  await assert.rejects(copy(pool, [Buffer.from('1\n'), Buffer.from('x\n')]), { code: '22P02' });
+  assert.deepEqual(await askOne(), one);
+  await assert.rejects(copy(pool, (async function* broken() {
+    yield Buffer.from('1\n');
+    throw new Error('the source broke');
+  })()), /the source broke/);
+  assert.deepEqual(await askOne(), one);
+});
+
+test('COPY whose connection dies fails, and the pool goes on', async () => {
+  const began = Promise.withResolvers<number>();
+  const copying = pool.begin(async (tx) => {
+    const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    await tx`create temp table copied (n int) on commit drop`;
+    await pipeline(Readable.from((async function* endless() {
+      began.resolve(row?.pid ?? 0);
+      for (;;) {
+        yield Buffer.from('1\n'.repeat(1000));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })()), await tx`copy copied from stdin`.writable());
+  });
+  copying.catch(() => {});
+  await kill(await began.promise);
+  await assert.rejects(copying);
+  assert.deepEqual(await askOne(), one);
+});
+
+// ---- Transactions -------------------------------------------------------------------------------------------------
+
+test('a transaction is all or nothing, and a savepoint is undone alone', async () => {
+  await db`create table kept (n int)`;
+  await assert.rejects(db.begin(async (tx) => {
+    await tx`insert into kept values (1)`;
+    throw new Error('no');
+  }), /no/);
+  await db.begin(async (tx) => {
+    await tx`insert into kept values (2)`;
+    await assert.rejects(tx.savepoint(async (inner) => {
+      await inner`insert into kept values (3)`;
+      await inner`select 1 / 0`;
+    }), { code: '22012' });
+    await tx.savepoint(async (inner) => inner`insert into kept values (4)`);
+  });
+  assert.deepEqual(await db`select n from kept order by n`, [{ n: 2 }, { n: 4 }]);
+});
+
+test('statements of a transaction that are started at once run one after the other', async () => {
+  const rows = await pool.begin(async (tx) => Promise.all(Array.from({ length: 20 }, (_, n) => tx<{ n: number }[]>`select ${n}::int as n`)));
+  assert.deepEqual(rows.map(([row]) => row?.n), Array.from({ length: 20 }, (_, n) => n));
+});
+
+test('what comes after the end of a transaction is refused', async () => {
+  await db`create table trace (round int)`;
+  let late: (() => Promise<unknown>) | undefined;
+  await pool.begin(async (tx) => {
+    late = async () => tx`insert into trace values (1)`;
+  });
+  await assert.rejects(late ?? assert.fail(), /the transaction has ended/);
+  assert.deepEqual(await db`select from trace`, []);
+});
+
+test('a transaction whose connection dies rejects, nothing of it runs on another, and the pool goes on', async () => {
+  await db`create table remains (round int)`;
+  for (let round = 0; round < 5; round += 1) {
+    await assert.rejects(
+      pool.begin(async (tx) => {
+        const [row] = await tx`select pg_backend_pid() as pid`;
+        await kill(row?.pid);
+        await tx`insert into remains values (${round})`.catch(() => {});
+        await tx`insert into remains values (${round})`;
+      }),
+      isUnavailable,
+    );
+    assert.deepEqual(await askOne(), one);
+  }
+  assert.deepEqual(await db`select * from remains`, []);
+});
+
+test('a reserved connection that dies rejects what follows, and is not handed out again', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const connection = await pool.reserve();
+    const [row] = await connection`select pg_backend_pid() as pid`;
+    await kill(row?.pid);
+    await assert.rejects(async () => connection`select 1`, isUnavailable);
+    await assert.rejects(async () => connection`rollback`, isUnavailable);
+    connection.release();
+    assert.deepEqual(await askOne(), one);
+  }
+});
+
+// ---- Plans --------------------------------------------------------------------------------------------------------
+
+test('a kept plan that a change of schema made stale is made anew, also in a transaction', async () => {
+  const kept = use({ max: 1, name: 'kept', plans: 'kept' });
+  await db`create table changing (a int)`;
+  await db`insert into changing values (1)`;
+  const read = (on: Pick<Db, never> & Db | Parameters<Parameters<Db['begin']>[0]>[0]) => on`select * from changing where a > ${0}`;
+  for (const column of ['b', 'c', 'd']) {
+    await read(kept);
+    await db`alter table changing add ${db(column)} int`;
+    const [row] = column === 'c' ? await kept.begin(async (tx) => read(tx)) : await read(kept);
+    assert.ok(row && column in row, column);
+  }
+  const works: number[] = [];
+  await db`alter table changing add e int`;
+  await assert.rejects(kept.begin(async (tx) => {
+    works.push(1);
+    await read(tx);
+  }, { repeatable: false }), { code: '0A000' });
+  assert.equal(works.length, 1);
+  assert.equal((await read(kept)).length, 1);
+});
+
+test('fixed statements are prepared once by name; those of filters are not', async () => {
+  const names = async (on: Db) => {
+    for (const n of [1, 2, 3]) await on`select ${n}::int as n`;
+    return (await on<{ name: string }[]>`select name from pg_prepared_statements where statement like 'select $1::int as n%'`).length;
+  };
+  assert.equal(await names(use({ max: 1, name: 'kept', plans: 'kept' })), 1);
+  assert.equal(await names(use({ max: 1, name: 'made', plans: 'made' })), 0);
+});
+
+// ---- Waits --------------------------------------------------------------------------------------------------------
+
+test('a pool that has no connection free says so in time', async () => {
+  const narrow = use({ max: 1, name: 'narrow', connectionMs: 1000 });
+  const connection = await narrow.reserve();
+  await assert.rejects(async () => askOne(narrow), (error) => error instanceof DatabaseUnavailable && error.why === 'busy');
+  connection.release();
+  assert.deepEqual(await askOne(narrow), one);
+});
+
+test('the server ends a statement, a wait for a lock and an idle transaction after the limits of the pool', async () => {
+  const limited = use({ max: 2, name: 'limited', statementMs: 200, lockMs: 50, idleInTransactionMs: 100 });
+  await assert.rejects(async () => limited`select pg_sleep(60)`, { code: '57014' });
+  await db`create table locked (n int)`;
+  await db.begin(async (tx) => {
+    await tx`lock table locked`;
+    await assert.rejects(async () => limited`select from locked`, { code: '55P03' });
+  });
+  await assert.rejects(limited.begin(async (tx) => {
+    await tx`select 1`;
+    const gone = async () => (await db`select from pg_stat_activity where application_name like 'schoolbell limited %' and state = 'idle in transaction'`).length === 0;
+    while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 20));
+    await tx`select 1`;
+  }), isUnavailable);
+  assert.deepEqual(await askOne(limited), one);
+});
+
+test('the limits hold between two batches of a cursor as well', async () => {
+  const limited = use({ max: 1, name: 'batches', statementMs: 30_000, idleInTransactionMs: 100 });
+  const batches = limited`select n from generate_series(1, 100) n`.cursor(10);
+  await batches.next();
+  const gone = async () => (await db`select from pg_stat_activity where application_name like 'schoolbell batches %' and state = 'idle in transaction'`).length === 0;
+  while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 20));
+  await assert.rejects(async () => batches.next(), isUnavailable);
+  assert.deepEqual(await askOne(limited), one);
+});
+
+test('what the server does not end is given up on this side, and its connection is not used again', async () => {
+  const impatient = use({ max: 1, name: 'impatient', statementMs: 0, answerMs: 100 });
+  const [before] = await impatient`select pg_backend_pid() as pid`;
+  await assert.rejects(async () => impatient`select pg_sleep(60)`, (error) => error instanceof DatabaseUnavailable && error.why === 'silent');
+  const [behind] = await impatient`select pg_backend_pid() as pid`;
+  assert.notEqual(behind?.pid, before?.pid);
+});
+
+test('a server that cannot be reached is said to be away', async () => {
+  const nowhere = connect('postgres://nobody:x@127.0.0.1:1/nothing', { max: 1, name: 'nowhere' });
+  await assert.rejects(async () => askOne(nowhere), (error) => error instanceof DatabaseUnavailable && error.why === 'away' && /cannot be reached/.test(error.message));
+  await nowhere.end();
+});
+
+// ---- Where --------------------------------------------------------------------------------------------------------
+
+test('of several hosts the one that answers is found, and where it is, is asked for each connection', async () => {
+  const hosts = ['postgres://nobody:x@127.0.0.1:1/nothing', url];
+  const several = connect(() => hosts, { max: 1, name: 'several' });
+  assert.deepEqual(await askOne(several), one);
+  const moved: string[] = ['postgres://nobody:x@127.0.0.1:1/nothing'];
+  const moving = connect(() => moved, { max: 1, name: 'moving' });
+  await assert.rejects(async () => askOne(moving), isUnavailable);
+  moved[0] = url;
+  assert.deepEqual(await askOne(moving), one);
+  await several.end();
+  await moving.end();
+});
+
+// ---- Notifications ------------------------------------------------------------------------------------------------
+
+test('a listener is called, also after its connection was ended, and not after it has left', async () => {
+  const heard: string[] = [];
+  const hearing = use({ max: 1, name: 'hearing' });
+  const listening = await hearing.listen('news', (payload) => heard.push(payload));
+  const say = async (word: string) => {
+    while (!heard.includes(word)) {
+      await db`select pg_notify('news', ${word})`;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  await say('first');
+  const [ears] = await db<{ pid: number }[]>`select pid from pg_stat_activity where application_name = 'schoolbell hearing listening' and datname = current_database()`;
+  await kill(ears?.pid);
+  await say('second');
+  await listening.unlisten();
+  heard.length = 0;
+  await db`select pg_notify('news', 'third')`;
+  assert.deepEqual(await db`select from pg_stat_activity where application_name = 'schoolbell hearing listening' and datname = current_database()`, []);
+  assert.deepEqual(heard, []);
+});
+
+test('the end does not wait for a statement that takes too long', async () => {
+  const ending = connect(url, { max: 1, name: 'ending' });
+  const sleeping = assert.rejects(async () => ending`select pg_sleep(60)`, isUnavailable);
+  while ((await db`select from pg_stat_activity where application_name like 'schoolbell ending %' and state = 'active'`).length === 0);
+  await ending.end({ timeout: 0 });
+  await sleeping;
+});

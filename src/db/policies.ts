@@ -1,0 +1,57 @@
+// In charge of how long anybody waits for the database: one row for each pool. A statement, a lock and a transaction in
+// which nothing happens are ended by the server; a server that does not even do that is given up on this side.
+
+/**
+ * kept: a statement is planned once, whatever the values; planning a page again would cost more than reading it.
+ * made: anew for the values at hand; a filter that matches a hundred of a million rows needs another plan than one
+ * that matches them all. chosen: PostgreSQL chooses.
+ */
+export type Plans = 'kept' | 'made' | 'chosen';
+
+export type PoolPolicy = Readonly<{
+  name: string;
+  /** Connections at most. */
+  max: number;
+  plans: Plans;
+  /** Until a connection of the pool is had. */
+  connectionMs: number;
+  /** The server's limits. */
+  statementMs: number;
+  lockMs: number;
+  idleInTransactionMs: number;
+  /** Until a statement is given up and its connection destroyed; later than the server's own limit. */
+  answerMs: number;
+}>;
+
+const second = 1_000;
+const minute = 60 * second;
+
+function policy(name: string, max: number, plans: Plans, limits: readonly [connection: number, statement: number, lock: number, idle: number, answer: number]): PoolPolicy {
+  const [connectionMs, statementMs, lockMs, idleInTransactionMs, answerMs] = limits;
+  return { name, max, plans, connectionMs, statementMs, lockMs, idleInTransactionMs, answerMs };
+}
+
+/** Of the API first. Each request knows who is calling within 5 s and has a filter's answer within 12; see `http/server` for the sum. */
+export const policies = {
+  /** Who is calling. */
+  callers: policy('callers', 6, 'kept', [2 * second, 2.5 * second, second, 5 * second, 3 * second]),
+  /** Small reads: pages of lists, and of school data. */
+  reads: policy('reads', 8, 'kept', [3 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
+  /** Filtered lists. */
+  searches: policy('searches', 6, 'made', [3 * second, 8 * second, 2 * second, 10 * second, 8.5 * second]),
+  /** Whole lists, so that slow readers of those hold up no page. A statement is one batch of records. */
+  lists: policy('lists', 16, 'made', [5 * second, 9 * second, 2 * second, 2 * minute, 9.5 * second]),
+  /** Judging secrets, so that a flood of tries holds up nobody else. */
+  tries: policy('tries', 4, 'chosen', [4 * second, 3 * second, 3 * second, 5 * second, 4 * second]),
+  /** What the API and the pages write. */
+  changes: policy('changes', 8, 'chosen', [4 * second, 8 * second, 5 * second, 10 * second, 9 * second]),
+  /** The worker's own statements: few, and always the same. */
+  outbox: policy('outbox', 6, 'kept', [5 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
+  /** Collections, each of which holds a connection for as long as it goes on. */
+  collections: policy('collections', 8, 'chosen', [30 * second, 5 * minute, 2 * minute, 15 * minute, 5.5 * minute]),
+  writebacks: policy('writebacks', 4, 'chosen', [10 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
+  chores: policy('chores', 4, 'chosen', [10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
+  commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 15 * minute, 16 * minute]),
+  /** Migrations, and whoever waits for another process to finish them. */
+  setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
+} as const satisfies Record<string, PoolPolicy>;

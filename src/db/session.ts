@@ -1,0 +1,175 @@
+// In charge of one connection: statements one after the other, each with an end. What does not come back in time is given
+// up together with its connection, whose state nobody knows any more.
+import { createHash } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
+import type { Readable, Writable } from 'node:stream';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { socketOf } from './client.ts';
+import type { PoolPolicy } from './policies.ts';
+import type { Composed, Row, Rows, Runner } from './statement.ts';
+import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts';
+
+/** Whoever wants to see which statements are executed; the tests do. */
+const executed = channel('schoolbell:statement');
+
+/** A statement's name is made once. Composed ones differ without end where filters are, and those are not named. */
+const names = new Map<string, string>();
+const mostNames = 4_000;
+let cursors = 0;
+
+export class Session implements Runner {
+  readonly client: pg.Client;
+  readonly #policy: PoolPolicy;
+  #last: Promise<unknown> = Promise.resolve();
+  #running = 0;
+  #broken: DatabaseUnavailable | undefined;
+
+  constructor(client: pg.Client, policy: PoolPolicy) {
+    this.client = client;
+    this.#policy = policy;
+  }
+
+  /** Whether the connection may be used again. */
+  get usable(): boolean {
+    return this.#broken === undefined && this.#running === 0;
+  }
+
+  run(statement: Composed): Promise<Rows<Row[]>> {
+    return this.#inTurn(() => this.#ask(statement));
+  }
+
+  /** The same again after PostgreSQL has forgotten, or must forget, what it prepared under this name. */
+  async forget({ text }: Composed): Promise<void> {
+    const name = nameOf(text);
+    if (name === undefined) return;
+    const { parsedStatements } = (this.client as unknown as { connection: { parsedStatements: Record<string, string> } }).connection;
+    delete parsedStatements[name];
+    await this.run({ text: `deallocate "${name}"`, values: [] }).catch((error: unknown) => {
+      if (!isServerError(error)) throw error;
+    });
+  }
+
+  /** By cursors of SQL, in a transaction: each batch is a statement of its own, so that the server's limits hold between them too. */
+  async *cursor({ text, values }: Composed, rowsAtOnce: number): AsyncGenerator<Row[]> {
+    const name = `cursor_${(cursors += 1)}`;
+    await this.run({ text: `declare ${name} no scroll cursor for ${text}`, values });
+    try {
+      for (;;) {
+        const rows = await this.run({ text: `fetch ${rowsAtOnce} from ${name}`, values: [] });
+        if (rows.length > 0) yield rows;
+        if (rows.length < rowsAtOnce) break;
+      }
+    } finally {
+      await this.run({ text: `close ${name}`, values: [] }).catch(() => {});
+    }
+  }
+
+  copyIn({ text }: Composed): Promise<Writable> {
+    return this.#copy(text, () => this.client.query(copyFrom(text)));
+  }
+
+  copyOut({ text }: Composed): Promise<Readable> {
+    return this.#copy(text, () => this.client.query(copyTo(text)));
+  }
+
+  /** Ends the connection at once; whatever was asked of it is rejected. */
+  giveUp(reason: DatabaseUnavailable): void {
+    this.#broken ??= reason;
+    socketOf(this.client).destroy();
+  }
+
+  /** A COPY may take long; what must not stop for long is that bytes move. */
+  #copy<T extends Readable | Writable>(text: string, begin: () => T): Promise<T> {
+    if (executed.hasSubscribers) executed.publish({ text });
+    return new Promise((resolve, reject) => {
+      void this.#inTurn(() => new Promise<void>((ended) => {
+        if (this.#broken) {
+          reject(this.#broken);
+          ended();
+          return;
+        }
+        const stream = begin();
+        const stop = this.#watchBytes();
+        const end = () => {
+          stop();
+          ended();
+        };
+        // One that failed is not always closed by the driver; the connection is free again all the same.
+        stream.once('close', end).once('error', end);
+        resolve(stream);
+      }));
+    });
+  }
+
+  #watchBytes(): () => void {
+    const socket = socketOf(this.client);
+    const moved = () => socket.bytesWritten - socket.writableLength + socket.bytesRead;
+    let [bytes, since] = [moved(), performance.now()];
+    const timer = setInterval(() => {
+      if (moved() !== bytes || socket.writableLength === 0) [bytes, since] = [moved(), performance.now()];
+      else if (performance.now() - since > this.#policy.answerMs) this.giveUp(silence(this.#policy));
+    }, Math.min(1_000, this.#policy.answerMs / 4));
+    return () => clearInterval(timer);
+  }
+
+  /** The driver takes one statement at a time. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#running > 0 ? this.#last : undefined;
+    this.#running += 1;
+    const done = (before ? before.then(work, work) : work()).finally(() => (this.#running -= 1));
+    this.#last = done;
+    return done;
+  }
+
+  #ask({ text, values }: Composed): Promise<Rows<Row[]>> {
+    if (executed.hasSubscribers) executed.publish({ text });
+    if (this.#broken) return Promise.reject(this.#broken);
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => this.giveUp(silence(this.#policy)), this.#policy.answerMs);
+      const query = { text, ...(values.length > 0 ? { values: values as unknown[] } : {}), ...this.#named(text, values.length) };
+      this.client.query(query as pg.QueryConfig, (error: Error | undefined, answer: pg.QueryResult | pg.QueryResult[]) => {
+        clearTimeout(late);
+        if (error) reject(this.#explain(error));
+        else resolve(toRows(Array.isArray(answer) ? answer.at(-1) : answer));
+      });
+    });
+  }
+
+  #named(text: string, values: number): { name?: string } {
+    if (this.#policy.plans === 'made' || values === 0) return {};
+    const name = nameOf(text);
+    return name === undefined ? {} : { name };
+  }
+
+  /** What the server did not say itself is about the connection. */
+  #explain(error: Error): Error {
+    if (isServerError(error)) return error;
+    this.#broken ??= new DatabaseUnavailable('away', `the connection to the database ended: ${error.message}`, error);
+    return this.#broken;
+  }
+}
+
+/** After a change of schema a kept plan may not be used any more, and behind a pooler a statement may be gone. Neither is the caller's concern. */
+export function isStalePlan(error: unknown): boolean {
+  if (!isServerError(error)) return false;
+  return error.code === sqlStates.noSuchStatement || (error.code === sqlStates.featureNotSupported && error.message.startsWith('cached plan'));
+}
+
+function silence({ answerMs, name }: PoolPolicy): DatabaseUnavailable {
+  return new DatabaseUnavailable('silent', `the database did not answer within ${answerMs / 1000} s (pool ${name})`);
+}
+
+function nameOf(text: string): string | undefined {
+  let name = names.get(text);
+  if (name === undefined && names.size < mostNames) {
+    name = createHash('sha256').update(text).digest('base64url').slice(0, 24);
+    names.set(text, name);
+  }
+  return name;
+}
+
+function toRows(answer: pg.QueryResult | undefined): Rows<Row[]> {
+  const rows = (answer?.rows ?? []) as Row[];
+  return Object.defineProperty(rows, 'count', { value: answer?.rowCount ?? 0 }) as Rows<Row[]>;
+}

@@ -1,0 +1,83 @@
+// In charge of transactions on one connection: all of it or nothing, with savepoints inside.
+import { isStalePlan, type Session } from './session.ts';
+import { createSql, type Composed, type Runner, type Sql } from './statement.ts';
+
+export type Tx = Sql & {
+  /** What fails inside is undone; the transaction goes on. */
+  savepoint<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+};
+
+export const command = (text: string): Composed => ({ text, values: [] });
+
+/**
+ * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction; then
+ * everything is done once more, unless the work cannot be repeated.
+ */
+export async function runTransaction<T>(session: Session, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
+  const stale: Composed[] = [];
+  try {
+    return await runOnce(session, work, stale);
+  } catch (error) {
+    for (const statement of stale) await session.forget(statement);
+    if (!repeatable || !isStalePlan(error)) throw error;
+    return runOnce(session, work, []);
+  }
+}
+
+async function runOnce<T>(session: Session, work: (tx: Tx) => Promise<T>, stale: Composed[]): Promise<T> {
+  const { tx, end } = createTransaction(session, stale);
+  await session.run(command('begin'));
+  try {
+    const result = await work(tx);
+    end();
+    await session.run(command('commit'));
+    return result;
+  } catch (error) {
+    end();
+    await session.run(command('rollback')).catch(() => {});
+    throw error;
+  }
+}
+
+/** Statements of a transaction that has ended are refused: they would run outside it. */
+function createTransaction(session: Session, stale: Composed[]): { tx: Tx; end(): void } {
+  let ended = false;
+  let savepoints = 0;
+  const open = (): Session => {
+    if (ended) throw new Error('the transaction has ended');
+    return session;
+  };
+  const runner: Runner = {
+    async run(statement) {
+      try {
+        return await open().run(statement);
+      } catch (error) {
+        if (isStalePlan(error)) stale.push(statement);
+        throw error;
+      }
+    },
+    cursor: (statement, rowsAtOnce) => open().cursor(statement, rowsAtOnce),
+    copyIn: async (statement) => open().copyIn(statement),
+    copyOut: async (statement) => open().copyOut(statement),
+  };
+  const tx: Tx = Object.assign(createSql(runner), {
+    async savepoint<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      const name = `savepoint_${(savepoints += 1)}`;
+      await runner.run(command(`savepoint ${name}`));
+      try {
+        const result = await work(tx);
+        await runner.run(command(`release savepoint ${name}`));
+        return result;
+      } catch (error) {
+        if (!ended) await session.run(command(`rollback to savepoint ${name}`)).catch(() => {});
+        throw error;
+      }
+    },
+  });
+  return {
+    tx,
+    end: () => {
+      ended = true;
+    },
+  };
+}

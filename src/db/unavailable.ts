@@ -1,0 +1,41 @@
+// In charge of telling a database that is away, busy or out of room from a statement that is wrong.
+
+export type WhyUnavailable = 'away' | 'busy' | 'silent';
+
+/** No answer was to be had. busy: every connection of the pool was in use for too long; silent: it was given up waiting. */
+export class DatabaseUnavailable extends Error {
+  readonly code = 'DATABASE_UNAVAILABLE';
+  readonly why: WhyUnavailable;
+
+  constructor(why: WhyUnavailable, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'DatabaseUnavailable';
+    this.why = why;
+  }
+}
+
+export const sqlStates = {
+  queryCanceled: '57014',
+  lockNotAvailable: '55P03',
+  diskFull: '53100',
+  featureNotSupported: '0A000',
+  noSuchStatement: '26000',
+} as const;
+
+/** Connection trouble, lack of resources, an operator's intervention, a system error, a server that only reads, a wait that the server ended. */
+const states = /^(08|53|57P|58)|^(57014|55P03|25006|25P03|25P04|40001|40P01)$/;
+
+/** Whether the same statement may go well later, without anybody changing it. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  return isServerError(error) && states.test(error.code);
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return isServerError(error) && error.code === sqlStates.diskFull;
+}
+
+/** What the server itself said about a statement. */
+export function isServerError(error: unknown): error is Error & { code: string } {
+  return error instanceof Error && 'severity' in error && typeof (error as { code?: unknown }).code === 'string';
+}
