@@ -4,7 +4,7 @@ import type { Db } from '../db/connect.ts';
 import { idHeader, outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
-import type { Outcome } from '../outbox/settle.ts';
+import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
 import { renderSignature } from './sign.ts';
@@ -16,7 +16,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   const find = createStandingFinder(db, seal);
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
-    async run(work) {
+    async run(work, isHeld = () => true) {
       // The stored copy is erased once it arrived; a worker that died right after has delivered it.
       if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
@@ -34,6 +34,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
         ...(contentType ? { 'content-type': contentType } : {}),
         ...(event === 'test' ? { 'schoolbell-test': 'true' } : {}),
       };
+      if (!isHeld()) return { success: false, state: 'waiting', delaySeconds: 0, errorClass: ownFault, detail: { message: 'the worker stood still for so long that another may make this call' } };
       const result = await outbound.call({ id: work.id, method, url, headers, body });
       const outcome = judge(work, result, { method, url, headers }, now());
       if (outcome.success && work.payload.sealed) await eraseSecret(db, work);
@@ -116,7 +117,7 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     const judged = now ? { ...row, ...now } : row;
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
-  }) as Promise<Standing>;
+  });
 }
 
 /** A school secret is kept readable until the last form that carries it has arrived. */

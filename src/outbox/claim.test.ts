@@ -2,13 +2,16 @@
 // goes to one claimer, in fair shares and within the limits, not early, and comes back when its worker has died.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { connect } from '../db/connect.ts';
+import { isUnavailable } from '../db/unavailable.ts';
+import { claimInTurn } from '../../test/claim.ts';
 import { useDatabase } from '../../test/database.ts';
-import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { enqueue, enqueueCoalesced, type Lane, type NewWork } from './enqueue.ts';
 import { settleWork } from './settle.ts';
 import { startWorker } from './worker.ts';
 
-const { db } = await useDatabase();
+const { db, url } = await useDatabase();
 const leaseSeconds = 60;
 
 beforeEach(async () => {
@@ -21,7 +24,7 @@ const put = (on: Lane, count = 1) => db.begin(async (tx) => {
   for (let made = 0; made < count; made += 1) await enqueue(tx, work(on));
 });
 const change = (on: Lane, topic = 'topic') => db.begin((tx) => enqueueCoalesced(tx, work(on), topic));
-const claim = async (most = 64) => [...(await claimWork(db, leaseSeconds, most))];
+const claim = (most = 64) => claimInTurn(db, leaseSeconds, most);
 const succeed = (given: readonly ClaimedWork[]) => settleWork(db, given.map((one) => ({ work: one, outcome: { success: true, state: 'done', detail: {} } })));
 const perLane = (given: readonly ClaimedWork[]) => Object.fromEntries([...Map.groupBy(given, (one) => one.lane)].map(([key, ones]) => [key, ones.length]));
 const passTime = async (seconds: number) => {
@@ -233,9 +236,23 @@ test('work enqueued while a claim finds its lane full is not forgotten when the 
   assert.equal((await claim()).length, 1);
 });
 
-test('a lease shorter than two of the longest calls is refused at the start', async () => {
+test('a claimer that stops in the midst of a claim holds up nobody for long, and what it was about to have is there for the others', async () => {
+  await put(lane('a'), 3);
+  const stopping = connect(url, { max: 1, name: 'stopping', idleInTransactionMs: 300 });
+  const stopped = await stopping.reserve();
+  await stopped`begin`;
+  await stopped`select pg_advisory_xact_lock(5219005)`;
+  await stopped`select key from lane for update`;
+  await assert.rejects(claimWork(db, leaseSeconds, 64), AnotherClaims);
+  assert.equal((await claim()).length, 3);
+  await assert.rejects(async () => stopped`select 1`, isUnavailable);
+  stopped.release();
+  await stopping.end();
+});
+
+test('a lease shorter than the longest call is refused at the start', async () => {
   const handlers = { call: { longestSeconds: 20, run: async () => ({ success: true, state: 'done' as const, detail: {} }) } };
   const log = { warn() {}, error() {} };
-  await assert.rejects(startWorker({ db, handlers, log, leaseSeconds: 44 }), /lease of 44 s is too short.*45 s/);
-  await (await startWorker({ db, handlers, log, leaseSeconds: 45 })).stop();
+  await assert.rejects(startWorker({ db, handlers, log, leaseSeconds: 24 }), /lease of 24 s is too short.*25 s/);
+  await (await startWorker({ db, handlers, log, leaseSeconds: 25 })).stop();
 });

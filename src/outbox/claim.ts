@@ -27,12 +27,16 @@ const widthOfHost = 16;
 const lanesPerClaim = 64;
 const advisoryLock = 5_219_005;
 
+/** Another worker is claiming. Nobody waits in line for one that may have stopped in the midst of it; the server ends that within seconds. */
+export class AnotherClaims extends Error {}
+
 /** healthyOnly: leave out lanes that have failed lately, when there is little room left. */
 export async function claimWork(db: Db, leaseSeconds: number, most: number, healthyOnly = false): Promise<ClaimedWork[]> {
   const claim = randomUUID();
   return db.begin(async (tx) => {
     // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond.
-    await tx`select pg_advisory_xact_lock(${advisoryLock})`;
+    const [turn] = await tx<{ mine: boolean }[]>`select pg_try_advisory_xact_lock(${advisoryLock}) as mine`;
+    if (!turn?.mine) throw new AnotherClaims('another worker is claiming');
     // Locked before the statement that reads their rows begins: what is put into these lanes is either seen by it, or
     // waits for it and arms them afterwards. Lanes of a host that is full are passed over, however many there are.
     const lanes = await tx<{ key: string }[]>`
@@ -75,18 +79,19 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})
       from picked where o.estab = picked.estab and o.id = picked.id
       returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim, extract(epoch from clock_timestamp())::float8 as "claimedAt"`;
-  }) as Promise<ClaimedWork[]>;
+  });
 }
 
-/** Only of what the worker still holds: a row that it lost track of must come free. */
-export async function renewLeases(db: Db, leaseSeconds: number, held: readonly Held[]): Promise<void> {
-  await db`
+/** Only of what the worker still holds: a row that it lost track of must come free. Gives the ids of those that are still its own. */
+export async function renewLeases(db: Db, leaseSeconds: number, held: readonly Held[]): Promise<ReadonlySet<string>> {
+  const renewed = await db<{ id: string }[]>`
     with mine as (
       select o.estab, o.id from outbox o
       join unnest(${held.map((work) => work.estab)}::text[], ${held.map((work) => work.id)}::text[], ${held.map((work) => work.claim)}::uuid[]) as held (estab, id, claim) on o.estab = held.estab and o.id = held.id and o.claim = held.claim
       where o.state = 'running' for update of o skip locked
     )
-    update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds}) from mine where o.estab = mine.estab and o.id = mine.id`;
+    update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds}) from mine where o.estab = mine.estab and o.id = mine.id returning o.id`;
+  return new Set(renewed.map(({ id }) => id));
 }
 
 /** Whether the work is still this worker's; locks it, so that it stays so until the transaction ends. */
@@ -120,7 +125,7 @@ export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promis
       )
       update lane set next_at = now() where key in (select lane from freed)`;
     return count;
-  }) as Promise<number>;
+  });
 }
 
 /** A lane with work but no turn, whatever made it so, gets one. Gives how many those were. */

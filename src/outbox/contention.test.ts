@@ -2,8 +2,9 @@
 // transactions that are long or locked, and the order in which things were said.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { claimInTurn } from '../../test/claim.ts';
 import { useDatabase } from '../../test/database.ts';
-import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { coalescing, enqueue, enqueueCoalesced, type Lane, type NewWork } from './enqueue.ts';
 import { settleWork, type Outcome } from './settle.ts';
 
@@ -19,7 +20,7 @@ const lane = (key = 'a', more: Partial<Lane> = {}): Lane => ({ key, host: null, 
 const work = (on: Lane): NewWork => ({ estab: 'S1', rp: null, kind: 'call', lane: on, payload: {}, body: null });
 const put = (on = lane()) => db.begin((tx) => enqueue(tx, work(on)));
 const change = (on = lane()) => db.begin((tx) => enqueueCoalesced(tx, work(on), 'topic'));
-const claim = async () => [...(await claimWork(db, 60, 64))];
+const claim = () => claimInTurn(db, 60, 64);
 const settle = (given: readonly ClaimedWork[], outcome: Outcome) => settleWork(db, given.map((one) => ({ work: one, outcome })));
 const states = async () => (await db<{ lane: string; state: string }[]>`select lane, state from outbox order by seq`).map((row) => `${row.lane} ${row.state}`);
 /** When things were said stays as it was: some of these tests are about that. */
@@ -32,7 +33,7 @@ const passTime = async (seconds: number) => {
 async function whileLocked(key: string, meanwhile: () => Promise<void>): Promise<void> {
   await db.begin(async (tx) => {
     await tx`select from lane where key = ${key} for update`;
-    const late = setTimeout(() => void db`select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(), 3000);
+    const late = setTimeout(() => void db`select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.catch(() => {}), 3000);
     await meanwhile().finally(() => clearTimeout(late));
   });
 }

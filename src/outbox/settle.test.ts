@@ -2,8 +2,9 @@
 // of a lane, its end and events that supersede retries.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { claimInTurn } from '../../test/claim.ts';
 import { useDatabase } from '../../test/database.ts';
-import { claimWork, reclaimExpired, type ClaimedWork } from './claim.ts';
+import { reclaimExpired, type ClaimedWork } from './claim.ts';
 import { enqueue, enqueueCoalesced, type Lane, type NewWork } from './enqueue.ts';
 import { warnFailingLanes } from './lane-end.ts';
 import { ownFault, settleWork, type Outcome } from './settle.ts';
@@ -24,7 +25,7 @@ const put = (on = lane(), count = 1) => db.begin(async (tx) => {
   for (let made = 0; made < count; made += 1) await enqueue(tx, work(on));
 });
 const change = (on = lane()) => db.begin((tx) => enqueueCoalesced(tx, work(on), 'topic'));
-const claim = async (most = 64) => [...(await claimWork(db, 60, most))];
+const claim = (most = 64) => claimInTurn(db, 60, most);
 const settle = (given: readonly ClaimedWork[], outcome: Outcome) => settleWork(db, given.map((one) => ({ work: one, outcome })));
 const passTime = async (seconds: number) => {
   await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;

@@ -2,11 +2,12 @@
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
-import { claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { ownFault, settleWork, type Finished, type Outcome } from './settle.ts';
 
-export type Handler = { run(work: ClaimedWork): Promise<Outcome>; longestSeconds: number };
+/** isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. */
+export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<Outcome>; longestSeconds: number };
 export type Handlers = Readonly<Record<string, Handler>>;
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
@@ -15,7 +16,8 @@ export type WorkerOptions = { db: Db; handlers: Handlers; log: Log; leaseSeconds
 type Unsettled = Finished & { tries: number; busy: number; settled: () => void };
 export type Worker = { stop(): Promise<void> };
 
-const defaultLeaseSeconds = 60;
+/** What a worker that stopped was doing is done by another after this long. */
+const defaultLeaseSeconds = 30;
 const defaultPollMs = 1000;
 /** Sockets are cheap; what matters is that receivers that hang leave room for the others. */
 const atOnce = 512;
@@ -32,14 +34,18 @@ const settleAgainMs = 500;
 const laneBusyMs = { first: 2, longest: 100 } as const;
 /** After a time without the database, its workers say what they did before anybody takes them for dead. */
 const graceMs = 10_000;
-const longestStatementMs = 10_000;
+/** Another worker is claiming: asked again after the first, then after twice as long, up to the longest. */
+const turnMs = { first: 2, longest: 200 } as const;
+/** What is still under way then is given up; its lease ends, and another worker does it under the same id. */
+const longestEndMs = 10_000;
 
 export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
   // A lease that ends while its call still runs would let another worker make the same call.
-  if (leaseSeconds < 2 * longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${2 * longest + 5} s`);
+  if (leaseSeconds < longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${longest + 5} s`);
   const running = new Set<Promise<void>>();
-  const held = new Set<ClaimedWork>();
+  /** Until when each is this worker's, by its own clock, which goes on while the process stands still. */
+  const held = new Map<ClaimedWork, number>();
   const finished: Unsettled[] = [];
   const stopping = new AbortController();
   let woken = false;
@@ -50,15 +56,28 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await attempt('the outbox cannot be read', async () => {
+        let waits = 0;
         while (!stopping.signal.aborted && running.size <= atOnce - worthClaiming) {
-          const claimed = await within(longestStatementMs, claimWork(db, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size), running.size >= littleRoom));
-          for (const work of claimed) start(work);
-          if (claimed.length === 0) break;
+          const until = leaseEnd();
+          const claimed = await claimWork(db, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size), running.size >= littleRoom).catch(onlyIfTaken);
+          if (claimed) for (const work of claimed) start(work, until);
+          else await pause(Math.min(turnMs.longest, turnMs.first * 2 ** waits) * (0.5 + Math.random()));
+          waits = claimed ? 0 : waits + 1;
+          if (claimed?.length === 0) break;
         }
       });
-      if (performance.now() - troubledAt >= graceMs) await attempt('work of ended workers cannot be freed', () => within(longestStatementMs, reclaimExpired(db, [...held])));
+      if (performance.now() - troubledAt >= graceMs) await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
       await sleep();
     }
+  }
+
+  const leaseEnd = () => performance.now() + leaseSeconds * 1000;
+  const isHeld = (work: ClaimedWork) => performance.now() < (held.get(work) ?? 0);
+
+  async function renew(): Promise<void> {
+    const until = leaseEnd();
+    const renewed = await renewLeases(db, leaseSeconds, [...held.keys()]);
+    for (const work of held.keys()) if (renewed.has(work.id)) held.set(work, until);
   }
 
   async function attempt(trouble: string, work: () => Promise<unknown>): Promise<boolean> {
@@ -88,9 +107,15 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     wake = () => (woken = true);
   }
 
-  function start(work: ClaimedWork): void {
+  function start(work: ClaimedWork, until: number): void {
+    held.set(work, until);
     const handler = handlers[work.kind];
-    const done = (handler ? handler.run(work) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
+    // A process that stood still between claiming and this finds its work taken over.
+    if (!isHeld(work)) {
+      held.delete(work);
+      return;
+    }
+    const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         log.error({ err: error, id: work.id }, 'work failed unexpectedly');
         const delaySeconds = Math.min(longestOwnFaultDelaySeconds, ownFaultDelaySeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
@@ -102,7 +127,6 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
         wake();
       });
     running.add(done);
-    held.add(work);
   }
 
   /** What finishes while a statement is under way is settled together by the next. Resolves when it is written, or the worker ends. */
@@ -128,7 +152,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       if (part.length === 0) continue;
       let later: readonly Finished[] = [];
       const written = await attempt('outcomes could not be written', async () => {
-        const settled = await within(longestStatementMs, settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one))));
+        const settled = await settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one)));
         const busy = new Set(settled.later.map(({ work }) => work));
         later = part.filter(({ work }) => busy.has(work));
         for (const lane of settled.ended) log.warn({ lane: lane.key, why: lane.why }, 'disabled: nothing more is sent there');
@@ -162,35 +186,24 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     log.warn({ err: error }, 'cannot listen for work; polling still finds it');
     return undefined;
   });
-  const renewal = setInterval(() => void renewLeases(db, leaseSeconds, [...held]).catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
+  const renewal = setInterval(() => void renew().catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
   const looping = loop();
   return {
     async stop() {
       stopping.abort();
       wake();
-      await looping;
-      await Promise.all(running);
+      await Promise.race([looping.then(() => Promise.all(running)), pause(longestEndMs, undefined, { ref: false })]);
       clearInterval(renewal);
-      if (listening) await within(1000, listening.unlisten()).catch(() => {});
+      await listening?.unlisten();
     },
   };
+}
+
+function onlyIfTaken(error: unknown): undefined {
+  if (!(error instanceof AnotherClaims)) throw error;
 }
 
 /** What cannot be stored must not be lost with what was to be said beside it. */
 function withoutDetail({ work, outcome: { success, state, delaySeconds = 0, errorClass = 'unstorable', disableLane = '' } }: Finished): Finished {
   return { work, outcome: { success, state, delaySeconds, ...(success ? {} : { errorClass }), ...(disableLane ? { disableLane } : {}), detail: { message: 'the details of this attempt could not be stored' } } };
-}
-
-/** A connection that is cut off at the wrong moment can leave its answer open for ever; the worker goes on without it. */
-async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const tooLate = pause(milliseconds, undefined, { signal: late.signal }).then(() => {
-    throw new Error(`the database did not answer within ${milliseconds / 1000} s`);
-  });
-  tooLate.catch(() => {});
-  try {
-    return await Promise.race([promise, tooLate]);
-  } finally {
-    late.abort();
-  }
 }
