@@ -16,6 +16,7 @@ export const errorCodes = {
   too_large: { status: 413, minor: 'invalid data' },
   unsupported_media_type: { status: 415, minor: 'invalid data' },
   too_many_requests: { status: 429, minor: 'server_busy' },
+  unavailable: { status: 503, minor: 'server_busy' },
   unexpected: { status: 500, minor: 'internal_server_error' },
   invalid_client: { status: 401, minor: 'unauthorized' },
   unsupported_grant_type: { status: 400, minor: 'invalid data' },

@@ -1,13 +1,21 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
 import { createSeal, readSecretKey } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { createApp, createPools } from './app.ts';
+import { apiPools, createApp, createHealthApp, createPools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
+import { findConnectionShortage } from './db/check-server.ts';
 import { openDatabase } from './db/open.ts';
+import { policies } from './db/policies.ts';
 import { prepareDemo, renderDemoLines } from './demo.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { measureOutbox } from './outbox/measure.ts';
-import { createWorkPools, startWork } from './work.ts';
+import { createWorkPools, startWork, workPools } from './work.ts';
+
+/** npm hands a terminal's signal on, so that it comes twice; signals this close together are one. */
+const sameSignalMs = 2_000;
+/** Whatever is under way: what was not finished by then is repeated later, by whoever runs then. */
+const longestEndMs = 29_000;
+const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
   const seal = createSeal(readSecretKey(config));
@@ -15,40 +23,57 @@ async function main(config: Config): Promise<void> {
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
   try {
-    const database = await openDatabase(config, { max: 4, name: config.role });
+    const database = await openDatabase(config);
     closing.push(database.close);
-    const { db } = database;
+    const db = database.pool(policies.chores);
     // Fails here, with a clear message, when SECRET_KEY is not the one that this database was started with.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await prepareDemo(db, seal, config) : undefined;
-    const app = createApp({ config, pools: createPools(database.pool), seal });
-    closing.push(() => app.close());
-    if (database.embedded) app.log.info({ cluster: database.embedded.place.cluster, log: database.embedded.place.log, account: database.embedded.place.account?.name }, 'embedded PostgreSQL');
-    if (config.role !== 'worker') await app.listen({ host: config.host, port: config.port });
+    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: createPools(database.pool), seal });
+    const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
+    closing.push(() => Promise.all(closingApp.map((close) => close())));
+    const embedded = database.embedded?.place;
+    if (embedded) app.log.info({ cluster: embedded.cluster, log: embedded.log, account: embedded.account?.name }, 'embedded PostgreSQL');
+    await app.listen({ host: config.host, port: config.port });
     if (config.metricsPort !== undefined) {
       const metrics = await listenForMetrics(config.host, config.metricsPort, () => measureOutbox(db));
       closing.push(async () => metrics.close());
     }
-    if (config.role !== 'api') closing.push(await startWork({ pools: createWorkPools(database.pool, db), seal, config, log: app.log }));
+    // The worker and the API end at the same time.
+    if (config.role !== 'api') closingApp.push(await startWork({ pools: createWorkPools(database.pool), seal, config, log: app.log }));
+    const counting = setInterval(() => void warnOfShortage(), countConnectionsEveryMs).unref();
+    closing.push(async () => clearInterval(counting));
+    await warnOfShortage();
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
     console.log(`schoolbell ready ${config.publicUrl}`);
     await ending;
+
+    async function warnOfShortage(): Promise<void> {
+      const shortage = await findConnectionShortage(db, connectionsOf(config)).catch(() => undefined);
+      if (shortage !== undefined) app.log.warn(shortage);
+    }
   } finally {
     for (const close of closing.toReversed()) await close();
   }
 }
 
-/** The first signal ends the process cleanly; a second one at once. */
+/** As many as all pools of this process may open. */
+function connectionsOf({ role }: Config): number {
+  const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
+  return used.reduce((sum, name) => sum + policies[name].max, 0);
+}
+
+/** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */
 function endOnSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let signals = 0;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        signals += 1;
-        if (signals > 1) process.exit(1);
-        resolve();
-      });
-    }
+    let first: number | undefined;
+    const onSignal = () => {
+      first ??= performance.now();
+      if (performance.now() - first > sameSignalMs) process.exit(1);
+      setTimeout(() => process.exit(1), longestEndMs).unref();
+      resolve();
+    };
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
   });
 }
 

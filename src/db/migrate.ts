@@ -7,6 +7,8 @@ import type { Db } from './connect.ts';
 
 const folder = join(import.meta.dirname, '../../migrations');
 const advisoryLock = 5_219_001;
+/** Half a megabyte. */
+const fillers = 256;
 
 type Migration = { version: number; name: string; text: string; checksum: string };
 
@@ -60,4 +62,14 @@ export async function migrate(db: Db): Promise<number> {
 export async function isMigrated(db: Db): Promise<boolean> {
   const [row] = await db`select max(version) as version from migration`;
   return row?.version === newestMigration;
+}
+
+/** Writes, and takes it back: fails when the server only reads or has no room for what is written. */
+export async function provesWritable(db: Db): Promise<void> {
+  await db.begin(async (tx) => {
+    // A sort that does not fit in memory goes to disk, and leaves nothing behind.
+    await tx`set local work_mem = '64kB'`;
+    await tx`select count(*) from (select repeat(md5(n::text), 64) as filler from generate_series(1, ${fillers}) n order by 1 offset 0) sorted`;
+    await tx`update migration set applied_at = applied_at where version = ${newestMigration ?? 0}`;
+  });
 }

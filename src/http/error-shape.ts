@@ -1,5 +1,6 @@
 // In charge of how an error leaves: the one renderer, and the shapes in which the APIs speak of errors.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isDiskFull, isUnavailable } from '../db/unavailable.ts';
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
 
 export type ErrorShape = Readonly<{
@@ -24,6 +25,7 @@ const oauthCodes: Partial<Record<ErrorCode, string>> = {
   unsupported_grant_type: 'unsupported_grant_type',
   invalid_scope: 'invalid_scope',
   too_many_requests: 'slow_down',
+  unavailable: 'temporarily_unavailable',
   unexpected: 'server_error',
 };
 
@@ -43,6 +45,7 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
   const known = toSchoolbellError(error);
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
+  else if (known.code === 'unavailable') request.log.error({ err: error }, isDiskFull(error) ? "the database's disk is full: nothing can be written until there is room" : 'the database does not answer');
   else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
   // Headers of an answer that failed half-way (its length, encoding, version) do not describe the error.
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
@@ -56,6 +59,9 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
+  if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
+    return new SchoolbellError('unavailable', 'The service cannot reach its data at present. Try again in a moment.', { headers: { 'retry-after': '5' }, cause: error });
+  }
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');

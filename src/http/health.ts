@@ -1,22 +1,50 @@
-// In charge of /healthz (the process is alive) and /readyz (it can serve: database reachable and migrated).
+// In charge of /healthz (the process is alive) and /readyz (it can serve: database reachable, writable and migrated).
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Db } from '../db/connect.ts';
-import { isMigrated } from '../db/migrate.ts';
+import { isMigrated, provesWritable } from '../db/migrate.ts';
+import { isDiskFull } from '../db/unavailable.ts';
 import { refuseOtherMethods } from './server.ts';
 
 const status = Type.Object({ status: Type.String() });
+/** Anybody may ask as often as they like; something is written this often. */
+const writeEveryMs = 1_000;
+
+type Warn = (error: unknown, words: string) => void;
 
 export function healthRoutes(app: FastifyInstance, db: Db): void {
+  let written: { at: number; fault: Promise<string | undefined> } | undefined;
+  const findWriteFault = (warn: Warn) => {
+    if (!written || performance.now() - written.at > writeEveryMs) written = { at: performance.now(), fault: tryWriting(db, warn) };
+    return written.fault;
+  };
+
   app.get('/healthz', { schema: { summary: 'Alive', response: { 200: status } } }, async () => ({ status: 'ok' }));
   app.get('/readyz', { schema: { summary: 'Ready to serve', response: { 200: status, 503: status } } }, async (request, reply) => {
-    const migrated = await isMigrated(db).catch((error: unknown) => {
-      request.log.warn({ err: error }, 'the database does not answer');
-      return undefined;
-    });
-    if (migrated) return { status: 'ok' };
-    return reply.code(503).send({ status: migrated === undefined ? 'the database does not answer' : 'the database is not migrated' });
+    const warn: Warn = (err, words) => request.log.warn({ err }, words);
+    const fault = (await tryReading(db, warn)) ?? (await findWriteFault(warn));
+    return fault === undefined ? { status: 'ok' } : reply.code(503).send({ status: fault });
   });
   refuseOtherMethods(app, '/healthz', ['GET']);
   refuseOtherMethods(app, '/readyz', ['GET']);
+}
+
+async function tryReading(db: Db, warn: Warn): Promise<string | undefined> {
+  try {
+    return (await isMigrated(db)) ? undefined : 'the database is not migrated';
+  } catch (error) {
+    warn(error, 'the database does not answer');
+    return 'the database does not answer';
+  }
+}
+
+async function tryWriting(db: Db, warn: Warn): Promise<string | undefined> {
+  try {
+    await provesWritable(db);
+    return undefined;
+  } catch (error) {
+    const words = isDiskFull(error) ? "the database's disk is full" : 'the database does not take writes';
+    warn(error, words);
+    return words;
+  }
 }

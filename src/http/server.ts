@@ -13,8 +13,10 @@ export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
 /** From the first byte of a request to its last. */
 const longestRequestMs = 30_000;
+/** From its arrival to the first byte of its answer; a route that waits for somebody else says how long it may take. */
+const longestAnswerMs = 14_500;
 /** How long the end waits for answers that are still being read. */
-const longestEndMs = 120_000;
+const longestEndMs = 10_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string) => ErrorShape };
@@ -33,6 +35,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: longestRequestMs,
+    handlerTimeout: longestAnswerMs,
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url), request, reply),
     clientErrorHandler: refuseUnparsable,

@@ -1,6 +1,8 @@
 // In charge of readers that hold a long answer open without reading it: one that takes less than the least rate for
 // too long is cut off by a reset, so that it can never mistake what it got for the whole.
+import type { FastifyReply } from 'fastify';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 
 export type SlowReaderLimit = { bytesPerSecond: number; seconds: number };
 
@@ -11,7 +13,17 @@ const burstBytes = 1.5 * 1024 * 1024;
 /** Over this many windows a burst no longer matters. */
 const longWindows = 4;
 
-export function cutOffSlowReader(response: ServerResponse, limit: SlowReaderLimit): void {
+/** Sends what may take long to read. One who was told meanwhile that it took too long gets nothing more. */
+export function sendRead(reply: FastifyReply, body: Buffer | Readable | undefined, limit: SlowReaderLimit): FastifyReply {
+  if (reply.sent) {
+    if (body instanceof Readable) body.destroy();
+    return reply;
+  }
+  cutOffSlowReader(reply.raw, limit);
+  return reply.send(body);
+}
+
+function cutOffSlowReader(response: ServerResponse, limit: SlowReaderLimit): void {
   const everyMs = Math.min(1000, (limit.seconds * 1000) / 10);
   const perWindow = Math.round((limit.seconds * 1000) / everyMs);
   const least = limit.bytesPerSecond * limit.seconds;

@@ -228,6 +228,14 @@ async function assertBroken({ a, b }: Tokens, path: string): Promise<void> {
   await assertError('B', await readBroken(rootB + path, b), { status: 500, says: [/server/] }, `B ${path}`);
 }
 
+async function assertAway({ a, b }: Tokens, path: string): Promise<void> {
+  for (const [variant, address, token, status] of [['A', rootA + path, a, 400], ['B', rootB + path, b, 503]] as const) {
+    const response = await readBroken(address, token);
+    assert.equal(response.headers.get('retry-after'), '5');
+    await assertError(variant, response, { status, says: [/cannot reach its data/, /try again/i] }, `${variant} ${path}`);
+  }
+}
+
 /** While a table is away. */
 async function without(table: string, ask: () => Promise<void>, { db } = broken): Promise<void> {
   await db`alter table ${db(table)} rename to away`;
@@ -238,19 +246,19 @@ async function without(table: string, ask: () => Promise<void>, { db } = broken)
   }
 }
 
-async function assertTokensBroken(): Promise<void> {
+async function assertTokens({ status, error: wanted, type }: { status: number; error: string; type: string }): Promise<void> {
   const post = (path: string, body: string, headers: Record<string, string>) => fetch(broken.url + path, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) });
   for (const path of [`${rootA}/token`, `${rootB}/auth/token`]) {
     const response = await post(path, '', { authorization: `Basic ${Buffer.from(`app|${estab}:secret`).toString('base64')}` });
-    assert.equal(response.status, 500);
+    assert.equal(response.status, status);
     const { error, error_description: message } = (await response.json()) as Record<string, string>;
-    assert.equal(error, 'server_error');
+    assert.equal(error, wanted);
     assertHarmless(message ?? '', path);
   }
   const response = await post('/api/oauth/GetToken', JSON.stringify({ relyingParty: 'app', password: 'x' }), { 'content-type': 'application/json' });
-  assert.equal(response.status, 500);
+  assert.equal(response.status, status);
   const { ExceptionMessage: message, ...envelope } = (await response.json()) as Record<string, string | null>;
-  assert.deepEqual(envelope, { token: null, expires: null, Message: null, ExceptionType: 'unexpected', InnerException: null });
+  assert.deepEqual(envelope, { token: null, expires: null, Message: null, ExceptionType: type, InnerException: null });
   assertHarmless(message ?? '', 'GetToken');
 }
 
@@ -269,7 +277,7 @@ test('a token that cannot be checked is no invalid token', async () => {
   await without('token_key', () => assertBroken(tokens, '/orgs'));
 });
 
-test('anything unexpected at the token endpoints: 500, each in its shape', () => without('wrong_try', assertTokensBroken));
+test('anything unexpected at the token endpoints: 500, each in its shape', () => without('wrong_try', () => assertTokens({ status: 500, error: 'server_error', type: 'unexpected' })));
 
 const status = async (path: string) => (await fetch(broken.url + path, { signal: AbortSignal.timeout(3_000) })).status;
 
@@ -303,19 +311,19 @@ test('a database that goes in the middle of requests fails them and keeps none w
   const struck = Array.from({ length: 5 }, () => readBroken(`${rootB}/users`, tokens.b));
   while ((await holding`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length === 0) await setTimeout(5);
   await withoutDatabase(async () => {
-    for (const response of struck) assert.ok([200, 500].includes((await response).status), 'served in the last moment, or failed');
+    for (const response of struck) assert.ok([200, 503].includes((await response).status), 'served in the last moment, or failed');
     for (let times = 1; times <= 12; times += 1) assert.deepEqual([await status('/healthz'), await status('/readyz')], [200, 503], `time ${times}`);
   });
   assert.equal(await status('/readyz'), 200);
 });
 
-test('without a database everything is unexpected, and all is well when it is back', async () => {
+test('without a database everything says so, and all is well when it is back', async () => {
   const tokens = await freshTokens();
   assert.equal((await readBroken(`${rootB}/users`, tokens.b)).status, 200);
   await withoutDatabase(async () => {
-    await assertBroken(tokens, '/users');
+    await assertAway(tokens, '/users');
     assertHarmless(await (await fetch(`${broken.url}/readyz`)).text(), '/readyz');
-    await assertTokensBroken();
+    await assertTokens({ status: 503, error: 'temporarily_unavailable', type: 'unavailable' });
   });
   assert.equal((await readBroken(`${rootB}/users`, tokens.b)).status, 200);
 });

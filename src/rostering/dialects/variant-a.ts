@@ -15,7 +15,7 @@ export const variantA: Dialect = {
   selects: false,
   errors: {
     contentType: 'text/plain; charset=utf-8',
-    statuses: { missing_token: 403, invalid_token: 400, forbidden: 400, unexpected: 400 },
+    statuses: { missing_token: 403, invalid_token: 400, forbidden: 400, unavailable: 400, unexpected: 400 },
     headers: {},
     body: (error) => error.message,
   },
