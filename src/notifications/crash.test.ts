@@ -36,7 +36,8 @@ const children = new Set<ChildProcess>();
 
 function launch(told: { step?: string; nth?: string; name?: string } = {}): Running {
   const args = Object.entries({ estab, ...told }).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-worker.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env: { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, OUTBOUND_ALLOW: '127.0.0.0/8' } });
+  const env = { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, OUTBOUND_ALLOW: '127.0.0.0/8' };
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../test/crash-worker.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
   children.add(child);
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece));

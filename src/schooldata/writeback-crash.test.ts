@@ -8,7 +8,7 @@ import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { until, useReceiver } from '../../test/delivery.ts';
 import { mark, student, useWriteback, type WritingSchool } from '../../test/writeback.ts';
-import { steps } from './writeback-worker.ts';
+import { steps } from '../../test/writeback-worker.ts';
 
 const { service, db, addSchool } = await useWriteback({ work: false });
 const receiver = await useReceiver();
@@ -21,7 +21,8 @@ afterEach(() => {
 });
 
 function launch(step: Step | 'never', estab: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'writeback-worker.ts'), '--step', step, '--estab', estab], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  const worker = join(import.meta.dirname, '../../test/writeback-worker.ts');
+  const child = spawn(process.execPath, [worker, '--step', step, '--estab', estab], { stdio: ['ignore', 'pipe', 'inherit'], env });
   let said = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
   const launched = { child, said: () => said, ended: new Promise<string>((resolve) => child.once('close', (code, signal) => resolve(String(signal ?? code)))) };

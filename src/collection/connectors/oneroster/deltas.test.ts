@@ -2,10 +2,10 @@
 // when everything is read instead.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fakeSchool, fakeUser, useFakeProvider, type Reply } from '../../../../test/fake-provider.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { Problems } from '../../problem.ts';
-import { fakeSchool, fakeUser, useFakeProvider, type Reply } from './fake-provider.ts';
 import { createOneRosterConnector, pageLimits } from './oneroster-connector.ts';
 
 const fake = await useFakeProvider();

@@ -2,6 +2,7 @@
 // words. Every pull is forced past the shrink guard, so that only the connector stands between a fault and the roster.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from '../../../../test/fake-provider.ts';
 import { useService } from '../../../../test/service.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
@@ -9,7 +10,6 @@ import { allResources, collections } from '../../../roster/collections.ts';
 import { MisError } from '../../connector.ts';
 import { importRoster } from '../../import.ts';
 import { Problems } from '../../problem.ts';
-import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from './fake-provider.ts';
 import { createOneRosterConnector, pageLimits, type OneRosterParts } from './oneroster-connector.ts';
 
 const { db, addSchool } = await useService();

@@ -2,11 +2,11 @@
 // way in which a provider can say no; and the test of credentials before they are saved.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { useFakeProvider } from '../../../../test/fake-provider.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { MisError } from '../../connector.ts';
 import { Problems } from '../../problem.ts';
-import { useFakeProvider } from './fake-provider.ts';
 import { createOneRosterConnector, pageLimits, testProvider, type OneRosterParts } from './oneroster-connector.ts';
 
 const fake = await useFakeProvider();

@@ -3,15 +3,15 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createSeal } from '../access/seal.ts';
-import { readConfig } from '../config.ts';
-import { connect } from '../db/connect.ts';
-import { parseAllowList } from '../http/address-guard.ts';
-import { createOutbound } from '../http/outbound.ts';
-import { startWorker, type Handler } from '../outbox/worker.ts';
-import { announceChange } from './announce.ts';
-import { callKind } from './webhooks.ts';
-import { createDelivery } from './deliver.ts';
+import { createSeal } from '../src/access/seal.ts';
+import { readConfig } from '../src/config.ts';
+import { connect } from '../src/db/connect.ts';
+import { parseAllowList } from '../src/http/address-guard.ts';
+import { createOutbound } from '../src/http/outbound.ts';
+import { startWorker, type Handler } from '../src/outbox/worker.ts';
+import { announceChange } from '../src/notifications/announce.ts';
+import { callKind } from '../src/notifications/webhooks.ts';
+import { createDelivery } from '../src/notifications/deliver.ts';
 
 const text = { type: 'string' } as const;
 const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, nth: { ...text, default: '1' }, name: { ...text, default: 'crash worker' }, estab: { ...text, default: '' } } });

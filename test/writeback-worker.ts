@@ -2,17 +2,17 @@
 // the step that it is told when the work is of the school that it is told.
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { createSeal } from '../access/seal.ts';
-import type { ConnectorParts } from '../collection/connector-settings.ts';
-import { readConfig } from '../config.ts';
-import { connect, type Db } from '../db/connect.ts';
-import { parseAllowList } from '../http/address-guard.ts';
-import { createOutbound } from '../http/outbound.ts';
-import { createDelivery } from '../notifications/deliver.ts';
-import { callKind } from '../notifications/webhooks.ts';
-import { startWorker, type Handler } from '../outbox/worker.ts';
-import { writebackKind } from './submit-marks.ts';
-import { createWriteback } from './write-back.ts';
+import { createSeal } from '../src/access/seal.ts';
+import type { ConnectorParts } from '../src/collection/connector-settings.ts';
+import { readConfig } from '../src/config.ts';
+import { connect, type Db } from '../src/db/connect.ts';
+import { parseAllowList } from '../src/http/address-guard.ts';
+import { createOutbound } from '../src/http/outbound.ts';
+import { createDelivery } from '../src/notifications/deliver.ts';
+import { callKind } from '../src/notifications/webhooks.ts';
+import { startWorker, type Handler } from '../src/outbox/worker.ts';
+import { writebackKind } from '../src/schooldata/submit-marks.ts';
+import { createWriteback } from '../src/schooldata/write-back.ts';
 
 /** In this order: before anything, before the MIS has committed, when it has answered, before our commit, after it. */
 export const steps = ['claimed', 'writing', 'answered', 'finishing', 'finished'] as const;

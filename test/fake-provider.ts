@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import type { CollectionName } from '../../../roster/resource.ts';
+import type { CollectionName } from '../src/roster/resource.ts';
 
 export type Data = Partial<Record<CollectionName, Record<string, unknown>[]>>;
 export type Asked = Readonly<{ collection: CollectionName; limit: number; offset: number; filter: string | null; authorization: string | undefined; query: string }>;
