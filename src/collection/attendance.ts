@@ -3,7 +3,7 @@
 import type { Sql, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { installDatabases } from './component-databases.ts';
-import type { MarkRow } from './connector.ts';
+import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 
 /** Whose entry it is. */

@@ -1,26 +1,11 @@
 // In charge of what a connector is: the link between an establishment and its MIS. It hands over a database as a
 // stream, writes marks, and says what went wrong in words that a school understands.
+import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Source } from './source.ts';
 
 export const databaseNames = ['SchoolData', 'Attendance'] as const;
 export type DatabaseName = (typeof databaseNames)[number];
-
-export const sessions = ['AM', 'PM'] as const;
-export type Session = (typeof sessions)[number];
-
-/** One entry of a register. A mark undefined is one that was taken back. */
-export type MarkRow = Readonly<{
-  /** Where it stands in its source. */
-  line: number;
-  studentId: string;
-  /** YYYY-MM-DD */
-  date: string;
-  session: Session;
-  mark: string | undefined;
-  minutesLate: number | undefined;
-  notes: string | undefined;
-}>;
 
 export type MarksToWrite = Readonly<{
   trackingId: string;

@@ -1,7 +1,7 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
 import type { Value } from '../roster/record.ts';
 import type { Resource } from '../roster/resource.ts';
-import type { MarkRow } from './connector.ts';
+import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 
 /** bulk: the whole collection, what is missing is gone. delta: the changes, row by row. */

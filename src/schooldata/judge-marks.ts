@@ -1,6 +1,6 @@
 // In charge of judging attendance marks before anything is queued: every fault of every mark at once, each with the
 // place where it is, and one statement to the database however many marks there are.
-import type { MarkRow, Session } from '../collection/connector.ts';
+import type { MarkRow, Session } from '../collection/mark.ts';
 import type { Sql } from '../db/connect.ts';
 import { findCode, isInUse, type AttendanceCode } from './attendance-codes.ts';
 import { markFields, type GivenMark, type MarkField } from './marks-body.ts';

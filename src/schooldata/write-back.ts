@@ -2,7 +2,8 @@
 // often it is tried, and its outcome, the change of the data and the calls about it are one transaction.
 import { countMarks, lockMarks, mergeMarks } from '../collection/attendance.ts';
 import { recordWritten } from '../collection/component-databases.ts';
-import { MisError, type MarkRow, type Rejection } from '../collection/connector.ts';
+import { MisError, type Rejection } from '../collection/connector.ts';
+import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import { Problems } from '../collection/problem.ts';
 import type { Db, Tx } from '../db/connect.ts';

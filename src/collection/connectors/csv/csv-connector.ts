@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MisError, NothingToCollect, type Connector, type MarkRow } from '../../connector.ts';
+import { MisError, NothingToCollect, type Connector } from '../../connector.ts';
+import type { MarkRow } from '../../mark.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import { openCsvSource } from './csv-source.ts';
 import { openPackage, type CsvPackage } from './package.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { csvPackage } from '../../../../test/csv-package.ts';
-import type { MarkRow } from '../../connector.ts';
+import type { MarkRow } from '../../mark.ts';
 import { Problems, SourceError, type Problem } from '../../problem.ts';
 import { openCsvSource } from './csv-source.ts';
 import { hasAttendance, maxMarks, readAttendance } from './read-attendance.ts';

@@ -1,7 +1,7 @@
 // In charge of attendance.csv: the marks of a package as checked rows. A cell that breaks a rule is a problem that names
 // the rule; its row is then left out. Whether the student exists is for those who know the roster.
 import type { Field } from '../../../roster/resource.ts';
-import type { MarkRow, Session } from '../../connector.ts';
+import type { MarkRow, Session } from '../../mark.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import { checkValue, idRule, textRule } from '../../value-rules.ts';
 import type { CsvPackage, PackageFile } from './package.ts';

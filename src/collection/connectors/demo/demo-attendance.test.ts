@@ -2,7 +2,7 @@
 // may be used, for pupils on roll, and under what was written since.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MarkRow } from '../../connector.ts';
+import type { MarkRow } from '../../mark.ts';
 import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { driftSchool } from './drift.ts';
 import { isSchoolDay, lastSchoolDays, localTimeOf } from './school-days.ts';

@@ -1,6 +1,6 @@
 // In charge of the registers of the demo school: what its teachers marked on the last school days, the same on every
 // machine, with what was written to it since laid over.
-import type { MarkRow, Session } from '../../connector.ts';
+import type { MarkRow, Session } from '../../mark.ts';
 import { lessonsEnd } from './calendar.ts';
 import { Sheet, type DemoFile } from './demo-file.ts';
 import { lastSchoolDays, localTimeOf, type LocalTime } from './school-days.ts';

@@ -1,7 +1,8 @@
 // In charge of the demo connector: an MIS of our own, whose school changes by itself, that keeps the marks written to
 // it, and that can be told to misbehave so that an integrator can rehearse every case.
 import type { Db } from '../../../db/connect.ts';
-import { MisError, type Connector, type MarkRow, type MarksToWrite, type Rejection } from '../../connector.ts';
+import { MisError, type Connector, type MarksToWrite, type Rejection } from '../../connector.ts';
+import type { MarkRow } from '../../mark.ts';
 import { openCsvSource } from '../csv/csv-source.ts';
 import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { demoPackage } from './demo-package.ts';
