@@ -1,23 +1,19 @@
-// In charge of a real browser for tests: one for each test file, without a network of its own.
-import chromiumBinary from '@sparticuz/chromium';
+// In charge of a real browser for tests: one for each test file, started by the first page that is opened.
 import { after } from 'node:test';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { findBrowser, startBrowser } from './find-browser.ts';
 
 let browser: Promise<Browser> | undefined;
+// Here, so that it ends with the file and not with the test that opened the first page.
+after(async () => (await browser?.catch(() => undefined))?.close());
 
 /** A new page in a profile of its own; what the page complains about is an error of the test. */
 export async function openPage(viewport = { width: 1280, height: 900 }): Promise<{ page: Page; complaints: string[] }> {
-  browser ??= launch();
+  browser ??= findBrowser(startBrowser).then(({ started }) => started);
   const context = await (await browser).newContext({ viewport, acceptDownloads: false });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
   return { page, complaints };
-}
-
-async function launch(): Promise<Browser> {
-  const started = await chromium.launch({ args: chromiumBinary.args, executablePath: await chromiumBinary.executablePath(), headless: true });
-  after(() => started.close());
-  return started;
 }
