@@ -19,8 +19,6 @@ after(() => landing.close());
 const redirect = `http://127.0.0.1:${(landing.address() as AddressInfo).port}/cb`;
 
 const identity = await useIdentity();
-// Here, so that the browser ends with the file and not with the first test.
-await openPage();
 const { url, service, db, makeRegistered, addSignOn, change, answer } = identity;
 const password = 'seven green lanterns';
 const teacher = await makeRegistered('Given s1', password);

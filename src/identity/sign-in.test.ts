@@ -11,7 +11,9 @@ const mail = await receiveMail();
 const identity = await useIdentity({ SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <schoolbell@trust.example>' });
 const { db, url, answer, makeLogin, makeRegistered, person, audited, service } = identity;
 await service.work();
-const { page, complaints } = await openPage();
+let opened: ReturnType<typeof openPage> | undefined;
+/** One page for the whole file, opened by the first test that needs it. */
+const samePage = () => (opened ??= openPage());
 const password = 'seven green lanterns';
 
 /** The link that arrived last at an address. */
@@ -34,10 +36,12 @@ async function enter(on: Page, userName: string, secret: string, estab = 'one'):
   await on.click('button[type=submit]');
 }
 
+/** What the first test chose on a page, for tests that open none: they need no browser. */
+const setPassword = () => answer('ResetPassword', { query: { username: 's1', password } });
 const unlock = (id: string) => db`update login set wrong_tries = 0, locked_until = null where presence_id = ${id}`;
 const account = (cookie: string) => fetch(`${url}/account`, { headers: { cookie }, redirect: 'manual' });
 /** A page that answers 4xx is noted by the browser itself. */
-const ofOurs = () => complaints.filter((one) => !/Failed to load resource: the server responded with a status of 4(01|04|22)/.test(one));
+const ofOurs = (complaints: string[]) => complaints.filter((one) => !/Failed to load resource: the server responded with a status of 4(01|04|22)/.test(one));
 
 test('from CreateLogin over the mail to a sign-in that GetUsers shows', async () => {
   const { Id } = await makeLogin('Given s1');
@@ -47,6 +51,7 @@ test('from CreateLogin over the mail to a sign-in that GetUsers shows', async ()
   assert.ok(sent?.html.includes(link), 'the same link as HTML');
   assert.ok(link.startsWith(`${url}/register/`));
 
+  const { page, complaints } = await samePage();
   await page.goto(link);
   assert.equal(await page.innerText('#user-name'), 's1');
   for (const [chosen, repeated, why] of [['short', 'short', /12 characters/], ['password2026!', 'password2026!', /commonest/], [password, `${password}!`, /not the same/], ['Given s1 Family', 'Given s1 Family', /name/]] as const) {
@@ -78,10 +83,11 @@ test('from CreateLogin over the mail to a sign-in that GetUsers shows', async ()
   await page.waitForURL(`${url}/login`);
   await page.goto(`${url}/account`);
   assert.equal(page.url(), `${url}/login`, 'signed out');
-  assert.deepEqual(ofOurs(), []);
+  assert.deepEqual(ofOurs(complaints), []);
 });
 
 test('a session ends where it was signed out, also for a copy of its cookie', async () => {
+  await setPassword();
   const cookie = sessionCookie(await signIn(url, 'one', 's1', password));
   const form = await openForm(url, '/account', [cookie]);
   assert.equal((await account(cookie)).status, 200);
@@ -109,6 +115,7 @@ test('a link opens for three days, and for one of two who use it at once', async
 
 test('a password that must change is changed before anything else', async () => {
   const { Password } = await answer<{ Password: string }>('ResetPassword', { query: { username: 's1' } });
+  const { page, complaints } = await samePage();
   await page.goto(`${url}/login`);
   await enter(page, 's1', Password);
   await page.waitForURL(`${url}/account/password`);
@@ -126,7 +133,7 @@ test('a password that must change is changed before anything else', async () => 
   await answer('ResetPassword', { query: { username: 's1', password } });
   await page.goto(`${url}/account`);
   assert.equal(page.url(), `${url}/login`, 'a reset ends the session');
-  assert.deepEqual(ofOurs(), []);
+  assert.deepEqual(ofOurs(complaints), []);
 });
 
 test('ten wrong tries lock, the right password does not open, fifteen minutes or UnlockLogin do', async () => {
@@ -137,6 +144,7 @@ test('ten wrong tries lock, the right password does not open, fifteen minutes or
   await tries(9);
   assert.equal((await signIn(url, 'one', 's3', password)).status, 303, 'nine do not lock');
   await tries(10);
+  const { page } = await samePage();
   await page.goto(`${url}/login`);
   await enter(page, 's3', password);
   assert.match(await page.innerText('#problem'), /15 minutes/);
@@ -166,6 +174,7 @@ test('ten wrong tries lock, the right password does not open, fifteen minutes or
 });
 
 test('a form without its token, with another one, or without its cookie is refused', async () => {
+  await setPassword();
   const cookie = sessionCookie(await signIn(url, 'one', 's1', password));
   const { Id } = await person('Given s1');
   await answer('CreateUser', { body: { orgId: 'one', manualUser: [{ firstName: 'Grace', lastName: 'Hopper', email: 'grace@work.example' }] } });
@@ -196,6 +205,7 @@ test('every page has strict headers, and cookies that scripts cannot read', asyn
     for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"]) assert.ok(policy.includes(part), `${path}: ${part}`);
     assert.deepEqual([headers.get('cache-control'), headers.get('x-content-type-options'), headers.get('referrer-policy')], ['no-store', 'nosniff', 'no-referrer'], path);
   }
+  const { page } = await samePage();
   await page.goto(`${url}/login?estab=%22%3E%3Cscript%3Ealert(1)%3C/script%3E`);
   assert.equal(await page.inputValue('#estab'), '"><script>alert(1)</script>');
 });
