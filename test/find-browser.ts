@@ -55,6 +55,8 @@ export async function findBrowser<Started>(start: (path: string) => Promise<Star
 
 /** Without Chromium's sandbox, which root cannot have and many containers do not allow: the pages are our own. */
 export async function startBrowser(path: string): Promise<Browser> {
+  // Playwright would leave its folders behind.
+  if (!existsSync(path)) throw new Error('there is no such file');
   const args = path === unpackedBrowser ? (await import('@sparticuz/chromium')).default.args : [];
   return chromium.launch({ executablePath: path, args, headless: true, chromiumSandbox: false, timeout: 30_000 });
 }

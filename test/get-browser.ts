@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -36,7 +37,12 @@ export async function downloadBrowser(environment: Environment, limit = AbortSig
   const install = [join(modules, 'playwright-core/cli.js'), 'install', 'chromium-headless-shell'];
   const folder = /Install location:\s+(.*chromium_headless_shell.*)/.exec(await run([...install, '--dry-run'], environment, limit))?.[1];
   if (folder === undefined) throw new Error('it does not say where to');
-  await run(install, environment, limit);
+  const own = mkdtempSync(join(tmpdir(), 'schoolbell-download-'));
+  try {
+    await run(install, { ...environment, TMPDIR: own }, limit);
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
   const [program] = globSync('*/{chrome-headless-shell,headless_shell}{,.exe}', { cwd: folder });
   if (program === undefined) throw new Error(`no program in ${folder}`);
   return join(folder, program);
