@@ -32,7 +32,7 @@ export type Bench = {
 };
 
 export const estab = 'bench';
-export const benchSecretKey = 'a key for the benchmarks, long enough';
+export const benchSecretKey = 'a key for the benchmarks that is long enough';
 const port = 18_080;
 
 export async function openBench(): Promise<Bench> {
@@ -52,7 +52,7 @@ export async function openBench(): Promise<Bench> {
   opened.push(...Object.values(workPools));
   await migrate(db);
   const config = readConfig({ PORT: String(port), DATABASE_URL: url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
-  const seal = createSeal(config.secretKey ?? '');
+  const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];
   await addEstablishment(db, { estab, name: 'Bench', email: 'bench@school.example' });

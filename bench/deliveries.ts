@@ -52,7 +52,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   received = 0;
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
   const started = performance.now();
-  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench') }, log: console });
+  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal([benchSecretKey]), outbound, 'bench') }, log: console });
   for (;;) {
     // Asked only at the end: counting is work for the database too.
     const [row] = received < deliveries ? [] : await bench.db`select count(*)::int as left from outbox where state <> 'done'`;

@@ -1,7 +1,7 @@
 // In charge of the command line: finds the command, checks its options, opens the database, prints the outcome.
 // It works whether or not the service is running.
 import { parseArgs } from 'node:util';
-import { createSeal, readSecretKey } from './access/seal.ts';
+import { createSeal, readSecretKeys } from './access/seal.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
 import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
@@ -59,7 +59,7 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
 
 async function run(command: Command, given: Given): Promise<Outcome> {
   const config = readConfig();
-  const seal = createSeal(readSecretKey(config));
+  const seal = createSeal(readSecretKeys(config));
   const database = await openDatabase(config);
   try {
     return await command.run({ db: database.pool(policies.commands), seal, config }, given);

@@ -28,7 +28,7 @@ test('defaults', () => {
     trustProxy: [],
     dataDir: resolve('./data'),
     databaseUrls: undefined,
-    secretKey: undefined,
+    secretKeys: [],
     role: 'all',
     demo: true,
     rateLimitPerMinute: 1200,
@@ -64,9 +64,10 @@ const taken: readonly [env: Record<string, string>, expected: Partial<Config>][]
   [{ TRUST_PROXY: '10.0.0.0/8, ::1 ,fd00::/8,192.0.2.1,' }, { trustProxy: ['10.0.0.0/8', '::1', 'fd00::/8', '192.0.2.1'] }],
   [{ DATA_DIR: '/srv/bell' }, { dataDir: '/srv/bell' }],
   [{ DATA_DIR: 'bell' }, { dataDir: resolve('bell') }],
-  [{ DATABASE_URL: database, SECRET_KEY: key }, { databaseUrls: [database], secretKey: key, demo: false }],
+  [{ DATABASE_URL: database, SECRET_KEY: key }, { databaseUrls: [database], secretKeys: [key], demo: false }],
   [{ DATABASE_URL: database.replace('postgres:', 'postgresql:'), SECRET_KEY: key }, { databaseUrls: [database.replace('postgres:', 'postgresql:')] }],
-  [{ SECRET_KEY: key }, { secretKey: key, demo: true }],
+  [{ SECRET_KEY: key }, { secretKeys: [key], demo: true }],
+  [{ SECRET_KEY: ` ${'n'.repeat(32)} , ${key} ` }, { secretKeys: ['n'.repeat(32), key] }],
   [{ ROLE: 'api' }, { role: 'api' }],
   [{ ROLE: 'worker' }, { role: 'worker' }],
   [{ RATE_LIMIT_PER_MINUTE: '0' }, { rateLimitPerMinute: 0 }],
@@ -91,7 +92,10 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
   ['PUBLIC_URL', ['https://bell.example/?a=1', 'https://bell.example/#top'], /query or a fragment/],
   ['TRUST_PROXY', ['proxy.example', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/-1', '10.0.0.0/8, nonsense', '*', 'true'], /CIDR.*10\.0\.0\.0\/8/],
   ['DATABASE_URL', ['mysql://db.example/x', 'db.example', '/var/run/postgresql'], /postgres:\/\//],
-  ['SECRET_KEY', ['short', 'k'.repeat(31)], /at least 32/],
+  ['SECRET_KEY', ['short', 'k'.repeat(31)], /^SECRET_KEY: needs at least 32/],
+  ['SECRET_KEY', [`short,${key}`, `,${key}`], /key 1 of 2.* at least 32/],
+  ['SECRET_KEY', [`${key},short`, `${key},`], /key 2 of 2.* at least 32/],
+  ['SECRET_KEY', [`${key},${key}`], /key 2 of 2.* given before/],
   ['ROLE', ['API', 'both', 'all,api'], /api, worker, all/],
   ['DEMO', ['yes', 'true', '1', 'ON'], /on, off/],
   ['RATE_LIMIT_PER_MINUTE', ['-1', '1.5', 'none', 'Infinity'], /whole number from 0/],
@@ -119,6 +123,11 @@ test('SECRET_KEY is required with DATABASE_URL', () => {
   assert.deepEqual(named({ DATABASE_URL: database, SECRET_KEY: '  ' }), ['SECRET_KEY']);
   assert.deepEqual(named({ DATABASE_URL: database, SECRET_KEY: 'short' }), ['SECRET_KEY']);
   assert.match(problemsOf({ DATABASE_URL: database })[0] ?? '', /required with DATABASE_URL/);
+});
+
+test('every key of SECRET_KEY that cannot be used is told of', () => {
+  const problems = problemsOf({ SECRET_KEY: `short,${key},,${key}` });
+  assert.deepEqual(problems.map((problem) => /key \d of 4/.exec(problem)?.[0]), ['key 1 of 4', 'key 3 of 4', 'key 4 of 4']);
 });
 
 test('that SECRET_KEY is missing is told together with a DATABASE_URL that cannot be read', () => {

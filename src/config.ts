@@ -15,8 +15,8 @@ export type Config = Readonly<{
   dataDir: string;
   /** An external PostgreSQL, the same address for each of its hosts; undefined means the embedded one. */
   databaseUrls: readonly string[] | undefined;
-  /** Undefined means: made in the data directory on first start. */
-  secretKey: string | undefined;
+  /** The first seals, any opens; none means: made in the data directory on first start. */
+  secretKeys: readonly string[];
   role: Role;
   demo: boolean;
   /** Requests a minute for one credential; 0 switches the limit off. */
@@ -104,9 +104,15 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   const mailFrom = text('MAIL_FROM');
   if (text('SMTP_URL') !== undefined && !mailFrom) problems.push('MAIL_FROM: required with SMTP_URL, for example "Schoolbell <schoolbell@trust.example>"');
   if (mailFrom && (!mailFrom.includes('@') || /[\r\n]/.test(mailFrom))) problems.push(`MAIL_FROM: "${mailFrom}" is not an e-mail address`);
-  const secretKey = text('SECRET_KEY');
-  if (text('DATABASE_URL') !== undefined && !secretKey) problems.push('SECRET_KEY: required with DATABASE_URL (32 characters or more; keep it, stored keys cannot be read without it)');
-  if (secretKey && secretKey.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: needs at least ${minimumSecretKeyLength} characters`);
+  const secretKeys = text('SECRET_KEY')?.split(',').map((one) => one.trim()) ?? [];
+  if (text('DATABASE_URL') !== undefined && secretKeys.length === 0) {
+    problems.push(`SECRET_KEY: required with DATABASE_URL (${minimumSecretKeyLength} characters or more; keep it, stored keys cannot be read without it)`);
+  }
+  for (const [at, key] of secretKeys.entries()) {
+    const which = secretKeys.length > 1 ? `key ${at + 1} of ${secretKeys.length} (a comma stands between keys)` : '';
+    if (key.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: ${which && `${which} `}needs at least ${minimumSecretKeyLength} characters`);
+    if (secretKeys.indexOf(key) < at) problems.push(`SECRET_KEY: ${which} was given before`);
+  }
   const outboundAllow = cidrs('OUTBOUND_ALLOW');
   const demoDefault = !databaseUrls && isLoopback(host) ? 'on' : 'off';
 
@@ -119,7 +125,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     trustProxy,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     databaseUrls,
-    secretKey,
+    secretKeys,
     role: choice('ROLE', roles, 'all'),
     demo,
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),

@@ -1,5 +1,5 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
-import { createSeal, readSecretKey } from './access/seal.ts';
+import { createSeal, readSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { apiPools, createApp, createHealthApp, createPools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
@@ -18,7 +18,7 @@ const longestEndMs = 29_000;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
-  const seal = createSeal(readSecretKey(config));
+  const seal = createSeal(readSecretKeys(config));
   const ending = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
@@ -26,7 +26,7 @@ async function main(config: Config): Promise<void> {
     const database = await openDatabase(config);
     closing.push(database.close);
     const db = database.pool(policies.chores);
-    // Fails here, with a clear message, when SECRET_KEY is not the one that this database was started with.
+    // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await prepareDemo(db, seal, config) : undefined;
     const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: createPools(database.pool), seal });

@@ -22,7 +22,7 @@ const config = readConfig();
 const leaseSeconds = 7;
 const longestSeconds = 1;
 const db = connect(config.databaseUrls?.[0] ?? '', { max: 4, name: told.name });
-const delivery = createDelivery(db, createSeal(config.secretKey ?? ''), createOutbound(parseAllowList(config.outboundAllow)), 'test');
+const delivery = createDelivery(db, createSeal(config.secretKeys), createOutbound(parseAllowList(config.outboundAllow)), 'test');
 const say = (line: string) => void writeSync(1, `${line}\n`);
 
 async function die(): Promise<never> {

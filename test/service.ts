@@ -61,7 +61,7 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
   const port = await freePort();
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));
   const config = readConfig({ PORT: String(port), DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
-  const seal = createSeal(config.secretKey ?? '');
+  const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal, ...parts });
   await app.listen({ host: '127.0.0.1', port });
   const stops: (() => Promise<void>)[] = [];

@@ -34,7 +34,7 @@ async function run(): Promise<void> {
   const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, estab: { ...text, default: '' } } });
   const config = readConfig();
   const [db, mis] = [connect(config.databaseUrls?.[0] ?? '', { max: 6, name: 'lost worker' }), connect(config.databaseUrls?.[0] ?? '', { max: 2, name: 'lost mis' })];
-  const seal = createSeal(config.secretKey ?? '');
+  const seal = createSeal(config.secretKeys);
   const outbound = createOutbound(parseAllowList(config.outboundAllow));
   const parts: ConnectorParts = { db, mis, seal, outbound, dataDir: config.dataDir };
   const beforeCommit = (really: Begin): Begin => (work) => really(async (tx) => (await work(tx), die()));

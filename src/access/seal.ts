@@ -1,38 +1,65 @@
 // In charge of what must be kept readable: encrypts it with a key derived from SECRET_KEY, so that the database
-// alone gives nothing away.
+// alone gives nothing away. The first key seals, any opens: that is how one key gives way to another.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import { ConfigError, type Config } from '../config.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
 
-export type Seal = { seal(text: string): Buffer; open(sealed: Uint8Array): string };
+export type Seal = {
+  seal(text: string): Buffer;
+  open(sealed: Uint8Array): string;
+  /** The same, sealed with the first key; undefined when that is what it is sealed with. */
+  reseal(sealed: Uint8Array): Buffer | undefined;
+};
 
 const nonceBytes = 12;
 const tagBytes = 16;
 
-export function createSeal(secretKey: string): Seal {
-  const key = Buffer.from(hkdfSync('sha256', secretKey, '', 'schoolbell seal', 32));
+export function createSeal(secretKeys: readonly string[]): Seal {
+  const keys = secretKeys.map((secretKey) => Buffer.from(hkdfSync('sha256', secretKey, '', 'schoolbell seal', 32)));
+  const [first] = keys;
+  if (!first) throw new Error('a seal needs a key');
+
+  function seal(text: string): Buffer {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', first as Buffer, nonce);
+    const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), body]);
+  }
+
+  function open(sealed: Uint8Array): { text: string; key: Buffer } {
+    for (const key of keys) {
+      const text = tryKey(key, Buffer.from(sealed));
+      if (text !== undefined) return { text, key };
+    }
+    const remedy = keys.length > 1 ? 'one of its keys must be' : 'use';
+    throw new ConfigError([`SECRET_KEY: does not open what is stored in this database; ${remedy} the key that it was sealed with`]);
+  }
+
   return {
-    seal(text) {
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce);
-      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([nonce, cipher.getAuthTag(), body]);
-    },
-    open(sealed) {
-      const bytes = Buffer.from(sealed);
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes));
-      decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
-      try {
-        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]).toString('utf8');
-      } catch (cause) {
-        throw new Error('SECRET_KEY: does not open what is stored in this database; use the key it was first started with', { cause });
-      }
+    seal,
+    open: (sealed) => open(sealed).text,
+    reseal(sealed) {
+      const { text, key } = open(sealed);
+      return key === first ? undefined : seal(text);
     },
   };
 }
 
-/** SECRET_KEY, or the key that the first start made in the data directory. */
-export function readSecretKey(config: Config): string {
-  return config.secretKey ?? readOrMakeSecret(join(config.dataDir, 'secret.key'), () => randomBytes(32).toString('base64url'));
+/** Whether a key fits is known by the tag; the sealed bytes do not say whose they are. */
+function tryKey(key: Buffer, bytes: Buffer): string | undefined {
+  if (bytes.length < nonceBytes + tagBytes) return undefined;
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes));
+  decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those of SECRET_KEY, or the key that the first start made in the data directory. */
+export function readSecretKeys(config: Config): readonly string[] {
+  if (config.secretKeys.length > 0) return config.secretKeys;
+  return [readOrMakeSecret(join(config.dataDir, 'secret.key'), () => randomBytes(32).toString('base64url'))];
 }

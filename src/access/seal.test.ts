@@ -1,0 +1,46 @@
+// The seal with one key and with several: what opens, what does not, and what is said then.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ConfigError, readConfig } from '../config.ts';
+import { createSeal, readSecretKeys } from './seal.ts';
+
+const [before, after, stranger] = ['b', 'a', 's'].map((letter) => letter.repeat(32)) as [string, string, string];
+
+test('the first key seals, any opens', () => {
+  const changing = createSeal([after, before]);
+  assert.equal(changing.open(createSeal([before]).seal('grün')), 'grün');
+  assert.equal(createSeal([after]).open(changing.seal('grün')), 'grün');
+  assert.throws(() => createSeal([before]).open(changing.seal('grün')), ConfigError);
+});
+
+test('sealing anew takes what an older key sealed, and nothing else', () => {
+  const changing = createSeal([after, before]);
+  const anew = changing.reseal(createSeal([before]).seal('text')) ?? assert.fail('is not sealed with the first key');
+  assert.equal(createSeal([after]).open(anew), 'text');
+  assert.equal(changing.reseal(anew), undefined);
+});
+
+test('what no key opens is said in words, whatever it is', () => {
+  const sealed = createSeal([stranger]).seal('text');
+  const changed = createSeal([after]).seal('text');
+  changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
+  for (const bytes of [sealed, changed, sealed.subarray(0, 20), Buffer.alloc(0)]) {
+    assert.throws(() => createSeal([after]).open(bytes), /^ConfigError: SECRET_KEY: does not open what is stored/);
+    assert.throws(() => createSeal([after, before]).reseal(bytes), /one of its keys must be/);
+  }
+});
+
+test('without SECRET_KEY the key is a file in the data directory, the same at every start', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-seal-'));
+  try {
+    const made = readSecretKeys(readConfig({ DATA_DIR: dataDir }));
+    assert.deepEqual([made.length, readSecretKeys(readConfig({ DATA_DIR: dataDir }))], [1, made]);
+    const given = readConfig({ DATA_DIR: dataDir, SECRET_KEY: `${after},${made[0]}` });
+    assert.equal(createSeal(readSecretKeys(given)).open(createSeal(made).seal('text')), 'text');
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
