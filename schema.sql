@@ -405,6 +405,14 @@ create table outbox_attempt (
 );
 CREATE INDEX outbox_attempt_at ON public.outbox_attempt USING btree (at);
 
+create table provider_key (
+  id uuid default gen_random_uuid() not null,
+  sealed bytea not null,
+  created_at timestamp with time zone default now() not null,
+  trusted_until timestamp with time zone,
+  constraint provider_key_pkey PRIMARY KEY (id)
+);
+
 create table registration_link (
   hash bytea not null,
   estab text collate "C" not null,

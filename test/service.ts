@@ -16,10 +16,11 @@ import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { openPackage, type CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { importRoster, type ImportReport } from '../src/collection/import.ts';
 import { readConfig } from '../src/config.ts';
-import { connect, type Db } from '../src/db/connect.ts';
+import { connect, type Db, type PoolOptions } from '../src/db/connect.ts';
 import { createWorkPools, startWork } from '../src/work.ts';
 import { useDatabase } from './database.ts';
 
+export const testSecretKey = 'a key for tests that is long enough';
 export const rootA = '/api/ims/oneroster/v1p1';
 export const rootB = '/ims/oneroster/v1p1';
 
@@ -33,6 +34,8 @@ export type Service = {
   app: FastifyInstance;
   addSchool(estab: string, given?: string | CsvPackage): Promise<ImportReport | undefined>;
   addClient(rp: string, estabs: readonly string[], scopes?: string): Promise<Client>;
+  /** Another process on the same database, as far as what a process remembers goes, until the end of the test file. */
+  join(env?: Record<string, string>): Promise<{ url: string; app: FastifyInstance }>;
   /** Runs a worker with the chores until the end of the test file. */
   work(): Promise<void>;
   load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
@@ -53,14 +56,16 @@ export type Client = NewApplication & {
 export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader'>> = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
   const opened: Db[] = [];
-  const pools = createPools((options) => {
+  const openPool = (options: PoolOptions) => {
     const pool = connect(databaseUrl, options);
     opened.push(pool);
     return pool;
-  });
+  };
+  const pools = createPools(openPool);
   const port = await freePort();
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));
-  const config = readConfig({ PORT: String(port), DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: 'a key for tests that is long enough', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env });
+  const settings = { DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env };
+  const config = readConfig({ PORT: String(port), ...settings });
   const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal, ...parts });
   await app.listen({ host: '127.0.0.1', port });
@@ -84,12 +89,15 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
     seal,
     app,
     load,
+    async join(others = {}) {
+      const joining = readConfig({ ...settings, PORT: String(await freePort()), PUBLIC_URL: config.publicUrl, ...others });
+      const joined = createApp({ config: joining, pools: createPools(openPool), seal: createSeal(joining.secretKeys), ...parts });
+      stops.push(() => joined.close());
+      await joined.listen({ host: '127.0.0.1', port: joining.port });
+      return { url: `http://127.0.0.1:${joining.port}`, app: joined };
+    },
     async work() {
-      const workPools = createWorkPools((options) => {
-        const pool = connect(databaseUrl, options);
-        opened.push(pool);
-        return pool;
-      });
+      const workPools = createWorkPools(openPool);
       stops.push(await startWork({ pools: workPools, seal, config, log: { warn() {}, info() {}, error() {} }, ...(parts.now ? { now: parts.now } : {}) }));
     },
     async addSchool(estab, given) {

@@ -1,21 +1,57 @@
-// In charge of the provider's own keys: made once, sealed, the same for every process.
+// In charge of the provider's own keys, for ID tokens and for cookies: sealed, the same for every process, replaced on
+// demand. The newest signs; those behind it only verify, for as long as anything that they signed can be in use.
 import { randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { Seal } from '../../access/seal.ts';
-import type { Db } from '../../db/connect.ts';
+import type { Db, Fragment, Sql, Tx } from '../../db/connect.ts';
 
 export type ProviderKeys = { jwks: { keys: JWK[] }; cookieKeys: string[] };
 
+/** Cookies of a session live for 12 hours, ID tokens for one. */
+const trustedAfterwardsHours = 13;
 const advisoryLock = 5_219_008;
 
-export async function readProviderKeys(db: Db, seal: Seal): Promise<ProviderKeys> {
-  return db.begin(async (tx) => {
+const trusted = (sql: Sql): Fragment => sql`(trusted_until is null or trusted_until > now())`;
+
+/** Names the keys that count at present, in one small statement: another name means other keys. The first are made here. */
+export async function requireGeneration(db: Db, seal: Seal): Promise<string> {
+  const generation = await findGeneration(db);
+  if (generation !== '') return generation;
+  await db.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${advisoryLock})`;
-    const [kept] = await tx<{ sealed: string }[]>`select payload ->> 'sealed' as sealed from oidc_record where model = 'Keys' and id = 'keys'`;
-    if (kept) return JSON.parse(seal.open(Buffer.from(kept.sealed, 'base64'))) as ProviderKeys;
-    const { privateKey } = await generateKeyPair('RS256', { extractable: true });
-    const keys: ProviderKeys = { jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid: randomBytes(8).toString('hex') }] }, cookieKeys: [randomBytes(32).toString('base64url')] };
-    await tx`insert into oidc_record (model, id, payload) values ('Keys', 'keys', ${tx.json({ sealed: seal.seal(JSON.stringify(keys)).toString('base64') })})`;
-    return keys;
+    if ((await findGeneration(tx)) === '') await makeKeys(tx, seal);
   });
+  return findGeneration(db);
+}
+
+/** Newest first. */
+export async function readProviderKeys(db: Db, seal: Seal): Promise<ProviderKeys> {
+  const rows = await db<{ sealed: Uint8Array }[]>`
+    select sealed from provider_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
+  const opened = rows.map(({ sealed }) => JSON.parse(seal.open(sealed)) as ProviderKeys);
+  return { jwks: { keys: opened.flatMap(({ jwks }) => jwks.keys) }, cookieKeys: opened.flatMap(({ cookieKeys }) => cookieKeys) };
+}
+
+/** Gives the key id of the new one. With `now`, what the earlier ones signed counts no longer. */
+export async function rotateProviderKeys(tx: Tx, seal: Seal, { now }: { now: boolean }): Promise<string> {
+  await tx`select pg_advisory_xact_lock(${advisoryLock})`;
+  const [present] = await tx<{ sealed: Uint8Array }[]>`select sealed from provider_key where trusted_until is null`;
+  // With a SECRET_KEY that is not the service's, the service could not open the new ones either.
+  if (present) seal.open(present.sealed);
+  await tx`delete from provider_key where ${now ? tx`true` : tx`trusted_until <= now()`}`;
+  await tx`update provider_key set trusted_until = now() + make_interval(hours => ${trustedAfterwardsHours}) where trusted_until is null`;
+  return makeKeys(tx, seal);
+}
+
+async function makeKeys(tx: Tx, seal: Seal): Promise<string> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const kid = randomBytes(8).toString('hex');
+  const keys: ProviderKeys = { jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid }] }, cookieKeys: [randomBytes(32).toString('base64url')] };
+  await tx`insert into provider_key (sealed) values (${seal.seal(JSON.stringify(keys))})`;
+  return kid;
+}
+
+async function findGeneration(sql: Sql): Promise<string> {
+  const rows = await sql<{ id: string }[]>`select id from provider_key where ${trusted(sql)} order by id`;
+  return rows.map(({ id }) => id).join(' ');
 }

@@ -5,13 +5,29 @@ import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { findPresence } from '../presences.ts';
 import { isWelcome, matchesClientSecret } from './clients.ts';
-import { readProviderKeys } from './keys.ts';
+import { readProviderKeys, requireGeneration } from './keys.ts';
 import { createRecords } from './records.ts';
 
 export const accountId = (estab: string, presenceId: string) => `${estab}|${presenceId}`;
 const estabOf = (id: string) => id.split('|', 1)[0] ?? '';
 
-export async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Provider> {
+/** Gives the provider with the keys of this moment: made at the first request, and anew when the keys are others. */
+export function createPresentProvider(db: Db, seal: Seal, publicUrl: string): () => Promise<Provider> {
+  let made: { generation: string; provider: Promise<Provider> } | undefined;
+  return async () => {
+    const generation = await requireGeneration(db, seal);
+    if (made?.generation === generation) return made.provider;
+    const making = { generation, provider: createProvider(db, seal, publicUrl) };
+    made = making;
+    // What failed is tried again at the next request.
+    making.provider.catch(() => {
+      if (made === making) made = undefined;
+    });
+    return making.provider;
+  };
+}
+
+async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Provider> {
   const { jwks, cookieKeys } = await readProviderKeys(db, seal);
   const secure = publicUrl.startsWith('https:');
   const configuration: Configuration = {

@@ -10,7 +10,7 @@ import { giveToken, requireToken, wrong } from '../page-routes.ts';
 import { renderSaying, renderSignIn } from '../pages/sign-in.ts';
 import { findSignedIn, openSession } from '../sessions.ts';
 import { findClient, isWelcome } from './clients.ts';
-import { accountId, createProvider } from './provider.ts';
+import { accountId, createPresentProvider } from './provider.ts';
 
 export type SingleSignOn = { db: Db; seal: Seal; publicUrl: string };
 
@@ -18,12 +18,7 @@ const root = '/oidc';
 const formBytes = 64 * 1024;
 
 export function oidcRoutes(app: FastifyInstance, { db, seal, publicUrl }: SingleSignOn): void {
-  let made: Promise<Provider> | undefined;
-  // Made at the first request; what failed then is tried again at the next.
-  const provider = () => (made ??= createProvider(db, seal, publicUrl).catch((error: unknown) => {
-    made = undefined;
-    throw error;
-  }));
+  const provider = createPresentProvider(db, seal, publicUrl);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, parseQuery(body as string)));
