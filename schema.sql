@@ -683,10 +683,11 @@ CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
 create table token_key (
   kid text not null,
   public_jwk jsonb not null,
-  sealed_private_jwk bytea not null,
+  sealed_private_jwk bytea,
   created_at timestamp with time zone default now() not null,
-  retired_at timestamp with time zone,
-  constraint token_key_pkey PRIMARY KEY (kid)
+  trusted_until timestamp with time zone,
+  constraint token_key_pkey PRIMARY KEY (kid),
+  constraint token_key_signs CHECK (((trusted_until IS NULL) = (sealed_private_jwk IS NOT NULL)))
 );
 
 create table upload (

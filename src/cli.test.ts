@@ -68,6 +68,7 @@ const commands: Record<string, string[]> = {
   'school remove': ['--estab'],
   'application add': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri'],
   rotate: ['--rp', '--estab', '--secret'],
+  'keys rotate': ['--now'],
   authorise: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],
   resume: ['--rp', '--estab'],
@@ -204,9 +205,9 @@ test('every kind of secret can be replaced', async () => {
     [await tokenA(app.clientId ?? '', app.clientSecret ?? ''), await tokenA(app.clientId ?? '', client?.clientSecret ?? ''), await tokenM('app.two', app.managementSecret ?? ''), await tokenM('app.two', management?.managementSecret ?? ''), await tokenB('app.two', '1234567', schoolSecret), await tokenB('app.two', '1234567', school?.schoolSecret ?? '')],
     [401, 200, 401, 200, 401, 200],
   );
-  const { kid } = await json<{ kid: string }>('rotate --secret token-key');
+  const { tokenKey } = await json<{ tokenKey: string }>('keys rotate');
   const keys = ((await (await fetch(`${service.url}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }).keys;
-  assert.ok(keys.some((key) => key.kid === kid));
+  assert.ok(keys.some((key) => key.kid === tokenKey));
   await Promise.all([
     assertFails(/"password"[^]*school, management, client, signing/, 'rotate --rp app.two --secret password'),
     assertFails(/--estab is missing/, 'rotate --rp app.two --secret school'),

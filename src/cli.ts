@@ -8,6 +8,7 @@ import { parseOptionsOf, type Command, type Given, type Outcome } from './comman
 import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
+import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
@@ -17,7 +18,9 @@ import { openDatabase } from './db/open.ts';
 import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 
-const commands: readonly Command[] = [...schoolCommands, ...applicationCommands, ...authorisationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands];
+const commands: readonly Command[] = [
+  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
+];
 
 async function main(args: readonly string[]): Promise<void> {
   const found = findCommand(args);

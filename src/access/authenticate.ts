@@ -3,6 +3,7 @@
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 /** One establishment that the caller reaches, with what it grants and where its roster stands. */
@@ -18,12 +19,13 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
     const secretHolds = claims.estab === undefined
       ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
       : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`;
-    const rows = await db<(Reach & { state: string; secretHolds: boolean })[]>`
-      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, ${secretHolds} as "secretHolds"
+    const rows = await db<(Reach & { state: string; secretHolds: boolean; keyTrusted: boolean })[]>`
+      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, ${secretHolds} as "secretHolds", ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
       from authorisation a join roster r using (estab)
       where a.rp = ${claims.rp} ${claims.estab === undefined ? db`` : db`and a.estab = ${claims.estab}`}
       order by a.estab`;
     if (!rows[0]?.secretHolds) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.');
+    requireTrustedKey(rows[0].keyTrusted);
     limit.count(claims.secretId);
     const reach = rows.filter((row) => row.state === 'Approved').map(({ estab, scopes, rosterId, version }) => ({ estab, scopes, rosterId, version }));
     if (reach.length === 0) throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);

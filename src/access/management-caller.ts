@@ -2,6 +2,7 @@
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 export type ManagementCaller = { rp: string };
@@ -13,8 +14,11 @@ export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit)
     const token = /^(?:idaas|bearer)\s+(\S+)\s*$/i.exec(authorization)?.[1];
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'management');
-    const [secret] = await db`select from application_secret where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;
+    const [secret] = await db<{ keyTrusted: boolean }[]>`
+      select ${keyIsTrusted(db, claims.kid)} as "keyTrusted" from application_secret
+      where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;
     if (!secret) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
+    requireTrustedKey(secret.keyTrusted);
     limit.count(claims.secretId);
     return { rp: claims.rp };
   };

@@ -7,7 +7,7 @@ import { csvPackage } from '../../test/csv-package.ts';
 import { rootA, rootB, useService, type Client, type Service } from '../../test/service.ts';
 import { changeState } from './authorisations.ts';
 import { oneRosterScopes } from './scopes.ts';
-import { createTokenKeys } from './token-keys.ts';
+import { rotateTokenKey } from './token-keys.ts';
 
 const estab = '9990001';
 const { core, roster, demographics } = oneRosterScopes;
@@ -272,7 +272,7 @@ test('tokens verify with the published keys, which hold nothing private', async 
 
 test('a new token key signs new tokens and leaves the old ones valid', async () => {
   const old = { a: await client.tokenA(), b: await client.tokenB(estab) };
-  const kid = await createTokenKeys(behindProxy.db, behindProxy.seal).rotate();
+  const kid = await behindProxy.db.begin((tx) => rotateTokenKey(tx, behindProxy.seal, { now: false }));
   const fresh = { a: await client.tokenA(), b: await client.tokenB(estab) };
   assert.notEqual(decodeProtectedHeader(old.b).kid, kid);
   for (const token of [fresh.a, fresh.b]) assert.equal(decodeProtectedHeader(token).kid, kid);

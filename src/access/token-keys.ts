@@ -1,50 +1,44 @@
 // In charge of the keys that sign tokens: made by the service, kept sealed in the database so that any process may
-// sign, published as a JWK set, and replaced on demand. A retired key verifies until its last token has expired.
+// sign, published as a JWK set, and replaced on demand. Whether a retired key still counts is read at every call.
 import { exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 'jose';
-import type { Db } from '../db/connect.ts';
+import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
 import type { Seal } from './seal.ts';
 
 export const tokenAlgorithm = 'ES256';
+/** A retired key counts for as long as the longest token lives (24 h), with an hour to spare. */
+export const trustedAfterwardsHours = 25;
 const advisoryLock = 5_219_003;
 
 export type TokenKeys = {
   signingKey(): Promise<{ kid: string; key: CryptoKey }>;
+  /** Of any key there ever was, so that its tokens are told from what was never issued here. */
   verificationKey(kid: string): Promise<CryptoKey | undefined>;
   publicKeys(): Promise<JWK[]>;
-  rotate(): Promise<string>;
 };
+
+const trusted = (sql: Sql): Fragment => sql`(trusted_until is null or trusted_until > now())`;
+
+/** For the statement that reads who is calling: a key that was withdrawn in one process is refused by all at once. */
+export const keyIsTrusted = (sql: Sql, kid: string): Fragment => sql`exists (select from token_key where kid = ${kid} and ${trusted(sql)})`;
+
+export function requireTrustedKey(isTrusted: boolean): void {
+  if (!isTrusted) throw new SchoolbellError('invalid_token', 'The key that signed this token was withdrawn; obtain a new token.');
+}
 
 export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
   const privateKeys = new Map<string, CryptoKey>();
   const publicKeys = new Map<string, CryptoKey>();
 
-  /** Retired keys are listed for as long as the longest token lives (24 h), with an hour to spare. */
-  const stillTrusted = () => db<{ kid: string; publicJwk: JWK }[]>`
-    select kid, public_jwk as "publicJwk" from token_key where retired_at is null or retired_at > now() - interval '25 hours' order by created_at desc`;
-
-  async function makeKey(): Promise<string> {
-    const { publicKey, privateKey } = await generateKeyPair(tokenAlgorithm, { extractable: true });
-    const publicJwk = await exportJWK(publicKey);
-    const kid = `${Date.now().toString(36)}-${publicJwk.x?.slice(0, 8)}`;
-    const sealed = seal.seal(JSON.stringify(await exportJWK(privateKey)));
-    const described = { ...publicJwk, kid, alg: tokenAlgorithm, use: 'sig' } as unknown as Record<string, string>;
-    await db`insert into token_key (kid, public_jwk, sealed_private_jwk) values (${kid}, ${db.json(described)}, ${sealed})`;
-    return kid;
-  }
-
-  const newest = () => db<{ kid: string; sealed: Uint8Array }[]>`
-    select kid, sealed_private_jwk as sealed from token_key where retired_at is null order by created_at desc, kid limit 1`;
-
   return {
     async signingKey() {
-      let [row] = await newest();
+      let row = await findSigning(db);
       if (!row) {
         await db.begin(async (tx) => {
           await tx`select pg_advisory_xact_lock(${advisoryLock})`;
-          const [known] = await tx`select from token_key where retired_at is null`;
-          if (!known) await makeKey();
+          if (!(await findSigning(tx))) await makeKey(tx, seal);
         });
-        [row] = await newest();
+        row = await findSigning(db);
       }
       if (!row) throw new Error('no token key could be made');
       let key = privateKeys.get(row.kid);
@@ -56,19 +50,43 @@ export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
     },
     async verificationKey(kid) {
       const known = publicKeys.get(kid);
-      if (known) return known;
-      for (const row of await stillTrusted()) {
-        if (row.kid === kid) publicKeys.set(kid, (await importJWK(row.publicJwk, tokenAlgorithm)) as CryptoKey);
-      }
+      // A header may hold anything, and PostgreSQL takes no NUL.
+      if (known || !/^[\w-]{1,64}$/.test(kid)) return known;
+      const [row] = await db<{ publicJwk: JWK }[]>`select public_jwk as "publicJwk" from token_key where kid = ${kid}`;
+      if (row) publicKeys.set(kid, (await importJWK(row.publicJwk, tokenAlgorithm)) as CryptoKey);
       return publicKeys.get(kid);
     },
     async publicKeys() {
-      return (await stillTrusted()).map((row) => row.publicJwk);
-    },
-    async rotate() {
-      const kid = await makeKey();
-      await db`update token_key set retired_at = now() where kid <> ${kid} and retired_at is null`;
-      return kid;
+      const rows = await db<{ publicJwk: JWK }[]>`select public_jwk as "publicJwk" from token_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
+      return rows.map((row) => row.publicJwk);
     },
   };
+}
+
+/** A new key signs from now on. The earlier ones count until their last token has expired or, with `now`, no longer. */
+export async function rotateTokenKey(tx: Tx, seal: Seal, { now }: { now: boolean }): Promise<string> {
+  await tx`select pg_advisory_xact_lock(${advisoryLock})`;
+  const present = await findSigning(tx);
+  // With a SECRET_KEY that is not the service's, the service could not open the new one either.
+  if (present) seal.open(present.sealed);
+  await tx`
+    update token_key set trusted_until = least(trusted_until, now() + make_interval(hours => ${now ? 0 : trustedAfterwardsHours})), sealed_private_jwk = null
+    where ${trusted(tx)}`;
+  return makeKey(tx, seal);
+}
+
+async function makeKey(sql: Sql, seal: Seal): Promise<string> {
+  const { publicKey, privateKey } = await generateKeyPair(tokenAlgorithm, { extractable: true });
+  const publicJwk = await exportJWK(publicKey);
+  const kid = `${Date.now().toString(36)}-${publicJwk.x?.slice(0, 8)}`;
+  const sealed = seal.seal(JSON.stringify(await exportJWK(privateKey)));
+  const described = { ...publicJwk, kid, alg: tokenAlgorithm, use: 'sig' } as unknown as Record<string, string>;
+  await sql`insert into token_key (kid, public_jwk, sealed_private_jwk) values (${kid}, ${sql.json(described)}, ${sealed})`;
+  return kid;
+}
+
+async function findSigning(sql: Sql): Promise<{ kid: string; sealed: Uint8Array } | undefined> {
+  const [row] = await sql<{ kid: string; sealed: Uint8Array }[]>`
+    select kid, sealed_private_jwk as sealed from token_key where trusted_until is null order by created_at desc, kid limit 1`;
+  return row;
 }

@@ -14,6 +14,8 @@ export type Claims = {
   /** Absent in tokens that are not of one establishment. */
   estab: string | undefined;
   secretId: string;
+  /** The key that signed it, which may have been withdrawn since. */
+  kid: string;
   /** OneRoster scopes that the token was narrowed to. */
   oneRosterScopes: readonly string[] | undefined;
   expiresAt: number;
@@ -22,7 +24,7 @@ export type Claims = {
 export type IssuedToken = { token: string; expiresIn: number; expiresAt: Date };
 
 export type Tokens = {
-  issue(given: Omit<Claims, 'expiresAt'>): Promise<IssuedToken>;
+  issue(given: Omit<Claims, 'expiresAt' | 'kid'>): Promise<IssuedToken>;
   /** The claims of a token of that kind; anything else is an invalid_token error. */
   verify(token: string, kind: TokenKind): Promise<Claims>;
 };
@@ -63,20 +65,22 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
   };
 
   async function check(token: string): Promise<Claims> {
-    const key = await keys.verificationKey(readKeyId(token));
+    const kid = readKeyId(token);
+    const key = await keys.verificationKey(kid);
     if (!key) throw malformed('unknown key');
     const { payload } = await jwtVerify(token, key, { algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER }).catch((cause: Error) => {
       throw malformed(cause.message);
     });
     const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
     if (!sub || !aud || !sid || !exp || !(aud in tokenLifetimes)) throw malformed('claims are missing');
-    return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
+    return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, kid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
   }
 }
 
 function readKeyId(token: string): string {
   try {
-    return decodeProtectedHeader(token).kid ?? '';
+    const { kid } = decodeProtectedHeader(token);
+    return typeof kid === 'string' ? kid : '';
   } catch (cause) {
     throw malformed((cause as Error).message);
   }

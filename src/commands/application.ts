@@ -2,14 +2,12 @@
 import { addApplication, rotateApplicationSecret } from '../access/applications.ts';
 import { rotateSchoolSecret } from '../access/authorisations.ts';
 import { secretKinds } from '../access/secrets.ts';
-import { createTokenKeys } from '../access/token-keys.ts';
 import { SchoolbellError } from '../errors.ts';
 import { announceRotation } from '../onboarding/approve.ts';
 import { optionalText, text, type Command } from './command.ts';
 
-const anyRp = { value: '<id>', help: 'the application (relying party)' } as const;
 const anyEstab = { value: '<id>', help: 'the establishment' } as const;
-const rp = { ...anyRp, required: true } as const;
+const rp = { value: '<id>', help: 'the application (relying party)', required: true } as const;
 const shownOnce = 'Keep these; they are not shown again.';
 
 export const applicationCommands: readonly Command[] = [
@@ -31,18 +29,13 @@ export const applicationCommands: readonly Command[] = [
   },
   {
     name: 'rotate',
-    help: 'Replaces a secret. The old one ends at once; a signing secret stays valid for a day. The kind token-key replaces the key that signs tokens.',
-    options: { rp: anyRp, estab: anyEstab, secret: { value: '<kind>', help: `${secretKinds.join(', ')} (school needs --estab) or token-key`, required: true } },
+    help: 'Replaces a secret. The old one ends at once; a signing secret stays valid for a day.',
+    options: { rp, estab: anyEstab, secret: { value: '<kind>', help: `${secretKinds.join(', ')} (school needs --estab)`, required: true } },
     async run({ db, seal }, given) {
       const kind = text(given, 'secret');
-      if (kind === 'token-key') {
-        const kid = await createTokenKeys(db, seal).rotate();
-        return { data: { kid }, lines: [`new tokens are signed with ${kid}`] };
-      }
       const known = secretKinds.find((one) => one === kind);
-      if (!known) throw new SchoolbellError('invalid_request', `--secret "${kind}": must be one of ${secretKinds.join(', ')}, token-key`);
-      const [forRp, forEstab] = [optionalText(given, 'rp'), optionalText(given, 'estab')];
-      if (!forRp) throw new SchoolbellError('invalid_request', '--rp is missing');
+      if (!known) throw new SchoolbellError('invalid_request', `--secret "${kind}": must be one of ${secretKinds.join(', ')}`);
+      const [forRp, forEstab] = [text(given, 'rp'), optionalText(given, 'estab')];
       if (known === 'school' && !forEstab) throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
       const secret = known === 'school' ? await rotateSchoolSecret(db, forRp, forEstab ?? '', (tx, issued) => announceRotation(tx, seal, { rp: forRp, estab: forEstab ?? '' }, issued)) : await rotateApplicationSecret(db, seal, forRp, known);
       const data = { rp: forRp, ...(known === 'school' ? { estab: forEstab } : {}), [`${known}Secret`]: secret };
