@@ -69,6 +69,7 @@ const commands: Record<string, string[]> = {
   'application add': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri'],
   rotate: ['--rp', '--estab', '--secret'],
   'keys rotate': ['--now'],
+  'keys reseal': [],
   authorise: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],
   resume: ['--rp', '--estab'],
@@ -208,6 +209,12 @@ test('every kind of secret can be replaced', async () => {
   const { tokenKey } = await json<{ tokenKey: string }>('keys rotate');
   const keys = ((await (await fetch(`${service.url}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }).keys;
   assert.ok(keys.some((key) => key.kid === tokenKey));
+  const resealed = await schoolbell('keys reseal');
+  assert.deepEqual([resealed.code, resealed.err], [0, '']);
+  assert.match(resealed.out, /^token keys\t0 of 1 sealed anew$[^]*any other may now go/m);
+  const wrong = await run(['keys', 'reseal'], { ...settings, SECRET_KEY: 'another key than the one of this database' });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.err, /^schoolbell: no key of SECRET_KEY opens .*the signing secret of app\.two/);
   await Promise.all([
     assertFails(/"password"[^]*school, management, client, signing/, 'rotate --rp app.two --secret password'),
     assertFails(/--estab is missing/, 'rotate --rp app.two --secret school'),

@@ -1,7 +1,10 @@
-// In charge of the commands on the keys with which the service signs.
+// In charge of the commands on the service's own keys: those that sign, and the one that seals what is stored.
 import { rotateTokenKey, trustedAfterwardsHours } from '../access/token-keys.ts';
 import { rotateProviderKeys } from '../identity/oidc/keys.ts';
 import type { Command } from './command.ts';
+import { resealEverything, type Resealed } from './reseal.ts';
+
+const shownUnopened = 20;
 
 export const keyCommands: readonly Command[] = [
   {
@@ -15,4 +18,25 @@ export const keyCommands: readonly Command[] = [
       return { data, lines: [`new tokens are signed with ${data.tokenKey}, new ID tokens with ${data.singleSignOnKey}; ${old}`] };
     },
   },
+  {
+    name: 'keys reseal',
+    help: 'Seals everything that is kept sealed with the first key of SECRET_KEY (new,old), so that the others may go. May be repeated.',
+    options: {},
+    async run({ db, seal }) {
+      const data = await resealEverything(db, seal);
+      const failed = describeFailure(data);
+      const counts = data.places.map(({ what, resealed, found }) => `${what}\t${resealed} of ${found} sealed anew`);
+      if (failed !== undefined) return { data, lines: counts, failed };
+      return { data, lines: [...counts, 'everything is sealed with the first key of SECRET_KEY; any other may now go'] };
+    },
+  },
 ];
+
+function describeFailure({ unopened, sealedMeanwhile }: Resealed): string | undefined {
+  if (unopened.length > 0) {
+    const more = unopened.length > shownUnopened ? ` and ${unopened.length - shownUnopened} more (--json names all)` : '';
+    return `no key of SECRET_KEY opens ${unopened.slice(0, shownUnopened).join(', ')}${more}; add the key that sealed it, or replace it, and repeat; until then no key may go`;
+  }
+  if (sealedMeanwhile > 0) return `${sealedMeanwhile} were sealed with an older key meanwhile: give every process the new key first, then repeat; until then no key may go`;
+  return undefined;
+}

@@ -1,0 +1,99 @@
+// In charge of sealing anew: every place that keeps something sealed, and how a row of it is replaced. Each replacement is
+// one statement that holds only while the row is as it was read, so that it may run beside the service, die and be repeated.
+import type { Seal } from '../access/seal.ts';
+import { ConfigError } from '../config.ts';
+import type { Db } from '../db/connect.ts';
+import { callKind } from '../notifications/webhooks.ts';
+
+type Found = { id: string; name: string; sealed: Uint8Array };
+type Replacing = { id: string; from: Uint8Array; to: Uint8Array };
+type Place = { what: string; find(db: Db): Promise<Found[]>; replace(db: Db, row: Replacing): Promise<unknown> };
+type PlaceOfSchool = { what: string; find(db: Db, estab: string): Promise<Found[]>; replace(db: Db, estab: string, row: Replacing): Promise<unknown> };
+
+/** What has ended already (a secret, a key) is opened by nobody and left as it is. */
+const places: readonly Place[] = [
+  {
+    what: 'keys of single sign-on',
+    find: (db) => db<Found[]>`
+      select id::text as id, 'the keys of single sign-on made at ' || created_at as name, sealed from provider_key where trusted_until is null or trusted_until > now()`,
+    replace: (db, { id, from, to }) => db`update provider_key set sealed = ${to} where id = ${id} and sealed = ${from}`,
+  },
+  {
+    what: 'signing secrets',
+    find: (db) => db<Found[]>`
+      select id::text as id, 'the signing secret of ' || rp as name, sealed from application_secret where sealed is not null and (valid_until is null or valid_until > now())`,
+    replace: (db, { id, from, to }) => db`update application_secret set sealed = ${to} where id = ${id} and sealed = ${from}`,
+  },
+];
+
+const placesOfSchools: readonly PlaceOfSchool[] = [
+  {
+    what: 'school secrets',
+    find: (db, estab) => db<Found[]>`
+      select id::text as id, 'the school secret of ' || rp || ' at ' || estab as name, sealed from school_secret where estab = ${estab} and sealed is not null`,
+    replace: (db, estab, { id, from, to }) => db`update school_secret set sealed = ${to} where estab = ${estab} and id = ${id} and sealed = ${from}`,
+  },
+  {
+    what: 'connector credentials',
+    find: (db, estab) => db<Found[]>`
+      select estab as id, 'the connector credentials of ' || estab as name, sealed_credentials as sealed from connector_setting where estab = ${estab} and sealed_credentials is not null`,
+    replace: (db, estab, { from, to }) => db`update connector_setting set sealed_credentials = ${to} where estab = ${estab} and sealed_credentials = ${from}`,
+  },
+  {
+    what: 'authentication events',
+    find: (db, estab) => db<Found[]>`
+      select id, 'the authentication event ' || id || ' of ' || estab as name, body as sealed from outbox
+      where estab = ${estab} and kind = ${callKind} and body is not null and (payload ->> 'sealed')::boolean`,
+    replace: (db, estab, { id, from, to }) => db`update outbox set body = ${to} where estab = ${estab} and id = ${id} and body = ${from}`,
+  },
+];
+
+/** Last, because a start opens it: a process that got only the new key too early refuses to start. */
+const tokenKeys: Place = {
+  what: 'token keys',
+  find: (db) => db<Found[]>`select kid as id, 'the token key ' || kid as name, sealed_private_jwk as sealed from token_key where sealed_private_jwk is not null`,
+  replace: (db, { id, from, to }) => db`update token_key set sealed_private_jwk = ${to} where kid = ${id} and sealed_private_jwk = ${from}`,
+};
+
+export type Resealed = {
+  places: { what: string; found: number; resealed: number }[];
+  /** What no key opens, by name. */
+  unopened: string[];
+  /** What an older key has sealed since this began. */
+  sealedMeanwhile: number;
+};
+
+export async function resealEverything(db: Db, seal: Seal): Promise<Resealed> {
+  const first = await walk(db, seal);
+  // Only a walk that finds nothing to do has shown that the older keys may go.
+  const again = await walk(db, seal);
+  return { places: first.places, unopened: again.unopened, sealedMeanwhile: again.places.reduce((sum, { resealed }) => sum + resealed, 0) };
+}
+
+async function walk(db: Db, seal: Seal): Promise<Omit<Resealed, 'sealedMeanwhile'>> {
+  const counts = new Map([...places, ...placesOfSchools, tokenKeys].map(({ what }) => [what, { what, found: 0, resealed: 0 }]));
+  const unopened: string[] = [];
+
+  async function take(what: string, rows: readonly Found[], replace: (row: Replacing) => Promise<unknown>): Promise<void> {
+    const count = counts.get(what) ?? { what, found: 0, resealed: 0 };
+    for (const { id, name, sealed } of rows) {
+      count.found += 1;
+      try {
+        const to = seal.reseal(sealed);
+        if (!to) continue;
+        await replace({ id, from: sealed, to });
+        count.resealed += 1;
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        unopened.push(name);
+      }
+    }
+  }
+
+  for (const place of places) await take(place.what, await place.find(db), (row) => place.replace(db, row));
+  for (const { estab } of await db<{ estab: string }[]>`select estab from establishment order by estab`) {
+    for (const place of placesOfSchools) await take(place.what, await place.find(db, estab), (row) => place.replace(db, estab, row));
+  }
+  await take(tokenKeys.what, await tokenKeys.find(db), (row) => tokenKeys.replace(db, row));
+  return { places: [...counts.values()], unopened };
+}
