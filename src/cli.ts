@@ -19,7 +19,8 @@ import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 
 const commands: readonly Command[] = [
-  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
+  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands,
+  ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
 ];
 
 async function main(args: readonly string[]): Promise<void> {

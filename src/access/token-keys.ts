@@ -57,7 +57,8 @@ export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
       return publicKeys.get(kid);
     },
     async publicKeys() {
-      const rows = await db<{ publicJwk: JWK }[]>`select public_jwk as "publicJwk" from token_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
+      const rows = await db<{ publicJwk: JWK }[]>`
+        select public_jwk as "publicJwk" from token_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
       return rows.map((row) => row.publicJwk);
     },
   };

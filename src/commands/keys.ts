@@ -13,8 +13,12 @@ export const keyCommands: readonly Command[] = [
     options: { now: { value: undefined, help: 'what the old keys signed is refused from its next use: every caller has to obtain a new token' } },
     async run({ db, seal }, given) {
       const now = given.options.now === true;
-      const data = await db.begin(async (tx) => ({ tokenKey: await rotateTokenKey(tx, seal, { now }), singleSignOnKey: await rotateProviderKeys(tx, seal, { now }), oldEnded: now }));
-      const old = now ? 'whatever was signed before is refused from now on' : `tokens from before are taken until they expire, for ${trustedAfterwardsHours} hours at most`;
+      const data = await db.begin(async (tx) => {
+        const tokenKey = await rotateTokenKey(tx, seal, { now });
+        return { tokenKey, singleSignOnKey: await rotateProviderKeys(tx, seal, { now }), oldEnded: now };
+      });
+      const taken = `tokens from before are taken until they expire, for ${trustedAfterwardsHours} hours at most`;
+      const old = now ? 'whatever was signed before is refused from now on' : taken;
       return { data, lines: [`new tokens are signed with ${data.tokenKey}, new ID tokens with ${data.singleSignOnKey}; ${old}`] };
     },
   },
@@ -35,8 +39,9 @@ export const keyCommands: readonly Command[] = [
 function describeFailure({ unopened, sealedMeanwhile }: Resealed): string | undefined {
   if (unopened.length > 0) {
     const more = unopened.length > shownUnopened ? ` and ${unopened.length - shownUnopened} more (--json names all)` : '';
-    return `no key of SECRET_KEY opens ${unopened.slice(0, shownUnopened).join(', ')}${more}; add the key that sealed it, or replace it, and repeat; until then no key may go`;
+    const named = unopened.slice(0, shownUnopened).join(', ');
+    return `no key of SECRET_KEY opens ${named}${more}; add the key that sealed it, or replace it, and repeat; until then no key may go`;
   }
-  if (sealedMeanwhile > 0) return `${sealedMeanwhile} were sealed with an older key meanwhile: give every process the new key first, then repeat; until then no key may go`;
-  return undefined;
+  if (sealedMeanwhile === 0) return undefined;
+  return `${sealedMeanwhile} were sealed with an older key meanwhile: give every process the new key first, then repeat; until then no key may go`;
 }

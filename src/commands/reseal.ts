@@ -15,13 +15,15 @@ const places: readonly Place[] = [
   {
     what: 'keys of single sign-on',
     find: (db) => db<Found[]>`
-      select id::text as id, 'the keys of single sign-on made at ' || created_at as name, sealed from provider_key where trusted_until is null or trusted_until > now()`,
+      select id::text as id, 'the keys of single sign-on made at ' || created_at as name, sealed
+      from provider_key where trusted_until is null or trusted_until > now()`,
     replace: (db, { id, from, to }) => db`update provider_key set sealed = ${to} where id = ${id} and sealed = ${from}`,
   },
   {
     what: 'signing secrets',
     find: (db) => db<Found[]>`
-      select id::text as id, 'the signing secret of ' || rp as name, sealed from application_secret where sealed is not null and (valid_until is null or valid_until > now())`,
+      select id::text as id, 'the signing secret of ' || rp as name, sealed
+      from application_secret where sealed is not null and (valid_until is null or valid_until > now())`,
     replace: (db, { id, from, to }) => db`update application_secret set sealed = ${to} where id = ${id} and sealed = ${from}`,
   },
 ];
@@ -36,7 +38,8 @@ const placesOfSchools: readonly PlaceOfSchool[] = [
   {
     what: 'connector credentials',
     find: (db, estab) => db<Found[]>`
-      select estab as id, 'the connector credentials of ' || estab as name, sealed_credentials as sealed from connector_setting where estab = ${estab} and sealed_credentials is not null`,
+      select estab as id, 'the connector credentials of ' || estab as name, sealed_credentials as sealed
+      from connector_setting where estab = ${estab} and sealed_credentials is not null`,
     replace: (db, estab, { from, to }) => db`update connector_setting set sealed_credentials = ${to} where estab = ${estab} and sealed_credentials = ${from}`,
   },
   {
@@ -51,7 +54,8 @@ const placesOfSchools: readonly PlaceOfSchool[] = [
 /** Last, because a start opens it: a process that got only the new key too early refuses to start. */
 const tokenKeys: Place = {
   what: 'token keys',
-  find: (db) => db<Found[]>`select kid as id, 'the token key ' || kid as name, sealed_private_jwk as sealed from token_key where sealed_private_jwk is not null`,
+  find: (db) => db<Found[]>`
+    select kid as id, 'the token key ' || kid as name, sealed_private_jwk as sealed from token_key where sealed_private_jwk is not null`,
   replace: (db, { id, from, to }) => db`update token_key set sealed_private_jwk = ${to} where kid = ${id} and sealed_private_jwk = ${from}`,
 };
 

@@ -18,7 +18,8 @@ const application = await identity.addSignOn('signon', ['one'], [redirect]);
 const rotate = (now: boolean) => db.begin((tx) => rotateProviderKeys(tx, service.seal, { now })) as Promise<string>;
 const listed = async (at: string) => ((await (await fetch(`${at}/oidc/jwks`)).json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
 
-const config = await oidc.discovery(new URL(`${url}/oidc`), application.clientId, undefined, oidc.ClientSecretPost(application.clientSecret), { execute: [oidc.allowInsecureRequests] });
+const authentication = oidc.ClientSecretPost(application.clientSecret);
+const config = await oidc.discovery(new URL(`${url}/oidc`), application.clientId, undefined, authentication, { execute: [oidc.allowInsecureRequests] });
 
 /** What a browser keeps: a cookie of the same name takes the place of the earlier one. */
 class Browser {
@@ -45,7 +46,8 @@ const next = (response: Response) => response.headers.get('location') ?? assert.
 
 async function begin(browser: Browser): Promise<{ verifier: string; to: string }> {
   const verifier = oidc.randomPKCECodeVerifier();
-  const parameters = { redirect_uri: redirect, scope: 'openid', code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' };
+  const challenge = await oidc.calculatePKCECodeChallenge(verifier);
+  const parameters = { redirect_uri: redirect, scope: 'openid', code_challenge: challenge, code_challenge_method: 'S256' };
   return { verifier, to: next(await browser.go(oidc.buildAuthorizationUrl(config, parameters).href)) };
 }
 
@@ -89,7 +91,8 @@ test('an old key goes when nothing that it signed can be in use, also from runni
   const [present] = await listed(url);
   const kid = await rotate(false);
   assert.ok((await listed(url)).includes(present ?? ''));
-  const [{ hours } = { hours: 0 }] = await db<{ hours: number }[]>`select max(extract(epoch from trusted_until - now()))::float8 / 3600 as hours from provider_key`;
+  const [{ hours } = { hours: 0 }] = await db<{ hours: number }[]>`
+    select max(extract(epoch from trusted_until - now()))::float8 / 3600 as hours from provider_key`;
   assert.ok(hours > 12.9 && hours <= 13, `${hours} hours`);
   await db`update provider_key set trusted_until = now() where trusted_until is not null`;
   assert.deepEqual([await listed(url), await listed(other.url)], [[kid], [kid]]);

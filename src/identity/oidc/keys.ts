@@ -46,7 +46,8 @@ export async function rotateProviderKeys(tx: Tx, seal: Seal, { now }: { now: boo
 async function makeKeys(tx: Tx, seal: Seal): Promise<string> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const kid = randomBytes(8).toString('hex');
-  const keys: ProviderKeys = { jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid }] }, cookieKeys: [randomBytes(32).toString('base64url')] };
+  const jwk = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid };
+  const keys: ProviderKeys = { jwks: { keys: [jwk] }, cookieKeys: [randomBytes(32).toString('base64url')] };
   await tx`insert into provider_key (sealed) values (${seal.seal(JSON.stringify(keys))})`;
   return kid;
 }
