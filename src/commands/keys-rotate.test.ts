@@ -55,9 +55,9 @@ async function assertTaken(tokens: readonly string[]): Promise<void> {
   }
 }
 
-async function assertWithdrawn(tokens: readonly string[]): Promise<void> {
+async function assertWithdrawn(tokens: readonly string[], urls: readonly string[] = processes): Promise<void> {
   for (const [at, token] of tokens.entries()) {
-    for (const url of processes) {
+    for (const url of urls) {
       const response = await show(url, at, token);
       assert.equal(response.status, kinds[at]?.refused, `${kinds[at]?.kind} is still taken`);
       assert.match(await response.text(), /key that signed this token was withdrawn; obtain a new token/);
@@ -103,7 +103,7 @@ test('the old key counts until its last token has expired, and no longer', async
   for (const url of processes) assert.ok(!(await publishedIds(url)).includes(keyOf(before[0])));
 });
 
-test('with --now every token from before is refused by every process at its next call, whether it was seen there or not', async () => {
+test('with --now every token from before is refused by every process at its next call, whether it or its key was seen there or not', async () => {
   const older = await obtainAll();
   await rotate();
   const before = await obtainAll();
@@ -112,6 +112,7 @@ test('with --now every token from before is refused by every process at its next
   const unused = await obtainAll();
   const { tokenKey, oldEnded } = await rotate({ now: true });
   for (const tokens of [older, before, unused]) await assertWithdrawn(tokens);
+  await assertWithdrawn(before, [(await service.join()).url]);
   assert.equal(oldEnded, true);
   const after = await obtainAll();
   assert.deepEqual(new Set(after.map(keyOf)), new Set([tokenKey]));
