@@ -95,7 +95,7 @@ test('SIGTERM during a collection ends the process in time, and the collection i
   await eventually('the provider is asked again', () => provider.asked() > before);
   provider.close();
   await stop(second);
-  await command(data, ['school', 'remove', '--estab', 'slow', '--yes']);
+  await command(data, ['school', 'remove', '--estab', 'slow']);
 });
 
 test('a later signal ends the process at once, and the next start takes over what it left', longest, async () => {
@@ -109,7 +109,7 @@ test('a later signal ends the process at once, and the next start takes over wha
   assert.equal(await ended(service), 1, service.output());
   provider.close();
   assert.ok(postmasters(data).length > 0 && existsSync(join(data, 'postgres/postmaster.pid')), 'at once means without waiting for PostgreSQL');
-  const list = launch('src/cli.ts', ['school', 'remove', '--estab', 'hung', '--yes', '--json'], data);
+  const list = launch('src/cli.ts', ['school', 'remove', '--estab', 'hung', '--json'], data);
   assert.equal(await ended(list), 0, list.output());
   await assertStopped(data);
 });

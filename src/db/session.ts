@@ -81,7 +81,7 @@ export class Session implements Runner {
 
   /** A COPY may take long; what must not stop for long is that bytes move. */
   #copy<T extends Readable | Writable>(text: string, begin: () => T): Promise<T> {
-    if (executed.hasSubscribers) executed.publish({ text });
+    if (executed.hasSubscribers) executed.publish({ text, pool: this.#policy.name });
     return new Promise((resolve, reject) => {
       void this.#inTurn(() => new Promise<void>((ended) => {
         if (this.#broken) {
@@ -123,7 +123,7 @@ export class Session implements Runner {
   }
 
   #ask({ text, values }: Composed): Promise<Rows<Row[]>> {
-    if (executed.hasSubscribers) executed.publish({ text });
+    if (executed.hasSubscribers) executed.publish({ text, pool: this.#policy.name });
     if (this.#broken) return Promise.reject(this.#broken);
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => this.giveUp(silence(this.#policy)), this.#policy.answerMs);
