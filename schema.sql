@@ -559,13 +559,13 @@ CREATE INDEX roster_enrollment_class ON public.roster_enrollment USING btree (es
 CREATE INDEX roster_enrollment_user ON public.roster_enrollment USING btree (estab, user_id);
 CREATE INDEX roster_enrollment_version ON public.roster_enrollment USING btree (estab, version);
 
-create table roster_mark (
+create table roster_milestone (
   estab text collate "C" not null,
   collection text not null,
   sourced_id text collate "C" not null,
   preceding jsonb not null,
-  constraint roster_mark_pkey PRIMARY KEY (estab, collection, sourced_id),
-  constraint roster_mark_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+  constraint roster_milestone_pkey PRIMARY KEY (estab, collection, sourced_id),
+  constraint roster_milestone_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
 create table roster_org (

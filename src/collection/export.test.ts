@@ -11,7 +11,7 @@ import { useService } from '../../test/service.ts';
 import { readRoster } from '../rostering/read-roster.ts';
 import { openPackage, type CsvPackage } from './connectors/csv/package.ts';
 import { demoPackage } from './connectors/demo/demo-package.ts';
-import { exportRoster, type RosterReading } from './export.ts';
+import { exportRoster, type ExportReading } from './export.ts';
 
 const headers: Record<string, string> = {
   'manifest.csv': 'propertyName,value',
@@ -145,7 +145,7 @@ test('active records have neither status nor date, those that left have both and
   assert.deepEqual(rows.map((row) => [row.sourced_id, row.status]), [['o1', 'active'], ['o2', 'tobedeleted']]);
 });
 
-const failures: [name: string, change: (reading: RosterReading) => Partial<RosterReading>][] = [
+const failures: [name: string, change: (reading: ExportReading) => Partial<ExportReading>][] = [
   ['the counts', () => ({ count: async () => Promise.reject(new Error('the database is gone')) })],
   ['the metadata keys', () => ({ metadataKeys: async () => Promise.reject(new Error('the database is gone')) })],
   ['the first records', () => ({ records: () => { throw new Error('the database is gone'); } })],

@@ -12,7 +12,7 @@ import type { UserId } from '../roster/record.ts';
 import { renderCsvRow } from './connectors/csv/write-csv.ts';
 
 /** A whole collection of one version of the roster: records in pieces of JSON separated by commas. */
-export type RosterReading = {
+export type ExportReading = {
   metadataKeys(resource: Resource): Promise<string[]>;
   records(resource: Resource): AsyncIterable<string>;
   count(resource: Resource): Promise<number>;
@@ -20,7 +20,7 @@ export type RosterReading = {
 
 const otherFiles = ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results'];
 
-export async function exportRoster(reading: RosterReading, path: string): Promise<Record<string, number>> {
+export async function exportRoster(reading: ExportReading, path: string): Promise<Record<string, number>> {
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
   const written: Record<string, number> = {};
@@ -55,7 +55,7 @@ function renderManifest(counts: ReadonlyMap<Resource, number>): string {
   return [['propertyName', 'value'], ...properties].map(renderCsvRow).join('');
 }
 
-async function* renderFile(resource: Resource, reading: RosterReading): AsyncGenerator<Buffer> {
+async function* renderFile(resource: Resource, reading: ExportReading): AsyncGenerator<Buffer> {
   const keys = await reading.metadataKeys(resource);
   const header = resource.header.split(',');
   const fields = new Map(resource.fields.flatMap((field) => (field.csv === undefined ? [] : [[field.csv, field] as const])));

@@ -51,7 +51,7 @@ const none = { added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0 };
 /** Everything that is kept of a roster, its history of imports aside. */
 async function contents(estab: string): Promise<Record<string, unknown[]>> {
   const tables: Record<string, unknown[]> = {};
-  for (const table of ['establishment', 'roster', 'roster_version', 'roster_total', 'roster_mark', ...allResources.map((resource) => resource.table)]) tables[table] = [...(await db`select to_jsonb(t) as row from ${db(table)} t where estab = ${estab} order by to_jsonb(t)::text collate "C"`)];
+  for (const table of ['establishment', 'roster', 'roster_version', 'roster_total', 'roster_milestone', ...allResources.map((resource) => resource.table)]) tables[table] = [...(await db`select to_jsonb(t) as row from ${db(table)} t where estab = ${estab} order by to_jsonb(t)::text collate "C"`)];
   return tables;
 }
 
@@ -354,7 +354,7 @@ test('totals and marks are those of the roster, after the first import and after
   const count = (part: typeof rows[number][]) => Object.fromEntries([...new Set(rows.map((row) => row.label))].toSorted().map((label) => [label, part.filter((row) => row.label === label).length]));
   const totals = await db`select kind || ' ' || status as label, count from roster_total where estab = ${estab} and collection = 'users'`;
   assert.deepEqual(Object.fromEntries(totals.map((row) => [row.label as string, row.count as number]).toSorted()), count(rows));
-  const marks = await db`select sourced_id as id, preceding from roster_mark where estab = ${estab} and collection = 'users' order by sourced_id`;
+  const marks = await db`select sourced_id as id, preceding from roster_milestone where estab = ${estab} and collection = 'users' order by sourced_id`;
   assert.deepEqual(marks.map((mark) => [mark.id, Object.fromEntries(Object.entries(mark.preceding as object).toSorted())]), [1000, 2000].map((at) => [rows[at]?.id, count(rows.slice(0, at))]));
 });
 

@@ -5,7 +5,7 @@ import type { Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { deriveChildren, derivePersonKinds } from './derive.ts';
-import { measureCollection } from './marks.ts';
+import { measureCollection } from './measure-collection.ts';
 import { hasDerivedLate, sourceColumns, stageTable } from './stage.ts';
 import { noteTouches } from './touches.ts';
 import type { Modes } from './verify.ts';

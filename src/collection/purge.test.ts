@@ -179,7 +179,7 @@ test('children and marks are those of what is left', async () => {
   await leave(estab, { users: people.slice(0, 1000), orgs: [org('o3', 'o2')] });
   await passDays(estab, afterDays + 1);
   assert.equal(await purgeRosters(db, afterDays), 1001);
-  const marks = await db`select collection, sourced_id, preceding from roster_mark where estab = ${estab}`;
+  const marks = await db`select collection, sourced_id, preceding from roster_milestone where estab = ${estab}`;
   assert.deepEqual(marks.map((mark) => [mark.collection, mark.sourced_id, mark.preceding]), [['users', 'u1998', { 'student active': 2, 'contact active': 998 }]]);
   assert.deepEqual([...(await db`select child_ids, late from roster_org where estab = ${estab} and sourced_id = 'o2'`)], [{ child_ids: null, late: '' }]);
   await assertWhole(estab);

@@ -3,7 +3,7 @@
 import { createListener, type Listen } from './listen.ts';
 import { policies, type PoolPolicy } from './policies.ts';
 import { SessionPool, type Where } from './pool.ts';
-import { isStalePlan, type Session } from './session.ts';
+import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Runner, type Sql } from './statement.ts';
 import { command, runTransaction, type Tx } from './transaction.ts';
 
@@ -33,7 +33,7 @@ export function connect(where: string | Where, options: PoolOptions): Db {
   const pool = new SessionPool(find, policy);
   const listener = createListener(find, policy);
 
-  async function withSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async function withSession<T>(work: (session: PooledSession) => Promise<T>): Promise<T> {
     const session = await pool.take();
     try {
       return await work(session);

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { clientClass, socketOf } from './client.ts';
 import type { PoolPolicy } from './policies.ts';
-import { Session } from './session.ts';
+import { PooledSession } from './session.ts';
 import { DatabaseUnavailable } from './unavailable.ts';
 import { valueParsers } from './values.ts';
 
@@ -46,13 +46,13 @@ export class SessionPool {
   }
 
   /** A connection, or the word that none was to be had in time. */
-  async take(): Promise<Session> {
+  async take(): Promise<PooledSession> {
     const deadline = performance.now() + this.policy.connectionMs;
     for (let tries = 1; ; tries += 1) {
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#out += 1;
-        return new Session(client, this.policy);
+        return new PooledSession(client, this.policy);
       } catch (error) {
         this.#current += 1;
         if (tries >= this.#where().length || performance.now() > deadline) throw this.#explain(error as Error);
@@ -61,7 +61,7 @@ export class SessionPool {
   }
 
   /** Back into the pool, unless something was given up or went wrong underway. */
-  give(session: Session): void {
+  give(session: PooledSession): void {
     this.#out -= 1;
     (session.client as unknown as pg.PoolClient).release(!session.usable);
   }

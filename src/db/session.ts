@@ -18,7 +18,7 @@ const names = new Map<string, string>();
 const mostNames = 4_000;
 let cursors = 0;
 
-export class Session implements Runner {
+export class PooledSession implements Runner {
   readonly client: pg.Client;
   readonly #policy: PoolPolicy;
   #last: Promise<unknown> = Promise.resolve();

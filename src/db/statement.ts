@@ -7,8 +7,8 @@ export type Row = Record<string, unknown>;
 export type Rows<T extends readonly unknown[]> = T & { readonly count: number };
 
 /** What goes to the server. */
-export type Composed = { text: string; values: readonly Value[] };
-export type Value = string | Buffer | null | readonly unknown[];
+export type Composed = { text: string; values: readonly BoundValue[] };
+export type BoundValue = string | Buffer | null | readonly unknown[];
 
 /** Where a statement runs: on any connection of a pool, or on the one of a transaction. */
 export type Runner = {
@@ -31,7 +31,7 @@ export type Sql = {
   json(value: unknown): Fragment;
 };
 
-type Part = { text: string } | { value: Value };
+type Part = { text: string } | { value: BoundValue };
 
 export class Statement<T extends readonly unknown[]> implements Promise<Rows<T>> {
   readonly [Symbol.toStringTag] = 'Statement';
@@ -82,7 +82,7 @@ export class Statement<T extends readonly unknown[]> implements Promise<Rows<T>>
   }
 
   #compose(): Composed {
-    const values: Value[] = [];
+    const values: BoundValue[] = [];
     let text = '';
     for (const part of this.#parts) {
       if ('value' in part) values.push(part.value);
@@ -126,7 +126,7 @@ function fixedText(strings: TemplateStringsArray): string {
   return text;
 }
 
-function toValue(value: unknown): Value {
+function toValue(value: unknown): BoundValue {
   if (typeof value === 'string' || value === null) return value;
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (value instanceof Date) return value.toISOString();

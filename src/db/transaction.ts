@@ -1,5 +1,5 @@
 // In charge of transactions on one connection: all of it or nothing, with savepoints inside.
-import { isStalePlan, type Session } from './session.ts';
+import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Runner, type Sql } from './statement.ts';
 
 export type Tx = Sql & {
@@ -13,7 +13,7 @@ export const command = (text: string): Composed => ({ text, values: [] });
  * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction; then
  * everything is done once more, unless the work cannot be repeated.
  */
-export async function runTransaction<T>(session: Session, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
+export async function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
   const stale: Composed[] = [];
   try {
     return await runOnce(session, work, stale);
@@ -24,7 +24,7 @@ export async function runTransaction<T>(session: Session, work: (tx: Tx) => Prom
   }
 }
 
-async function runOnce<T>(session: Session, work: (tx: Tx) => Promise<T>, stale: Composed[]): Promise<T> {
+async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, stale: Composed[]): Promise<T> {
   const { tx, end } = createTransaction(session, stale);
   await session.run(command('begin'));
   try {
@@ -40,10 +40,10 @@ async function runOnce<T>(session: Session, work: (tx: Tx) => Promise<T>, stale:
 }
 
 /** Statements of a transaction that has ended are refused: they would run outside it. */
-function createTransaction(session: Session, stale: Composed[]): { tx: Tx; end(): void } {
+function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx; end(): void } {
   let ended = false;
   let savepoints = 0;
-  const open = (): Session => {
+  const open = (): PooledSession => {
     if (ended) throw new Error('the transaction has ended');
     return session;
   };

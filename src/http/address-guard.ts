@@ -17,7 +17,7 @@ export class BlockedTarget extends Error {
 }
 
 /** A URL taken apart without rewriting it: path and query are sent byte for byte. */
-export type Target = Readonly<{ origin: string; hostname: string; port: number; path: string }>;
+export type CallTarget = Readonly<{ origin: string; hostname: string; port: number; path: string }>;
 
 export const maxUrlCharacters = 4096;
 const lowestUnprivilegedPort = 1024;
@@ -27,7 +27,7 @@ export function parseAllowList(cidrs: readonly string[]): AllowList {
 }
 
 /** The usual parsers rewrite quotes, dots and ports; this one only looks. */
-export function parseTarget(url: string): Target {
+export function parseTarget(url: string): CallTarget {
   const refuse = (message: string): never => {
     throw new BlockedTarget('invalid_url', message);
   };

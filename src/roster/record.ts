@@ -1,7 +1,7 @@
 // In charge of turning a record's values into its JSON, once, when it is merged. What has no value is left out;
 // status and dateLastModified come from the row itself and are put in front when it is read.
 import { collections } from './collections.ts';
-import { addressMark, type CollectionName, type Field, type Resource } from './resource.ts';
+import { addressPlaceholder, type CollectionName, type Field, type Resource } from './resource.ts';
 
 /** A checked value: text, list, pairs of a userIds list, or nothing. Dates and booleans are kept as their text. */
 export type UserId = { type: string; identifier: string };
@@ -31,5 +31,5 @@ function renderValue(field: Field, value: Exclude<Value, undefined>): string {
 }
 
 export function renderReference(to: CollectionName, sourcedId: string): string {
-  return `{"href":"${addressMark}/${to}/${encodeURIComponent(sourcedId)}","sourcedId":${JSON.stringify(sourcedId)},"type":"${collections[to].refType}"}`;
+  return `{"href":"${addressPlaceholder}/${to}/${encodeURIComponent(sourcedId)}","sourcedId":${JSON.stringify(sourcedId)},"type":"${collections[to].refType}"}`;
 }

@@ -43,10 +43,10 @@ export const roles = ['administrator', 'aide', 'guardian', 'parent', 'proctor', 
 export const statuses = ['active', 'tobedeleted'] as const;
 
 /** In a stored record this byte stands for the address of the API. JSON never holds it unescaped. */
-export const addressMark = '\u0001';
+export const addressPlaceholder = '\u0001';
 
 /** In a stored record a version's name stands between two of these, where its instant belongs. */
-export const versionMark = '\u0002';
+export const versionPlaceholder = '\u0002';
 
 /** Column types of staging and roster tables, by field type. */
 export function columnsOf(field: Field): { name: string; type: string }[] {

@@ -1,16 +1,16 @@
 // In charge of telling the ledger what an answer discloses: of which school how many records, with which fields.
 import type { Ledger } from '../access/disclosures.ts';
 import { collections } from '../roster/collections.ts';
-import { versionMark, type CollectionName } from '../roster/resource.ts';
+import { versionPlaceholder, type CollectionName } from '../roster/resource.ts';
 
 /** Records by establishment. */
 export type Counts = ReadonlyMap<string, number>;
 
 const always = ['sourcedId', 'status', 'dateLastModified'];
 const allFields = Object.fromEntries(Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]));
-const named = new RegExp(`${versionMark}([^ ${versionMark}]+) \\d+${versionMark}`, 'g');
+const named = new RegExp(`${versionPlaceholder}([^ ${versionPlaceholder}]+) \\d+${versionPlaceholder}`, 'g');
 
-/** Each record, as it is stored, names its school and version once. Of one school alone, the marks are simply counted. */
+/** Each record, as it is stored, names its school and version once. Of one school alone, those places are simply counted. */
 export function countRecords(records: string, targets: readonly { estab: string }[]): Map<string, number> {
   const [only, ...others] = targets;
   if (only && others.length === 0) return new Map([[only.estab, countMarks(records) / 2]]);
@@ -21,7 +21,7 @@ export function countRecords(records: string, targets: readonly { estab: string 
 
 function countMarks(records: string): number {
   let count = 0;
-  for (let at = records.indexOf(versionMark); at >= 0; at = records.indexOf(versionMark, at + 1)) count += 1;
+  for (let at = records.indexOf(versionPlaceholder); at >= 0; at = records.indexOf(versionPlaceholder, at + 1)) count += 1;
   return count;
 }
 

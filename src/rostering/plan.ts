@@ -1,8 +1,8 @@
 // In charge of the one place where a question becomes SQL over the roster tables. The establishment is part of every
-// plan: each condition below hangs on the targets, and nothing else reads these tables.
+// plan: each condition below hangs on the targets.
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import { addressMark, type Resource } from '../roster/resource.ts';
+import { addressPlaceholder, type Resource } from '../roster/resource.ts';
 import { compareSql } from './compare.ts';
 import type { PathContext, Version } from './field-path.ts';
 import type { ListRequest } from './list-request.ts';
@@ -25,7 +25,7 @@ export type Plan = Readonly<{
   from: Fragment;
   where: Fragment;
   orderBy: Fragment;
-  /** The record's JSON but for the closing brace; marks stand for the address and the version's instant. */
+  /** The record's JSON but for the closing brace; placeholders stand for the address and the version's instant. */
   json: Fragment;
   /** Whether every parent exists. */
   parentsExist: Fragment;
@@ -85,7 +85,7 @@ function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], ad
 function visibleLate(sql: Sql, targets: readonly Target[], address: string): Fragment {
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
-    from json_array_elements(('{' || substr(replace(t.late, ${addressMark}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
+    from json_array_elements(('{' || substr(replace(t.late, ${addressPlaceholder}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
     where ${kindOfPerson(sql, sql`given.agent ->> 'sourcedId'`)} = any(${peopleOf(sql, targets)})), '') end`;
 }
 

@@ -1,16 +1,16 @@
 // In charge of the bytes of an answer: records, made when they were merged, inside the wrapper of the standard.
-import { addressMark, versionMark, type Resource } from '../roster/resource.ts';
+import { addressPlaceholder, versionPlaceholder, type Resource } from '../roster/resource.ts';
 import type { Version } from './field-path.ts';
 
-const versionName = new RegExp(`${versionMark}([^${versionMark} ]*) (\\d+)${versionMark}`, 'g');
+const versionName = new RegExp(`${versionPlaceholder}([^${versionPlaceholder} ]*) (\\d+)${versionPlaceholder}`, 'g');
 
 export type Finish = (records: string) => string;
 
-/** Puts the address and the instants in, where records were stored with marks for them, and selects fields. */
+/** Puts the address and the instants in, where records were stored with placeholders for them, and selects fields. */
 export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>, fields: readonly string[] | undefined): Finish {
   // Versions are numbered from 1 without gaps.
   const stampOf = (_: string, estab: string, version: string) => versions.get(estab)?.[Number(version) - 1]?.stamp ?? '';
-  return (records) => selectFields(records.replaceAll(addressMark, () => address).replace(versionName, stampOf), fields);
+  return (records) => selectFields(records.replaceAll(addressPlaceholder, () => address).replace(versionName, stampOf), fields);
 }
 
 export function renderList(resource: Resource, records: string): string {

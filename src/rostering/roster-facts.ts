@@ -1,16 +1,16 @@
 // In charge of what is known of a roster as long as its version stands: the instants of its versions, totals by kind
-// and status, and the marks that make a deep offset a seek. Read once per version and process, then kept.
+// and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
 import type { Sql } from '../db/connect.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import type { Version } from './field-path.ts';
 
 export type Group = { kind: string; status: string };
-export type Mark = { sourcedId: string; preceding: Readonly<Record<string, number>> };
+export type Milestone = { sourcedId: string; preceding: Readonly<Record<string, number>> };
 
 export type RosterFacts = {
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, readonly (Group & { count: number })[]>;
-  marks: Map<CollectionName, readonly Mark[]>;
+  milestones: Map<CollectionName, readonly Milestone[]>;
 };
 
 /** The roster moved on between two statements: ask again with the version that stands now. */
@@ -27,7 +27,7 @@ export type RosterAt = { estab: string; rosterId: string; version: number };
 
 export type FactsReader = {
   facts(sql: Sql, at: RosterAt): Promise<RosterFacts>;
-  marks(sql: Sql, at: RosterAt, collection: CollectionName): Promise<readonly Mark[]>;
+  milestones(sql: Sql, at: RosterAt, collection: CollectionName): Promise<readonly Milestone[]>;
 };
 
 export function createFactsReader(): FactsReader {
@@ -45,10 +45,10 @@ export function createFactsReader(): FactsReader {
 
   return {
     facts,
-    async marks(sql, at, collection) {
-      const { marks } = await facts(sql, at);
-      const known = marks.get(collection) ?? (await readMarks(sql, at, collection));
-      marks.set(collection, known);
+    async milestones(sql, at, collection) {
+      const { milestones } = await facts(sql, at);
+      const known = milestones.get(collection) ?? (await readMilestones(sql, at, collection));
+      milestones.set(collection, known);
       return known;
     },
   };
@@ -61,18 +61,18 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
       (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t where t.estab = r.estab) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();
-  return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), marks: new Map() };
+  return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), milestones: new Map() };
 }
 
-async function readMarks(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Mark[]> {
-  const rows = await sql<(Mark & { version: number })[]>`
-    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_mark m join roster r on r.estab = m.estab and r.id = ${rosterId}
+async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {
+  const rows = await sql<(Milestone & { version: number })[]>`
+    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_milestone m join roster r on r.estab = m.estab and r.id = ${rosterId}
     where m.estab = ${estab} and m.collection = ${collection} order by m.sourced_id`;
   if (rows.some((row) => row.version !== version)) throw new RosterMoved();
   return rows;
 }
 
-/** How many records of these groups there are, or precede a mark. */
+/** How many records of these groups there are, or precede a milestone. */
 export function sumOf(counts: Readonly<Record<string, number>>, kinds: readonly string[], status: string | undefined): number {
   let sum = 0;
   for (const [group, count] of Object.entries(counts)) {
@@ -82,14 +82,14 @@ export function sumOf(counts: Readonly<Record<string, number>>, kinds: readonly 
   return sum;
 }
 
-/** The last mark that at most `offset` of these records precede. */
-export function findMark(marks: readonly Mark[], kinds: readonly string[], status: string | undefined, offset: number): { sourcedId: string; preceding: number } | undefined {
-  let [low, high] = [0, marks.length];
+/** The last milestone that at most `offset` of these records precede. */
+export function findMilestone(milestones: readonly Milestone[], kinds: readonly string[], status: string | undefined, offset: number): { sourcedId: string; preceding: number } | undefined {
+  let [low, high] = [0, milestones.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (sumOf(marks[middle]?.preceding ?? {}, kinds, status) <= offset) low = middle + 1;
+    if (sumOf(milestones[middle]?.preceding ?? {}, kinds, status) <= offset) low = middle + 1;
     else high = middle;
   }
-  const mark = marks[low - 1];
-  return mark && { sourcedId: mark.sourcedId, preceding: sumOf(mark.preceding, kinds, status) };
+  const milestone = milestones[low - 1];
+  return milestone && { sourcedId: milestone.sourcedId, preceding: sumOf(milestone.preceding, kinds, status) };
 }

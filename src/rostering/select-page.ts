@@ -6,7 +6,7 @@ import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
-import { findMark, RosterMoved, sumOf, type FactsReader } from './roster-facts.ts';
+import { findMilestone, RosterMoved, sumOf, type FactsReader } from './roster-facts.ts';
 
 export type Reader = {
   db: Db;
@@ -124,12 +124,12 @@ function poolFor(reader: Reader, { filter, operation }: Question): Db {
 
 type Seek = { sourcedId: string; preceding: number };
 
-/** Marks hold for the collection in its own order, whole or by status. */
+/** Milestones hold for the collection in its own order, whole or by status. */
 async function findSeek(reader: Reader, sql: Sql, question: Question, offset: number): Promise<Seek | undefined> {
   const [target, ...others] = question.targets;
   const status = countableStatus(question);
   if (!target || others.length > 0 || question.sort || status === false || offset === 0) return undefined;
-  return findMark(await reader.facts.marks(sql, target, question.operation.collection), target.kinds, status, offset);
+  return findMilestone(await reader.facts.milestones(sql, target, question.operation.collection), target.kinds, status, offset);
 }
 
 /** The status that a question is limited to, undefined for none, false when it depends on more than kind and status. */

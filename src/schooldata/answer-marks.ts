@@ -9,7 +9,7 @@ import type { AllowList } from '../http/address-guard.ts';
 import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { findParameter } from './data-request.ts';
-import { findOutcome, type Outcome } from './outcome.ts';
+import { findOutcome, type WritebackOutcome } from './outcome.ts';
 import { submitMarks, type Submitted } from './submit-marks.ts';
 
 const longestWaitMs = 30_000;
@@ -47,7 +47,7 @@ function answerJudged(submitted: Exclude<Submitted, { kind: 'taken' }>, reply: F
 }
 
 /** The work is done by a worker, which may be another process. Gives up early when nobody listens any more. */
-async function waitForOutcome(db: Db, who: SchoolCaller, trackingId: string, request: FastifyRequest): Promise<Outcome | undefined> {
+async function waitForOutcome(db: Db, who: SchoolCaller, trackingId: string, request: FastifyRequest): Promise<WritebackOutcome | undefined> {
   const until = performance.now() + longestWaitMs;
   while (performance.now() < until && !request.raw.socket.destroyed) {
     const [row] = await db`select from writeback where estab = ${who.estab} and tracking_id = ${trackingId} and status <> 'Pending'`;
@@ -58,7 +58,7 @@ async function waitForOutcome(db: Db, who: SchoolCaller, trackingId: string, req
 }
 
 /** Clients look at ExceptionMessage: what was not written must not look like a success. */
-function renderOutcome(outcome: Outcome): Record<string, unknown> {
+function renderOutcome(outcome: WritebackOutcome): Record<string, unknown> {
   const failed = outcome.Status !== 'Completed';
   return { ...outcome, ExceptionType: failed ? 'writeback_failed' : null, ExceptionMessage: failed ? `${outcome.Status}: ${String(outcome.Message)}` : null, InnerException: null };
 }

@@ -9,7 +9,7 @@ import { fine } from '../http/envelope.ts';
 import type { Endpoint } from './catalogue.ts';
 import type { DataRequest } from './data-request.ts';
 import { renderDatabase } from './db-status.ts';
-import type { Asked, Projection } from './projections.ts';
+import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
 
 type Row = Record<string, unknown>;
@@ -45,7 +45,7 @@ function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatab
 }
 
 async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projection, request: DataRequest, who: SchoolCaller, databases: readonly ComponentDatabase[], now: Date, tell: (records: number) => unknown): Promise<AsyncGenerator<string>> {
-  const asked: Asked = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
+  const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
   const { updatedSince } = request;
   const all = projection.rows(sql, asked);
   // Where rows have no time of their own, they are as old as the database that they come from.
@@ -59,7 +59,7 @@ async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projec
   return render(endpoint, readRows(sql, endpoint, page(sql, rows, request), tell), frame);
 }
 
-async function findCalendar(sql: Sql, endpoint: Endpoint, estab: string, now: Date): Promise<Asked['calendar']> {
+async function findCalendar(sql: Sql, endpoint: Endpoint, estab: string, now: Date): Promise<DataQuestion['calendar']> {
   if (endpoint.name !== 'Calendar') return undefined;
   const [school] = await sql<{ timeZone: string }[]>`select time_zone as "timeZone" from establishment where estab = ${estab}`;
   return findCalendarRange(sql, estab, localDate(now, school?.timeZone ?? 'UTC'));

@@ -30,7 +30,7 @@ export const faultCodes = {
 export type FaultCode = keyof typeof faultCodes;
 
 export type Fault = Readonly<{ Index: number; Field: MarkField | 'Marks'; Code: FaultCode; Message: string; Suggestion?: string }>;
-export type School = Readonly<{ estab: string; timeZone: string; now: Date }>;
+export type JudgedSchool = Readonly<{ estab: string; timeZone: string; now: Date }>;
 
 /** What only the database knows of a mark; null where it was not asked. */
 type Facts = Readonly<{ index: number; known: boolean; onRoll: boolean | null; schoolDay: boolean | null }>;
@@ -40,7 +40,7 @@ type Add = (field: Fault['Field'], code: FaultCode, message: string, suggestion?
 
 const mostNotes = 500;
 
-export async function judgeMarks(sql: Sql, school: School, marks: readonly GivenMark[]): Promise<{ faults: Fault[]; good: MarkRow[] }> {
+export async function judgeMarks(sql: Sql, school: JudgedSchool, marks: readonly GivenMark[]): Promise<{ faults: Fault[]; good: MarkRow[] }> {
   const facts = await selectFacts(sql, school, marks);
   const call: Call = { today: localDate(school.now, school.timeZone), date: marks.find((given) => isDate(given.date))?.date, earlier: new Map() };
   const faults: Fault[] = [];
@@ -138,7 +138,7 @@ function judgeNotes({ notes, malformed }: GivenMark, code: AttendanceCode | unde
  * than when we happened to learn of it, only up to the last of those (ends are exclusive). Someone who was gone
  * before the first import counts as having left with it: nothing tells otherwise.
  */
-async function selectFacts(sql: Sql, { estab, timeZone }: School, marks: readonly GivenMark[]): Promise<Map<number, Facts>> {
+async function selectFacts(sql: Sql, { estab, timeZone }: JudgedSchool, marks: readonly GivenMark[]): Promise<Map<number, Facts>> {
   const dates = marks.map(({ date }) => (isDate(date) ? date : null));
   // The limit keeps it to one lookup by key per mark. As a plain join, a planner whose statistics do not know the school
   // yet reads all of it again for each: 20 s instead of 0.2 s for 5,000 marks among 50,000 students.

@@ -1,7 +1,7 @@
 // In charge of what became of a writeback: the same object for whoever asks and for whoever is called.
 import type { Sql } from '../db/connect.ts';
 
-export type Outcome = Readonly<{ TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>>;
+export type WritebackOutcome = Readonly<{ TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>>;
 
 type Row = { trackingId: string; status: string; submittedAt: Date; completedAt: Date | null; attempts: number; message: string | null };
 type Mark = { index: number; studentId: string; date: string; session: string; mark: string | null; previousMark: string | null; result: string | null; code: string | null; message: string | null };
@@ -9,7 +9,7 @@ type Mark = { index: number; studentId: string; date: string; session: string; m
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Of one application at one school; undefined when it has no such writeback. */
-export async function findOutcome(sql: Sql, estab: string, rp: string, trackingId: string): Promise<Outcome | undefined> {
+export async function findOutcome(sql: Sql, estab: string, rp: string, trackingId: string): Promise<WritebackOutcome | undefined> {
   if (!uuid.test(trackingId)) return undefined;
   const [row] = await sql<Row[]>`
     select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;
@@ -34,7 +34,7 @@ export async function findOutcome(sql: Sql, estab: string, rp: string, trackingI
 }
 
 /** The caller's own query stays as it is; what happened is put behind it. */
-export function renderOutcomeUrl(url: string, { TrackingId, Status }: Pick<Outcome, 'TrackingId' | 'Status'>): string {
+export function renderOutcomeUrl(url: string, { TrackingId, Status }: Pick<WritebackOutcome, 'TrackingId' | 'Status'>): string {
   const [address = '', fragment] = url.split('#', 2);
   const joint = !address.includes('?') ? '?' : /[?&]$/.test(address) ? '' : '&';
   return `${address}${joint}trackingid=${TrackingId}&completed=${Status === 'Completed' ? 'True' : 'False'}${fragment === undefined ? '' : `#${fragment}`}`;

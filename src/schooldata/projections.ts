@@ -5,7 +5,7 @@ import { visiblePeople } from '../access/scopes.ts';
 import { schoolDays } from './school-day.ts';
 
 /** What a projection may depend on. */
-export type Asked = Readonly<{
+export type DataQuestion = Readonly<{
   estab: string;
   scopes: readonly string[];
   /** Checked values of the endpoint's own parameters. */
@@ -16,22 +16,22 @@ export type Asked = Readonly<{
 
 /** rows: in their order, with a column "at" (an instant) where they have a LastUpdated. gone: (id, at). */
 export type Projection = Readonly<{
-  rows(sql: Sql, asked: Asked): Fragment;
-  gone?(sql: Sql, asked: Asked): Fragment;
+  rows(sql: Sql, asked: DataQuestion): Fragment;
+  gone?(sql: Sql, asked: DataQuestion): Fragment;
   /** How many rows there are, where that is cheaper than counting them. */
-  count?(sql: Sql, asked: Asked): Fragment;
+  count?(sql: Sql, asked: DataQuestion): Fragment;
 }>;
 
 const stamp = (sql: Sql, instant: Fragment) => sql`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const displayName = (sql: Sql) => sql`u.given_name || ' ' || u.family_name`;
 const versionAt = (sql: Sql, version: Fragment) => sql`(select v.instant from roster_version v where v.estab = u.estab and v.version = ${version})`;
 /** Of the kinds asked for, those that the scopes open. */
-const seen = (asked: Asked, kinds: readonly string[]) => visiblePeople(asked.scopes).filter((kind) => kinds.includes(kind));
+const seen = (asked: DataQuestion, kinds: readonly string[]) => visiblePeople(asked.scopes).filter((kind) => kinds.includes(kind));
 
 /** The version in which it last lost something that the other record, having changed, no longer mentions. */
 const touched = (sql: Sql, what: string) => sql`(select x.version from roster_touch x where x.estab = u.estab and x.what = ${what} and x.sourced_id = u.sourced_id)`;
 
-function people(kinds: readonly string[], columns: (sql: Sql, asked: Asked) => Fragment, version: (sql: Sql) => Fragment): Projection {
+function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestion) => Fragment, version: (sql: Sql) => Fragment): Projection {
   return {
     rows: (sql, asked) => sql`
       select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
@@ -61,7 +61,7 @@ export const staff = people(
 );
 
 /** Some systems note the children with the contact, some the contacts with the child. Pairs of (contact, child, version). */
-const families = (sql: Sql, asked: Asked) => sql`
+const families = (sql: Sql, asked: DataQuestion) => sql`
   select a.id as contact, s.sourced_id as child, s.status, s.version from roster_user s cross join unnest(s.agent_ids) as a (id) where s.estab = ${asked.estab} and s.kind = 'student'
   union select k.sourced_id, s.sourced_id, s.status, s.version from roster_user k cross join unnest(k.agent_ids) as a (id) join roster_user s on s.estab = k.estab and s.sourced_id = a.id and s.kind = 'student' where k.estab = ${asked.estab} and k.kind = 'contact'`;
 
@@ -78,7 +78,7 @@ export const contacts: Projection = {
     order by r."Id"`,
 };
 
-const members = (sql: Sql, asked: Asked, kinds: readonly string[]) => sql`coalesce((
+const members = (sql: Sql, asked: DataQuestion, kinds: readonly string[]) => sql`coalesce((
   select array_agg(distinct e.user_id order by e.user_id) from roster_enrollment e join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id and p.status = 'active'
   where e.estab = u.estab and e.class_id = u.sourced_id and e.status = 'active' and e.kind = any(${seen(asked, kinds)})), '{}')`;
 
@@ -113,7 +113,7 @@ export const counts: Projection = {
     order by a.at`,
 };
 
-const marksAsked = (sql: Sql, { estab, values }: Asked) => sql`
+const marksAsked = (sql: Sql, { estab, values }: DataQuestion) => sql`
   m.estab = ${estab} and m.date between ${values.date ?? values.dateFrom ?? ''}::text::date and ${values.date ?? values.dateTo ?? ''}::text::date
   ${values.sessionType ? sql`and m.session = ${values.sessionType}` : sql``} ${values.id ? sql`and m.student_id = ${values.id}` : sql``}`;
 const markId = (sql: Sql) => sql`m.student_id || '.' || to_char(m.date, 'YYYY-MM-DD') || '.' || m.session`;

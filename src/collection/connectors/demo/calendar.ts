@@ -1,7 +1,7 @@
 // In charge of the demo school's calendar: two school years with their terms and half-terms,
 // and the dates on which people join and leave.
 
-export type Session = {
+export type DemoSession = {
   readonly id: string;
   readonly title: string;
   readonly type: 'schoolYear' | 'term' | 'gradingPeriod';
@@ -25,7 +25,7 @@ export const changeRecorded = '2026-10-16T16:00:00.000Z';
 export const changeEnds = '2026-10-17';
 export const changeBegins = '2026-10-19';
 
-export const sessions: readonly Session[] = [
+export const sessions: readonly DemoSession[] = [
   session('ses-2026', 'School Year 2025/26', 'schoolYear', '2025-09-01', '2026-09-01', ''),
   session('ses-2026-aut', 'Autumn Term 2025', 'term', '2025-09-02', '2025-12-20', 'ses-2026'),
   session('ses-2026-spr', 'Spring Term 2026', 'term', '2026-01-05', '2026-03-28', 'ses-2026'),
@@ -47,6 +47,6 @@ export function lessonsEnd(yearGroup: number): string {
   return yearGroup === 11 || yearGroup === 13 ? examYearEnds : yearEnds;
 }
 
-function session(id: string, title: string, type: Session['type'], start: string, end: string, parent: string): Session {
+function session(id: string, title: string, type: DemoSession['type'], start: string, end: string, parent: string): DemoSession {
   return { id, title, type, start, end, parent, schoolYear: id.slice(4, 8) };
 }

@@ -10,7 +10,7 @@ import { createRecordCheck } from './check-record.ts';
 import { usualWaits } from './persistent-call.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { readCollection, type Walk } from './read-collection.ts';
-import { askPage, parsePage, type JsonRecord, type Page } from './read-page.ts';
+import { askPage, parsePage, type JsonRecord, type ProviderPage } from './read-page.ts';
 import { findSince, parseState, watchReading } from './reading-state.ts';
 
 export { pageLimits } from './persistent-call.ts';
@@ -83,7 +83,7 @@ function openProvider({ url, tokenUrl, clientId, clientSecret, state, outbound, 
   return createProvider({ url, tokenUrl, clientId, clientSecret, rememberedTokenUrl: state.tokenUrl }, { outbound, now, pause, waits });
 }
 
-type Probes = ReadonlyMap<Resource, Page>;
+type Probes = ReadonlyMap<Resource, ProviderPage>;
 
 async function requireProbes(provider: Provider): Promise<Probes> {
   return (await probe(provider, undefined)) ?? new Map();
@@ -91,7 +91,7 @@ async function requireProbes(provider: Provider): Promise<Probes> {
 
 /** One record of each collection that there is; undefined when the provider does not filter by time. */
 async function probe(provider: Provider, since: string | undefined): Promise<Probes | undefined> {
-  const pages = new Map<Resource, Page>();
+  const pages = new Map<Resource, ProviderPage>();
   for (const resource of allResources) {
     const { collection } = resource;
     const answer = await askPage(provider, { collection, limit: 1, offset: 0, since });

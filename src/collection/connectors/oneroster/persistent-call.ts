@@ -9,7 +9,7 @@ import { MisError } from '../../connector.ts';
 /** A page of 5,000 records is a few megabytes, and a provider may take its time to gather them. */
 export const pageLimits: OutboundLimits = { connectMs: 5_000, totalMs: 120_000, readBytes: 64 * 1024 * 1024, keptBytes: 64 * 1024 * 1024 };
 
-export type Answer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; body: Buffer }>;
+export type ProviderAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; body: Buffer }>;
 export type Call = { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string };
 
 export type Persistence = Readonly<{
@@ -29,7 +29,7 @@ const timeouts: readonly ErrorClass[] = ['timeout', 'connect_timeout'];
 const lasting: readonly ErrorClass[] = ['invalid_url', 'blocked_address', 'tls_error', 'body_too_large'];
 
 /** Gives every answer below 500 but 429; throws for the rest, once the last try has failed. */
-export async function callPersistently({ outbound, now, pause, waits }: Persistence, call: Call): Promise<Answer> {
+export async function callPersistently({ outbound, now, pause, waits }: Persistence, call: Call): Promise<ProviderAnswer> {
   for (let tries = 1; ; tries += 1) {
     const result = await outbound.call({ id: randomUUID(), method: call.method, url: call.url, headers: { accept: 'application/json', 'user-agent': `Schoolbell/${version}`, ...call.headers }, body: call.body === undefined ? null : Buffer.from(call.body) });
     const { status, headers, error } = result;

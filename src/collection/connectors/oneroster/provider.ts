@@ -1,13 +1,13 @@
 // In charge of reading from a provider: every GET carries a token, which is asked for, renewed before it ends, and
 // asked for again when the provider no longer takes it.
-import { callPersistently, type Answer, type Persistence } from './persistent-call.ts';
+import { callPersistently, type ProviderAnswer, type Persistence } from './persistent-call.ts';
 import { requestToken, tokenAddresses, type Credentials, type Token } from './token.ts';
 
 export type Provider = Readonly<{
   /** The root, without a slash at its end. */
   url: string;
   /** GET of a path under the root. */
-  get(path: string): Promise<Answer>;
+  get(path: string): Promise<ProviderAnswer>;
   /** Where tokens were given. */
   tokenUrl(): string | undefined;
 }>;

@@ -3,7 +3,7 @@
 import type { CollectionName } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
 import type { Provider } from './provider.ts';
-import { askPage, parsePage, type JsonRecord, type Page } from './read-page.ts';
+import { askPage, parsePage, type JsonRecord, type ProviderPage } from './read-page.ts';
 
 export type Walk = Readonly<{
   collection: CollectionName;
@@ -46,9 +46,9 @@ export async function* readCollection(provider: Provider, walk: Walk): AsyncGene
 
 async function* walkOnce(provider: Provider, { collection, pageSize, since, counted }: Walk): AsyncGenerator<readonly JsonRecord[]> {
   const seen = new Set<string>();
-  let first: Page | undefined;
+  let first: ProviderPage | undefined;
   // Some providers have no page behind the last record, where others have an empty one.
-  const ask = async (offset: number, limit: number, notThere: readonly number[]): Promise<Page> => {
+  const ask = async (offset: number, limit: number, notThere: readonly number[]): Promise<ProviderPage> => {
     const answer = await askPage(provider, { collection, limit, offset, since });
     return first && notThere.includes(answer.status) ? { records: [], total: first.total, date: undefined } : parsePage(provider.url, collection, answer);
   };
@@ -78,7 +78,7 @@ function requireNew(collection: CollectionName, seen: Set<string>, record: JsonR
 }
 
 /** A total that is too small would end the walk early, so there must be nothing behind it. */
-function requireEnd(collection: CollectionName, total: number, seen: ReadonlySet<string>, beyond: Page): void {
+function requireEnd(collection: CollectionName, total: number, seen: ReadonlySet<string>, beyond: ProviderPage): void {
   if (beyond.total !== total) throw new DataChanged(collection, total, beyond.total);
   if (beyond.records.some((record) => !seen.has(idOf(record)))) throw new MisError('Error', `The provider announced ${total} ${collection} and delivers more; nothing was changed.`);
 }

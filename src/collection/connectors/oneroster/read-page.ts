@@ -1,11 +1,11 @@
 // In charge of one page of a collection: what is asked for, and what the answer must be.
 import type { CollectionName } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
-import type { Answer } from './persistent-call.ts';
+import type { ProviderAnswer } from './persistent-call.ts';
 import type { Provider } from './provider.ts';
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
-export type Page = Readonly<{
+export type ProviderPage = Readonly<{
   records: readonly JsonRecord[];
   /** How many records the provider announces in all, if it does. */
   total: number | undefined;
@@ -15,13 +15,13 @@ export type Page = Readonly<{
 
 export type PageRequest = Readonly<{ collection: CollectionName; limit: number; offset: number; since: string | undefined }>;
 
-export function askPage(provider: Provider, { collection, limit, offset, since }: PageRequest): Promise<Answer> {
+export function askPage(provider: Provider, { collection, limit, offset, since }: PageRequest): Promise<ProviderAnswer> {
   const filter = since === undefined ? '' : `&filter=${encodeURIComponent(`dateLastModified>='${since}'`).replaceAll("'", '%27')}`;
   return provider.get(`/${collection}?limit=${limit}&offset=${offset}&sort=sourcedId&orderBy=asc${filter}`);
 }
 
 
-export function parsePage(url: string, collection: CollectionName, answer: Answer): Page {
+export function parsePage(url: string, collection: CollectionName, answer: ProviderAnswer): ProviderPage {
   if (answer.status !== 200) throw describeRefusal(url, collection, answer);
   const type = answer.headers['content-type']?.split(';')[0] ?? 'no type';
   let content: unknown;
@@ -45,7 +45,7 @@ function parseTotal(collection: CollectionName, header: string | undefined): num
   throw new MisError('Error', `The provider announced "${header.slice(0, 40)}" ${collection}, which is no number.`);
 }
 
-function describeRefusal(url: string, collection: CollectionName, { status, headers, body }: Answer): MisError {
+function describeRefusal(url: string, collection: CollectionName, { status, headers, body }: ProviderAnswer): MisError {
   const refuse = (message: string) => new MisError('Error', message, { later: false });
   if (status === 401 || status === 403) return refuse(`The provider does not let this client id read ${collection} (${status}). Ask the provider to allow it, or enter other credentials.`);
   if (status === 404) return refuse(`The provider has no ${collection} at ${url}/${collection} (404). Check its address.`);

@@ -1,7 +1,7 @@
 // In charge of a provider's token: asked for with Basic client credentials, or with credentials in the body where
 // Basic is refused, at the address given or at the two usual ones.
 import { MisError } from '../../connector.ts';
-import type { Answer, Call } from './persistent-call.ts';
+import type { ProviderAnswer, Call } from './persistent-call.ts';
 
 export type Credentials = Readonly<{ clientId: string; clientSecret: string }>;
 export type Token = Readonly<{
@@ -22,8 +22,8 @@ export function tokenAddresses(url: string, given: string | undefined, remembere
   return typeof remembered === 'string' && usual.includes(remembered) ? [remembered, ...usual.filter((one) => one !== remembered)] : usual;
 }
 
-export async function requestToken(call: (call: Call) => Promise<Answer>, addresses: readonly string[], credentials: Credentials, now: () => number): Promise<Token> {
-  let answer: Answer | undefined;
+export async function requestToken(call: (call: Call) => Promise<ProviderAnswer>, addresses: readonly string[], credentials: Credentials, now: () => number): Promise<Token> {
+  let answer: ProviderAnswer | undefined;
   for (const tokenUrl of addresses) {
     answer = await present(call, tokenUrl, credentials);
     if (answer.status === 200 || answer.status === 201) return readToken(answer, tokenUrl, now());
@@ -32,7 +32,7 @@ export async function requestToken(call: (call: Call) => Promise<Answer>, addres
   throw new MisError('Error', `The provider gives no token at ${addresses.join(' or ')} (${answer?.status}). Check its address, and enter the token address that the provider names.`, { later: false });
 }
 
-async function present(call: (call: Call) => Promise<Answer>, tokenUrl: string, { clientId, clientSecret }: Credentials): Promise<Answer> {
+async function present(call: (call: Call) => Promise<ProviderAnswer>, tokenUrl: string, { clientId, clientSecret }: Credentials): Promise<ProviderAnswer> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
   const answer = await call({ method: 'POST', url: tokenUrl, headers: { ...headers, authorization: basic }, body: grant });
@@ -40,14 +40,14 @@ async function present(call: (call: Call) => Promise<Answer>, tokenUrl: string, 
   return call({ method: 'POST', url: tokenUrl, headers, body: `${grant}&${new URLSearchParams({ client_id: clientId, client_secret: clientSecret }).toString()}` });
 }
 
-function readToken(answer: Answer, tokenUrl: string, now: number): Token {
+function readToken(answer: ProviderAnswer, tokenUrl: string, now: number): Token {
   const { access_token: value, expires_in: seconds } = readObject(answer);
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) throw new MisError('Error', `The provider's token address ${tokenUrl} answered without an access token. Check that it is the right address.`);
   const lifeMs = Number(seconds) * 1000;
   return { value, tokenUrl, staleAt: lifeMs > 0 ? now + Math.max(lifeMs - marginMs, lifeMs / 2) : undefined };
 }
 
-function describeRefusal(answer: Answer, tokenUrl: string): MisError {
+function describeRefusal(answer: ProviderAnswer, tokenUrl: string): MisError {
   const { status, headers } = answer;
   if (status >= 300 && status < 400) return new MisError('Error', `The provider's token address ${tokenUrl} has moved (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter the new address.`, { later: false });
   const { error } = readObject(answer);
@@ -56,7 +56,7 @@ function describeRefusal(answer: Answer, tokenUrl: string): MisError {
   return new MisError('Error', `The provider does not accept the client id and secret (${status}${code}). Enter them again, or ask the provider for new ones.`, { later: false });
 }
 
-function readObject(answer: Answer): Record<string, unknown> {
+function readObject(answer: ProviderAnswer): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(answer.body.toString());
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

@@ -3,20 +3,20 @@
 import type { Tx } from '../db/connect.ts';
 import type { Resource } from '../roster/resource.ts';
 
-const rowsPerMark = 1000;
+const rowsPerMilestone = 1000;
 
 export async function measureCollection(tx: Tx, estab: string, resource: Resource): Promise<void> {
   const table = tx(resource.table);
   const { collection } = resource;
   await tx`delete from roster_total where estab = ${estab} and collection = ${collection}`;
-  await tx`delete from roster_mark where estab = ${estab} and collection = ${collection}`;
+  await tx`delete from roster_milestone where estab = ${estab} and collection = ${collection}`;
   await tx`
     insert into roster_total (estab, collection, kind, status, count)
     select ${estab}, ${collection}, kind, status, count(*) from ${table} where estab = ${estab} group by kind, status`;
   await tx`
-    insert into roster_mark (estab, collection, sourced_id, preceding)
+    insert into roster_milestone (estab, collection, sourced_id, preceding)
     with numbered as materialized (
-      select (row_number() over (order by sourced_id) - 1) / ${rowsPerMark} as chunk, sourced_id, kind, status from ${table} where estab = ${estab}
+      select (row_number() over (order by sourced_id) - 1) / ${rowsPerMilestone} as chunk, sourced_id, kind, status from ${table} where estab = ${estab}
     ), counted as (
       select chunk, kind, status, count(*) as count, min(sourced_id) as first from numbered group by chunk, kind, status
     ), chunks as (
