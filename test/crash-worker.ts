@@ -1,11 +1,13 @@
-// In charge of a worker process that the crash tests can lose: it delivers like any other, and kills itself at the
-// step of its n-th piece of work that it is told.
+// In charge of a worker process that tests can lose: it delivers like any other, and at the step of its n-th piece of
+// work that it is told it kills itself, or stands still.
+import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createSeal } from '../src/access/seal.ts';
 import { readConfig } from '../src/config.ts';
 import { connect } from '../src/db/connect.ts';
+import { policies } from '../src/db/policies.ts';
 import { parseAllowList } from '../src/http/address-guard.ts';
 import { createOutbound } from '../src/http/outbound.ts';
 import { startWorker, type Handler } from '../src/outbox/worker.ts';
@@ -21,7 +23,7 @@ const config = readConfig();
 /** Shorter than that of the service, so that what a worker left is found within the time of a test. */
 const leaseSeconds = 7;
 const longestSeconds = 1;
-const db = connect(config.databaseUrls?.[0] ?? '', { max: 4, name: told.name });
+const db = connect(config.databaseUrls?.[0] ?? '', { ...policies.outbox, name: told.name });
 const delivery = createDelivery(db, createSeal(config.secretKeys), createOutbound(parseAllowList(config.outboundAllow)), 'test');
 const say = (line: string) => void writeSync(1, `${line}\n`);
 
@@ -30,15 +32,31 @@ async function die(): Promise<never> {
   return new Promise(() => {});
 }
 
+/** Goes on when somebody else says so. */
+function standStill(): void {
+  say('still');
+  process.kill(process.pid, 'SIGSTOP');
+}
+
+if (step === 'still in a claim') {
+  let stood = false;
+  subscribe('schoolbell:statement', (message) => {
+    if (stood || !(message as { text: string }).text.includes('full_host')) return;
+    stood = true;
+    standStill();
+  });
+}
+
 let taken = 0;
 const handler: Handler = {
   longestSeconds,
-  async run(work) {
+  async run(work, isHeld) {
     taken += 1;
     say(`claim ${work.claim}`);
-    if (step === 'never' || taken !== nth) return delivery.run(work);
+    if (step === 'still with work' && taken === nth) standStill();
+    if (!['claimed', 'calling', 'answered'].includes(step) || taken !== nth) return delivery.run(work, isHeld);
     if (step === 'claimed') return die();
-    const call = delivery.run(work);
+    const call = delivery.run(work, isHeld);
     if (step === 'calling') await pause(10);
     else await call;
     return die();

@@ -1,5 +1,5 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
-// one version and instant per change, taken last before the commit.
+// one version and instant per change.
 import type { Sql, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { installDatabases } from './component-databases.ts';

@@ -47,7 +47,7 @@ function statusOf({ stored, refreshing, expired, updatedAt }: Row): DatabaseStat
   return stored === 'OK' && expired ? 'Expired' : stored;
 }
 
-/** Databases that a connector offers; what it no longer offers is forgotten. */
+/** Databases that a connector offers; those that are there already stay as they are. */
 export async function installDatabases(sql: Sql, estab: string, names: readonly DatabaseName[]): Promise<void> {
   await sql`insert into component_database (estab, name) select ${estab}, name from unnest(${[...names]}::text[]) as name on conflict do nothing`;
 }

@@ -158,6 +158,23 @@ test('a worker dies at an event while the data changes again: the change is told
   assert.ok([...arrived.keys()].filter((id) => !first.has(id)).length >= webhooks.length, 'each registration is told of the second change');
 });
 
+// ---- Standing still -----------------------------------------------------------------------------------------------
+
+for (const step of ['still in a claim', 'still with work']) {
+  test(`a worker stands ${step}: another does everything meanwhile, once, and it does nothing twice when it goes on`, async () => {
+    const sent = await send();
+    const frozen = launch({ step });
+    await until('it stands still', () => frozen.output().includes('still'));
+    await ready(launch());
+    await until('all are delivered', allDone, 60);
+    assert.deepEqual(Object.fromEntries(arrived), Object.fromEntries(sent.map((id) => [id, 1])));
+    frozen.child.kill('SIGCONT');
+    const more = await send();
+    await until('it works again, with the other', async () => (await allDone()) && (step === 'still with work' || frozen.output().includes('ready')), 60);
+    assert.deepEqual(Object.fromEntries(arrived), Object.fromEntries([...sent, ...more].map((id) => [id, 1])));
+  });
+}
+
 // ---- Cut off ------------------------------------------------------------------------------------------------------
 
 test('connections that end under load lose nothing: the worker recovers by itself within seconds', async () => {
