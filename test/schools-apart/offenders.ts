@@ -1,0 +1,173 @@
+// In charge of the statements that do not keep schools apart yet, each with its reason and its file; the list shrinks. An
+// entry is a hash of the whole statement, on one line and whatever the numbers of its parameters, and its beginning.
+import { createHash } from 'node:crypto';
+
+export type Offenders = readonly Readonly<{ reason: string; statements: Readonly<Record<string, readonly string[]>> }>[];
+
+export function entryOf(statement: string): string {
+  const unnumbered = statement.replaceAll(/\$\d+/g, '$n');
+  return `${createHash('sha256').update(unnumbered).digest('hex').slice(0, 12)} ${unnumbered.slice(0, 100).trimEnd()}`;
+}
+
+export const offenders: Offenders = [
+  {
+    reason: 'Work is claimed and settled over all schools: the limits of lanes and hosts are shared, and the next turn of a lane is that of its rows.',
+    statements: {
+      'src/collection/remove.ts': [
+        'e4bd15f7e344 delete from lane where key = any($n) and not exists (select from outbox o where o.lane = lane.key)',
+      ],
+      'src/outbox/claim.ts': [
+        "d45fac7dcf43 select from outbox where state = 'running' and lease_until < now() and id <> all($n) limit 1",
+        "5ffd3b620ac7 select key from lane where key in (select lane from outbox where state = 'running' and lease_until <",
+        'bf7bc7e8e356 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and exists (sele',
+        'f7f4b1b460c7 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any($n)',
+        '25ee8565c3a7 with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
+        '39ce056fe4e5 with full_host as materialized ( select n.host from outbox r join lane n on n.key = r.lane where r.s',
+      ],
+      'src/outbox/settle.ts': [
+        "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
+        '876bd9949324 with given as ( select * from jsonb_to_recordset($n) as given (estab text, id text, claim uuid, epoc',
+      ],
+    },
+  },
+  {
+    reason: 'What is old or over goes, of all schools in one statement.',
+    statements: {
+      'src/housekeeping.ts': [
+        'a70cecfe0cd2 delete from import_run where finished_at < now() - make_interval(days => $n)',
+      ],
+      'src/identity/audit.ts': [
+        'b33bb30eda3b delete from identity_audit where at < now() - make_interval(days => $n)',
+        '0664ee730e3c delete from login_session where expires_at < now()',
+        '4c4106643ce9 delete from registration_link where expires_at < now()',
+      ],
+      'src/onboarding/invitations.ts': [
+        "def1be774c32 with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service'",
+      ],
+      'src/onboarding/links.ts': [
+        '5918794e7597 delete from school_link where expires_at < now()',
+        '8cb07181f6a9 delete from school_session where expires_at < now()',
+      ],
+      'src/outbox/lane-end.ts': [
+        'dd8b23632a29 delete from lane l where l.next_at is null and l.disabled_at is null and l.failing_since is null and',
+        '12e8461d6590 delete from outbox where settled_at < now() - make_interval(days => $n)',
+      ],
+      'src/schooldata/availability.ts': [
+        "ee809f513b5b delete from availability_wait where done_at < now() - interval '7 days'",
+      ],
+    },
+  },
+  {
+    reason: 'Looks for what is due in any school, and goes on with each by its establishment.',
+    statements: {
+      'src/collection/component-databases.ts': [
+        '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
+      ],
+      'src/collection/purge.ts': [
+        '7692fe65aa25 select estab from roster_version where instant < now() - make_interval(days => $n) group by estab',
+      ],
+      'src/collection/watch-folders.ts': [
+        "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
+      ],
+      'src/onboarding/installation.ts': [
+        '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
+      ],
+      'src/schooldata/availability.ts': [
+        '0c7de342363d select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
+        '3658792a4f35 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',
+      ],
+    },
+  },
+  {
+    reason: 'A link or a session is found by the hash of its secret, and says which school it is of.',
+    statements: {
+      'src/identity/logins.ts': [
+        '0f99392b86e2 delete from registration_link where hash = $n and expires_at > now() returning hash',
+        '6f60bf989a08 select estab, presence_id as id, invitation from registration_link where hash = $n and expires_at >',
+      ],
+      'src/identity/sessions.ts': [
+        'baf370add5af delete from login_session where hash = $n',
+        '1c7b1d2f2bcb select s.estab, s.presence_id as id, l.change_at_next_login as "mustChange" from login_session s joi',
+      ],
+      'src/onboarding/links.ts': [
+        '47d97d7ea4bc delete from school_session where hash = $n',
+        'cd184ad99717 select estab from school_session where hash = $n and expires_at > now()',
+        '4e888bd01c5a select l.estab, l.invitation from school_link l left join invitation i on i.estab = l.estab and i.id',
+      ],
+    },
+  },
+  {
+    reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
+    statements: {
+      'src/access/authenticate.ts': [
+        '9d38bd97c670 select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, exists (select from application_se',
+      ],
+      'src/access/rostering-token.ts': [
+        '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
+      ],
+      'src/schooldata/availability.ts': [
+        '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',
+      ],
+    },
+  },
+  {
+    reason: "An operator's command over all schools, or by an id that says which school it is of.",
+    statements: {
+      'src/access/authorisations.ts': [
+        "88d106a00d3a select a.estab, a.rp, case when a.state <> 'Approved' then a.state when a.installed_at is not null t",
+      ],
+      'src/access/establishments.ts': [
+        'b6e00506f405 select estab, name, email, time_zone as "timeZone", connector, confirmed_at is not null as confirmed',
+      ],
+      'src/collection/connector-settings.ts': [
+        '550bd5739059 insert into connector_setting (estab, settings) select estab, $n from establishment where connector',
+      ],
+      'src/commands/deliveries.ts': [
+        "b34b5e826a4d select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payl",
+      ],
+      'src/commands/mails.ts': [
+        "d24257ebf94f select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state, o",
+      ],
+      'src/commands/status.ts': [
+        '74b20608b727 select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished',
+        "36a441bf19ff select estab, name, case when refreshing_since is null then status when progress is null then 'Updat",
+      ],
+      'src/notifications/announce.ts': [
+        `b8b84cae4560 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
+      ],
+      'src/outbox/replay.ts': [
+        "a32f6d32db21 select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body i",
+        '371f7503c774 select from lane where key in (select o.lane from outbox o where o.id = $n) order by key for update',
+        "57d642eaff76 select from lane where key in (select o.lane from outbox o where o.kind = $n and o.state = 'failed'",
+        'dd70ecff550f select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
+        "72b06788914e update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",
+        "656948279007 update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",
+      ],
+      'src/schooldata/undo-writeback.ts': [
+        'a73d58d958a9 select estab, rp, status from writeback where tracking_id::text = $n for update',
+      ],
+    },
+  },
+  {
+    reason: 'Figures of the service as a whole.',
+    statements: {
+      'src/outbox/measure.ts': [
+        '73b2e28c618b select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where sta',
+        "b884bbfa6b41 select coalesce(o.payload ->> 'event', o.kind) as kind, coalesce(a.error_class, 'success') as class,",
+        "a35fa56c5728 select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox whe",
+        "e133dfbe9e8c select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at",
+      ],
+    },
+  },
+  {
+    reason: 'A migration changes the rows of all schools.',
+    statements: {
+      'migrations/0005_school_data.sql': [
+        'a9303c71b52f insert into component_database (estab, name, status, row_count, updated_at, changed_at) select r.est',
+      ],
+      'migrations/0006_onboarding.sql': [
+        '82e61f4f5936 update authorisation set installed_at = now()',
+      ],
+    },
+  },
+];
