@@ -12,6 +12,7 @@ import { createSeal } from '../src/access/seal.ts';
 import { createApp, createPools } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
+import type { Place } from '../src/db/embedded-place.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { createWorkPools } from '../src/work.ts';
@@ -23,6 +24,8 @@ export type Bench = {
   /** The pool that a worker has. */
   work: Db;
   folder: string;
+  /** Where the server of the benchmarks lives. */
+  place: Place;
   app: FastifyInstance;
   url: string;
   token: string;
@@ -40,14 +43,14 @@ export async function openBench(): Promise<Bench> {
   chmodSync(folder, 0o711);
   const embedded = await openEmbedded(folder);
   const url = embedded.where()[0] ?? '';
-  const db = connect(url, { max: 10, name: 'bench' });
+  const db = connect(embedded.where, { max: 10, name: 'bench' });
   const opened: Db[] = [db];
   const pools = createPools((options) => {
-    const pool = connect(url, options);
+    const pool = connect(embedded.where, options);
     opened.push(pool);
     return pool;
   });
-  const workPools = createWorkPools((options) => connect(url, options));
+  const workPools = createWorkPools((options) => connect(embedded.where, options));
   const work = workPools.outbox;
   opened.push(...Object.values(workPools));
   await migrate(db);
@@ -62,6 +65,7 @@ export async function openBench(): Promise<Bench> {
     db,
     work,
     folder,
+    place: embedded.place,
     app,
     url: `http://127.0.0.1:${port}`,
     token: '',

@@ -8,6 +8,7 @@ import { benchDeliveries } from './deliveries.ts';
 import { benchFullList } from './full-list.ts';
 import { benchIdentity } from './identity.ts';
 import { benchImport } from './import.ts';
+import { benchRestart } from './restart.ts';
 import { writeLargeSchool } from './large-school.ts';
 import { benchPages } from './page.ts';
 
@@ -25,6 +26,7 @@ try {
   await benchPages(bench, delta, enrollments);
   await benchDeliveries(bench);
   await benchIdentity(bench);
+  await benchRestart(bench);
   console.log();
   console.table(bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })));
 } finally {
