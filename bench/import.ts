@@ -31,9 +31,11 @@ async function bareCopy({ db }: Bench): Promise<number> {
   const columns = db(['estab', 'sourced_id', 'kind', 'status', 'version', 'class_id', 'school_id', 'user_id', 'role', 'primary', 'begin_date', 'end_date', 'metadata', 'record', 'late']);
   await db`checkpoint`;
   const chunks: Buffer[] = [];
-  for await (const chunk of await db`copy shuffled (${columns}) to stdout`.readable()) chunks.push(chunk as Buffer);
+  await db.begin(async (tx) => {
+    for await (const chunk of await tx`copy shuffled (${columns}) to stdout`.readable()) chunks.push(chunk as Buffer);
+  });
   const started = performance.now();
-  await pipeline(chunks, await db`copy bare (${columns}) from stdin`.writable());
+  await db.begin(async (tx) => pipeline(chunks, await tx`copy bare (${columns}) from stdin`.writable()));
   const seconds = (performance.now() - started) / 1000;
   await db`drop table bare, shuffled`;
   return seconds;
