@@ -20,6 +20,8 @@ import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import { describeApi } from './http/openapi.ts';
 import { createOutbound } from './http/outbound.ts';
+import { pageErrorShape } from './http/page-error.ts';
+import { styleRoute } from './http/pages/style.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
 import { oidcRoutes } from './identity/oidc/routes.ts';
@@ -55,10 +57,15 @@ const rememberedEndsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
 
-/** The shape of the errors of the API under whose root an address is. */
-function shapeFor(url: string): ErrorShape {
+const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
+const pageErrors = pageErrorShape({ path: '/school', label: 'To the pages of your school' });
+
+/** The shape of the errors of the API under whose root an address is; a page where there is none and a browser asks. */
+function shapeFor(url: string, accept = ''): ErrorShape {
   const path = url.split('?', 1)[0] ?? '';
-  return errorShapes.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`))?.shape ?? envelopeShape;
+  const isUnder = (root: string) => path === root || path.startsWith(`${root}/`);
+  const unlessKnown = accept.includes('text/html') && !programRoots.some(isUnder) ? pageErrors : envelopeShape;
+  return errorShapes.find(({ prefix }) => isUnder(prefix))?.shape ?? unlessKnown;
 }
 
 /** What a process without an API answers: whether it lives and can work. */
@@ -89,6 +96,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   describeApi(app);
   app.register(async (api) => {
     healthRoutes(api, changes);
+    styleRoute(api);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });

@@ -9,6 +9,8 @@ export type ErrorShape = Readonly<{
   statuses: Partial<Record<ErrorCode, number>>;
   /** Headers that go with a status. */
   headers: Readonly<Record<number, Record<string, string>>>;
+  /** Headers that go with every error. */
+  always?: Readonly<Record<string, string>>;
   body: (error: SchoolbellError) => string;
 }>;
 
@@ -51,7 +53,7 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
   return reply
     .code(status)
-    .headers({ ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })
+    .headers({ ...shape.always, ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })
     .type(shape.contentType)
     .send(shape.body(known));
 }

@@ -19,7 +19,7 @@ const longestAnswerMs = 14_500;
 const longestEndMs = 10_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
-export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string) => ErrorShape };
+export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string, accept: string | undefined) => ErrorShape };
 
 export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions): FastifyInstance {
   const app = Fastify({
@@ -37,12 +37,12 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestTimeout: longestRequestMs,
     handlerTimeout: longestAnswerMs,
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
-    frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url), request, reply),
+    frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url, request.headers.accept), request, reply),
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   useErrorShape(app as unknown as FastifyInstance, envelopeShape);
-  app.setNotFoundHandler((request, reply) => sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url), request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply));
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
   app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);

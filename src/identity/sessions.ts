@@ -1,30 +1,31 @@
 // In charge of who is signed in: a random cookie, kept as a hash. It ends when the password is reset, when the person
 // leaves, and after twelve hours.
+import type { FastifyRequest } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db } from '../db/connect.ts';
+import { findCookie, renderCookie } from '../http/cookies.ts';
 import { findPresence, type Presence } from './presences.ts';
 
 export type SignedIn = { estab: string; presence: Presence; mustChange: boolean; key: string };
 
 const sessionHours = 12;
-const cookieName = 'schoolbell_login';
+export const loginCookie = { name: 'schoolbell_login', path: '/' } as const;
 
 export async function openSession(db: Db, estab: string, presenceId: string, publicUrl: string): Promise<string> {
   const key = randomBytes(32).toString('base64url');
-  await db`insert into login_session (hash, estab, presence_id, expires_at) values (${hashSecret(key)}, ${estab}, ${presenceId}, now() + make_interval(hours => ${sessionHours}))`;
-  return renderCookie(key, sessionHours * 3600, publicUrl);
+  await db`
+    insert into login_session (hash, estab, presence_id, expires_at)
+    values (${hashSecret(key)}, ${estab}, ${presenceId}, now() + make_interval(hours => ${sessionHours}))`;
+  return renderCookie(loginCookie, key, publicUrl, sessionHours * 3600);
 }
 
-export function renderCookie(value: string, seconds: number, publicUrl: string): string {
-  return `${cookieName}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
-}
-
-export async function findSignedIn(db: Db, cookies: string | undefined): Promise<SignedIn | undefined> {
-  const key = (cookies ?? '').split(';').map((one) => one.trim()).find((one) => one.startsWith(`${cookieName}=`))?.slice(cookieName.length + 1);
+export async function findSignedIn(db: Db, request: FastifyRequest): Promise<SignedIn | undefined> {
+  const key = findCookie(request, loginCookie);
   if (!key) return undefined;
   const [row] = await db<{ estab: string; id: string; mustChange: boolean }[]>`
-    select s.estab, s.presence_id as id, l.change_at_next_login as "mustChange" from login_session s join login l on l.estab = s.estab and l.presence_id = s.presence_id where s.hash = ${hashSecret(key)} and s.expires_at > now()`;
+    select s.estab, s.presence_id as id, l.change_at_next_login as "mustChange"
+    from login_session s join login l on l.estab = s.estab and l.presence_id = s.presence_id where s.hash = ${hashSecret(key)} and s.expires_at > now()`;
   const presence = row && (await findPresence(db, row.estab, row.id));
   return presence && { estab: row.estab, presence, mustChange: row.mustChange, key };
 }

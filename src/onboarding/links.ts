@@ -1,6 +1,6 @@
 // In charge of the links by which a school comes to its pages, and the sessions they open. Both are random and kept as
 // hashes. A link goes to the school's address of record and to nowhere else.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql } from '../db/connect.ts';
 
@@ -48,16 +48,6 @@ export async function findSession(db: Db, cookie: string | undefined): Promise<S
 
 export async function endSession(db: Db, { key }: SchoolSession): Promise<void> {
   await db`delete from school_session where hash = ${hashSecret(key)}`;
-}
-
-/** What every form of a session carries; another site can neither read nor guess it. */
-export function formToken({ key }: SchoolSession): string {
-  return createHmac('sha256', key).update('form').digest('base64url');
-}
-
-export function isFormToken(session: SchoolSession, given: string | undefined): boolean {
-  const [wanted, got] = [Buffer.from(formToken(session)), Buffer.from(given ?? '')];
-  return wanted.length === got.length && timingSafeEqual(wanted, got);
 }
 
 export async function forgetLinks(db: Db): Promise<void> {

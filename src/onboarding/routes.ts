@@ -2,8 +2,6 @@
 // up where the data comes from.
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Seal } from '../access/seal.ts';
 import { requestCollection } from '../collection/component-databases.ts';
 import { MisError } from '../collection/connector.ts';
@@ -13,16 +11,21 @@ import { findHeldUpload, largestUpload, takeUpload } from '../collection/uploads
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget } from '../http/address-guard.ts';
+import { renderCookie } from '../http/cookies.ts';
+import { formToken, requireFormToken } from '../http/form-token.ts';
+import { acceptForms, readForm } from '../http/forms.ts';
 import type { Outbound } from '../http/outbound.ts';
+import { usePageErrors } from '../http/page-error.ts';
+import { redirect, sendPage } from '../http/page-reply.ts';
+import { renderMessage } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
 import { approve, change, changeScopes, decline, type Deciding } from './approve.ts';
 import { requestSignIn } from './invitations.ts';
-import { endSession, formToken, openLink, type SchoolSession } from './links.ts';
-import { acceptForms, readForm, redirect, renderCookie, requireForm, requireSession, requireToken, sendPage } from './page-request.ts';
+import { endSession, openLink, type SchoolSession } from './links.ts';
+import { requireForm, requireSession, schoolCookie } from './page-request.ts';
 import { renderApplication } from './pages/application.ts';
 import { renderAskLink } from './pages/ask-link.ts';
 import { renderHome } from './pages/home.ts';
-import { renderMessage } from './pages/message.ts';
 import { renderAsked, renderRequest } from './pages/request.ts';
 import { renderSource } from './pages/source.ts';
 import { previewScopes } from './scope-preview.ts';
@@ -30,18 +33,17 @@ import { listApplications, listEntries, listReads, listRequests, readSource, req
 
 export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound };
 
-const style = readFileSync(join(import.meta.dirname, 'pages', 'style.css'), 'utf8');
 const hidden = { schema: { hide: true } } as const;
 
 export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void {
   const { db } = pages;
   app.register(async (scope) => {
     acceptForms(scope);
+    usePageErrors(scope, { path: '/school/home', label: 'Back to your applications' });
     await scope.register(multipart, { limits: { fileSize: largestUpload, files: 1, fields: 10 } });
-    scope.get('/school/style.css', hidden, async (_request, reply) => reply.type('text/css; charset=utf-8').header('cache-control', 'public, max-age=3600').send(style));
     scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ sent: false })));
     scope.post('/school', hidden, async (request, reply) => {
-      await requestSignIn(db, pages.publicUrl, readForm(request.body as Query).one('estab'));
+      await requestSignIn(db, pages.publicUrl, readForm(request).one('estab'));
       return sendPage(reply, renderAskLink({ sent: true }));
     });
     scope.get('/school/open/:token', hidden, async (request, reply) => open(pages, (request.params as { token: string }).token, reply));
@@ -58,7 +60,7 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     scope.post('/school/sign-out', hidden, async (request, reply) => {
       const { session } = await requireForm(db, request);
       await endSession(db, session);
-      return redirect(reply.header('set-cookie', renderCookie('', 0, pages.publicUrl)), '/school');
+      return redirect(reply.header('set-cookie', renderCookie(schoolCookie, '', pages.publicUrl, 0)), '/school');
     });
   });
 }
@@ -86,20 +88,20 @@ function noticeOf(request: FastifyRequest): string | undefined {
 async function open({ db, publicUrl }: SchoolPages, token: string, reply: FastifyReply): Promise<FastifyReply> {
   const opened = await openLink(db, token);
   if (!opened) return sendPage(reply.code(404), renderMessage({ title: 'This link does not open any more', text: 'It has expired, or your school has decided already. You can have a new link sent to the address of your school.', link: { path: '/school', label: 'Ask for a new link' } }));
-  return redirect(reply.header('set-cookie', renderCookie(opened.cookie, opened.seconds, publicUrl)), opened.invitation ? `/school/requests/${opened.invitation}` : '/school/home');
+  return redirect(reply.header('set-cookie', renderCookie(schoolCookie, opened.cookie, publicUrl, opened.seconds)), opened.invitation ? `/school/requests/${opened.invitation}` : '/school/home');
 }
 
 async function showHome(db: Db, session: SchoolSession, notice: string | undefined, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const [school, requests, applications, { databases }] = await Promise.all([requireSchool(db, estab), listRequests(db, estab), listApplications(db, estab), readSource(db, estab)]);
-  return sendPage(reply, renderHome({ school, requests, applications, databases, token: formToken(session), notice }));
+  return sendPage(reply, renderHome({ school, requests, applications, databases, token: formToken(session.key), notice }));
 }
 
 async function showRequest(db: Db, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const asked = await requireRequest(db, estab, (request.params as { id: string }).id);
   const [school, required, optional] = await Promise.all([requireSchool(db, estab), previewScopes(db, estab, asked.required), previewScopes(db, estab, asked.optional)]);
-  return sendPage(reply, renderRequest({ school, request: asked, required, optional, token: formToken(session) }));
+  return sendPage(reply, renderRequest({ school, request: asked, required, optional, token: formToken(session.key) }));
 }
 
 async function decide(pages: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -124,7 +126,7 @@ async function showApplication(db: Db, session: SchoolSession, request: FastifyR
   const { estab } = session;
   const application = await requireApplication(db, estab, (request.params as { rp: string }).rp);
   const [school, scopes, entries, reads] = await Promise.all([requireSchool(db, estab), previewScopes(db, estab, [...application.required, ...application.optional]), listEntries(db, estab, application.rp), listReads(db, estab, application.rp)]);
-  return sendPage(reply, renderApplication({ school, application, scopes, entries, reads, token: formToken(session), notice: noticeOf(request) }));
+  return sendPage(reply, renderApplication({ school, application, scopes, entries, reads, token: formToken(session.key), notice: noticeOf(request) }));
 }
 
 async function changeApplication(pages: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -145,13 +147,13 @@ function inPlainWords(error: unknown): never {
 
 async function showSource(db: Db, session: SchoolSession, notice: string | undefined, refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined, reply: FastifyReply): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab)]);
-  return sendPage(refused === undefined ? reply : reply.code(422), renderSource({ school, ...source, token: formToken(session), notice, problem: refused?.problem, given: refused?.given }));
+  return sendPage(refused === undefined ? reply : reply.code(422), renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given }));
 }
 
 /** The token stands in the address: a file may come before any field. */
 async function upload(db: Db, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const session = await requireSession(db, request);
-  requireToken(session, (request.query as Query).token?.[0]);
+  requireFormToken(session.key, (request.query as Query).token?.[0]);
   const { connector } = await requireSchool(db, session.estab);
   if (connector !== null && connector !== 'csv') throw new SchoolbellError('conflict', `Your data comes through ${connector}; a package would be undone by the next collection.`);
   const file = await request.file();

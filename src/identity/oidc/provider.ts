@@ -3,6 +3,8 @@
 import { errors, interactionPolicy, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
+import { pageHeaders } from '../../http/html.ts';
+import { renderMessage } from '../../http/pages/message.ts';
 import { findPresence } from '../presences.ts';
 import { isWelcome, matchesClientSecret } from './clients.ts';
 import { readProviderKeys, requireGeneration } from './keys.ts';
@@ -49,8 +51,8 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     },
     loadExistingGrant: (ctx) => grantOfSchool(db, ctx),
     renderError: async (ctx, out) => {
-      ctx.type = 'text/plain';
-      ctx.body = `${out.error}: ${out.error_description ?? ''}`;
+      ctx.set(pageHeaders);
+      ctx.body = renderMessage({ title: 'This did not work', text: `Go back to the application and try again. If it happens again, tell those who run it: ${out.error}: ${out.error_description ?? ''}` });
     },
   };
   const provider = new Provider(`${publicUrl}/oidc`, configuration);

@@ -1,13 +1,19 @@
 // In charge of the addresses of the OpenID Connect provider and of the sign-in in its midst.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type Provider from 'oidc-provider';
+import { errors, type Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
+import { SchoolbellError } from '../../errors.ts';
+import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
+import { acceptForms, readForm } from '../../http/forms.ts';
 import { pageHeaders } from '../../http/html.ts';
-import { parseQuery, type Query } from '../../http/query.ts';
+import { usePageErrors } from '../../http/page-error.ts';
+import { sendPage } from '../../http/page-reply.ts';
+import { renderMessage } from '../../http/pages/message.ts';
+import type { Query } from '../../http/query.ts';
 import { tryLogin } from '../logins.ts';
-import { giveToken, requireToken, wrong } from '../page-routes.ts';
-import { renderSaying, renderSignIn } from '../pages/sign-in.ts';
+import { wrong } from '../page-routes.ts';
+import { renderSignIn } from '../pages/sign-in.ts';
 import { findSignedIn, openSession } from '../sessions.ts';
 import { findClient, isWelcome } from './clients.ts';
 import { accountId, createPresentProvider } from './provider.ts';
@@ -15,16 +21,23 @@ import { accountId, createPresentProvider } from './provider.ts';
 export type SingleSignOn = { db: Db; seal: Seal; publicUrl: string };
 
 const root = '/oidc';
-const formBytes = 64 * 1024;
 
 export function oidcRoutes(app: FastifyInstance, { db, seal, publicUrl }: SingleSignOn): void {
   const provider = createPresentProvider(db, seal, publicUrl);
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, parseQuery(body as string)));
-    scope.get(`${root}/interaction/:uid`, { schema: { hide: true } }, async (request, reply) => showSignIn({ db, seal, publicUrl }, await provider(), request, reply));
-    scope.post(`${root}/interaction/:uid`, { schema: { hide: true } }, async (request, reply) => signIn({ db, seal, publicUrl }, await provider(), request, reply));
-    scope.route({ method: ['GET', 'POST', 'OPTIONS'], url: `${root}/*`, schema: { hide: true }, handler: async (request, reply) => pass(await provider(), publicUrl, request, reply) });
+    acceptForms(scope);
+    scope.route({
+      method: ['GET', 'POST', 'OPTIONS'],
+      url: `${root}/*`,
+      schema: { hide: true },
+      handler: async (request, reply) => pass(await provider(), publicUrl, request, reply),
+    });
+    scope.register(async (pages) => {
+      usePageErrors(pages, { path: '/login', label: 'To the sign-in page' });
+      const path = `${root}/interaction/:uid`;
+      pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn({ db, seal, publicUrl }, await provider(), request, reply));
+      pages.post(path, { schema: { hide: true } }, async (request, reply) => signIn({ db, seal, publicUrl }, await provider(), request, reply));
+    });
   });
 }
 
@@ -73,26 +86,47 @@ function headersFor(redirectUri: unknown): Record<string, string> {
   return { ...pageHeaders, 'content-security-policy': (pageHeaders['content-security-policy'] ?? '').replace("form-action 'self'", `form-action 'self' https: ${origin === 'null' ? protocol : origin}`) };
 }
 
+/** What the application asked for; not for long, and until somebody has signed in. */
+async function requireInteraction(provider: Provider, publicUrl: string, request: FastifyRequest, reply: FastifyReply): Promise<Interaction> {
+  try {
+    return await provider.interactionDetails(prepare(publicUrl, request), reply.raw);
+  } catch (error) {
+    if (!(error instanceof errors.SessionNotFound)) throw error;
+    throw new SchoolbellError('not_found', 'This sign-in has expired or is finished. Go back to the application and sign in from there again.', { detail: error.error_description });
+  }
+}
+
 async function showSignIn({ db, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
-  const { params, prompt } = await provider.interactionDetails(prepare(publicUrl, request), reply.raw);
-  const who = await findSignedIn(db, request.headers.cookie);
-  if (who && !who.mustChange && prompt.reasons.every((reason) => reason === 'no_session' || reason === 'consent_prompt')) return finish(provider, db, request, reply, String(params.client_id), who.estab, who.presence.id);
+  const { params, prompt } = await requireInteraction(provider, publicUrl, request, reply);
+  const who = await findSignedIn(db, request);
+  const asksAgain = prompt.reasons.some((reason) => reason !== 'no_session' && reason !== 'consent_prompt');
+  if (who && !who.mustChange && !asksAgain) return finish(provider, db, request, reply, String(params.client_id), who.estab, who.presence.id);
+  return askAgain(db, publicUrl, request, reply, params, { estab: '', userName: String(params.login_hint ?? '') });
+}
+
+type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
+type Typed = { estab: string; userName: string; problem?: string };
+
+async function askAgain(db: Db, publicUrl: string, request: FastifyRequest, reply: FastifyReply, params: Interaction['params'], typed: Typed): Promise<FastifyReply> {
   const client = await findClient(db, String(params.client_id));
-  return reply.headers(headersFor(params.redirect_uri)).send(renderSignIn({ token: giveToken(request, reply, publicUrl), path: request.url.split('?', 1)[0] ?? '', estab: '', userName: String(params.login_hint ?? ''), to: client?.client_name }));
+  const page = renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: request.url.split('?', 1)[0] ?? '', to: client?.client_name, ...typed });
+  return reply.headers(headersFor(params.redirect_uri)).send(page);
 }
 
 async function signIn({ db, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
-  requireToken(request);
-  const { params } = await provider.interactionDetails(prepare(publicUrl, request), reply.raw);
-  const form = (request.body ?? {}) as Query;
-  const [estab, userName] = [form.estab?.[0]?.trim() ?? '', form.username?.[0]?.trim() ?? ''];
-  const tried = await tryLogin(db, estab, userName, form.password?.[0] ?? '');
-  if (tried.kind !== 'right') {
-    return reply.code(401).headers(headersFor(params.redirect_uri)).send(renderSignIn({ token: giveToken(request, reply, publicUrl), path: request.url.split('?', 1)[0] ?? '', estab, userName, problem: wrong }));
-  }
+  requireGivenToken(request);
+  const { params } = await requireInteraction(provider, publicUrl, request, reply);
+  const form = readForm(request);
+  const [estab, userName] = [form.one('estab'), form.one('username')];
+  const tried = await tryLogin(db, estab, userName, form.exact('password'));
+  if (tried.kind !== 'right') return askAgain(db, publicUrl, request, reply.code(401), params, { estab, userName, problem: wrong });
   const cookie = await openSession(db, estab, tried.presence.id, publicUrl);
-  if (tried.mustChange) return reply.header('set-cookie', cookie).headers(pageHeaders).send(renderSaying('One thing first', 'Choose a password of your own, then go back to the application and sign in again.', { path: '/account/password', label: 'Choose a password' }));
-  return finish(provider, db, request, reply.header('set-cookie', cookie), String(params.client_id), estab, tried.presence.id);
+  if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), String(params.client_id), estab, tried.presence.id);
+  return sendPage(reply.header('set-cookie', cookie), renderMessage({
+    title: 'One thing first',
+    text: 'Choose a password of your own, then go back to the application and sign in again.',
+    link: { path: '/account/password', label: 'Choose a password' },
+  }));
 }
 
 async function finish(provider: Provider, db: Db, request: FastifyRequest, reply: FastifyReply, clientId: string, estab: string, presenceId: string): Promise<void> {

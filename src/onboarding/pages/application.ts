@@ -1,9 +1,10 @@
 // In charge of the page of one application: what it may read, how to stop it, what it has read, and what happened.
 import { html, type Html } from '../../http/html.ts';
+import { renderForm } from '../../http/pages/form.ts';
 import type { Entry, Read, School, SharedApplication } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
 import { formatDay, formatMany } from './figures.ts';
-import { renderForm, renderPage } from './layout.ts';
+import { renderPage } from './layout.ts';
 import { renderHistory, renderReads } from './ledger.ts';
 import { renderOtherScope, renderScope } from './scope-list.ts';
 import { describeApplication, describeLastRead, renderBadge } from './state-words.ts';

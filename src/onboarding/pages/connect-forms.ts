@@ -1,6 +1,6 @@
 // In charge of the two forms by which a school connects its data.
 import { html, type Html } from '../../http/html.ts';
-import { renderForm } from './layout.ts';
+import { renderForm } from '../../http/pages/form.ts';
 
 /** The token stands in the address: a file may come before any field. */
 export function renderUpload(token: string): Html {

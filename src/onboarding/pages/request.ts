@@ -1,9 +1,10 @@
 // In charge of the page of one request: who asks for what and why, and the two buttons.
 import { html, type Html } from '../../http/html.ts';
+import { renderForm } from '../../http/pages/form.ts';
 import type { Request, School } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
 import { formatMoment } from './figures.ts';
-import { renderForm, renderPage } from './layout.ts';
+import { renderPage } from './layout.ts';
 import { renderScope, renderScopeNames } from './scope-list.ts';
 
 type Given = { school: School; request: Request; required: ScopePreview[]; optional: ScopePreview[]; token: string };

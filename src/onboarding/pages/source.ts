@@ -1,11 +1,12 @@
 // In charge of the page on where the data comes from: connecting it, how each database stands, and the last report.
 import type { ComponentDatabase } from '../../collection/component-databases.ts';
 import { html, type Html } from '../../http/html.ts';
+import { renderForm } from '../../http/pages/form.ts';
 import type { Report, School } from '../school-view.ts';
 import { renderProvider, renderUpload, type Typed } from './connect-forms.ts';
 import { formatCount } from './figures.ts';
 import { renderReport } from './import-report.ts';
-import { renderForm, renderPage } from './layout.ts';
+import { renderPage } from './layout.ts';
 import { describeConnector, describeDatabase, renderBadge, titleOf } from './state-words.ts';
 
 type Given = { school: School; databases: ComponentDatabase[]; report: Report | undefined; held: boolean; token: string; notice: string | undefined; problem: string | undefined; given?: Typed | undefined };
