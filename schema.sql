@@ -231,6 +231,7 @@ create table identity_audit (
   constraint identity_audit_pkey PRIMARY KEY (estab, number)
 );
 CREATE INDEX identity_audit_at ON public.identity_audit USING btree (at);
+CREATE INDEX identity_audit_mail ON public.identity_audit USING btree (estab, at) WHERE ((operation = ANY (ARRAY['CreateLogin'::text, 'CreateUser'::text])) AND (outcome = 'done'::text));
 
 create table import_run (
   estab text collate "C" not null,
@@ -768,7 +769,9 @@ create table writeback_mark (
 create unlogged table wrong_try (
   client text not null,
   address text not null,
-  tried_at timestamp with time zone default now() not null
+  tried_at timestamp with time zone default now() not null,
+  kind text default 'secret'::text not null
 );
+CREATE INDEX wrong_try_address ON public.wrong_try USING btree (kind, address, tried_at);
 CREATE INDEX wrong_try_age ON public.wrong_try USING btree (tried_at);
-CREATE INDEX wrong_try_lookup ON public.wrong_try USING btree (client, address, tried_at);
+CREATE INDEX wrong_try_client ON public.wrong_try USING btree (kind, client, tried_at);

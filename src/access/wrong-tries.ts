@@ -1,35 +1,55 @@
-// In charge of guessing: thirty wrong tries in a minute for one client from one address, then a pause. Counted in
-// the database, so that the limit holds over all processes, and one try at a time, so that many at once do not slip by.
+// In charge of guessing: so many wrong tries within a while, then a pause. Counted in the database, so that the limit
+// holds over all processes.
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
-const triesPerMinute = 30;
+/** Tries of a kind, and how many of them are too many: of one client from one address, of one client, from one address. */
+export type TryLimit = { kind: 'secret' | 'sign-in' | 'link'; what: string; minutes: number; most: Partial<Record<'pair' | 'client' | 'address', number>> };
+export type Tried = { client: string; address: string };
+
+const secretTries: TryLimit = { kind: 'secret', what: 'wrong tries', minutes: 1, most: { pair: 30 } };
 /** Whatever a stranger sends as a name is cut to this before it is kept. */
 const keptNameLength = 200;
+/** No limit looks back further. */
+const keptMinutes = 10;
 
-/** What `find` finds, or undefined after noting a wrong try; too many of those are a too_many_requests error. */
-export async function judgeTry<T>(db: Db, name: string, address: string, find: (sql: Sql) => Promise<T | undefined>): Promise<T | undefined> {
-  const client = name.slice(0, keptNameLength);
+/**
+ * What `find` finds for a client's secret, or undefined after noting a wrong try; too many of those are a
+ * too_many_requests error. One try at a time for a client and address, so that many at once do not slip by.
+ */
+export async function judgeTry<T>(db: Db, client: string, address: string, find: (sql: Sql) => Promise<T | undefined>): Promise<T | undefined> {
+  const tried = { client, address };
   return db.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${client} ${address}`}, 0))`;
-    await requireTriesLeft(tx, client, address);
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${keptName(tried)} ${address}`}, 0))`;
+    await requireTriesLeft(tx, secretTries, tried);
     const found = await find(tx);
-    if (found === undefined) await tx`insert into wrong_try (client, address) values (${client}, ${address})`;
+    if (found === undefined) await noteTry(tx, secretTries, tried);
     return found;
   });
 }
 
-async function requireTriesLeft(sql: Sql, client: string, address: string): Promise<void> {
-  const [row] = await sql<{ tries: number; wait: number }[]>`
-    select count(*)::int as tries, ceil(60 - extract(epoch from now() - min(tried_at)))::int as wait
-    from (select tried_at from wrong_try where client = ${client} and address = ${address} and tried_at > now() - interval '1 minute'
-          order by tried_at desc limit ${triesPerMinute}) latest`;
-  if (row && row.tries >= triesPerMinute) {
-    throw new SchoolbellError('too_many_requests', `Too many wrong tries: ${triesPerMinute} in a minute. Wait and try again.`, { headers: { 'retry-after': String(Math.max(1, row.wait)) } });
+export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: TryLimit, tried: Tried): Promise<void> {
+  for (const [together, limit] of Object.entries(most) as [keyof TryLimit['most'], number][]) {
+    const ofClient = together === 'address' ? sql`` : sql`and client = ${keptName(tried)}`;
+    const fromAddress = together === 'client' ? sql`` : sql`and address = ${tried.address}`;
+    const [row] = await sql<{ tries: number; wait: number }[]>`
+      select count(*)::int as tries, ceil(60 * ${minutes}::int - extract(epoch from now() - min(tried_at)))::int as wait
+      from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and tried_at > now() - make_interval(mins => ${minutes})
+            order by tried_at desc limit ${limit}) latest`;
+    if (!row || row.tries < limit) continue;
+    throw new SchoolbellError('too_many_requests', `Too many ${what}: ${limit} in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}. Wait and try again.`, {
+      headers: { 'retry-after': String(Math.max(1, row.wait)) },
+    });
   }
 }
 
+export async function noteTry(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {
+  await sql`insert into wrong_try (kind, client, address) values (${kind}, ${keptName(tried)}, ${tried.address})`;
+}
+
+const keptName = ({ client }: Tried) => client.slice(0, keptNameLength);
+
 export async function forgetOldCounts(db: Db): Promise<void> {
-  await db`delete from wrong_try where tried_at < now() - interval '10 minutes'`;
+  await db`delete from wrong_try where tried_at < now() - make_interval(mins => ${keptMinutes})`;
   await db`delete from request_count where minute < now() - interval '10 minutes'`;
 }
