@@ -29,6 +29,7 @@ export type Bench = {
   app: FastifyInstance;
   url: string;
   token: string;
+  requestToken(): Promise<string>;
   figures: Figure[];
   add(name: string, measured: string, goal?: string, holds?: boolean): void;
   close(): Promise<void>;
@@ -54,7 +55,7 @@ export async function openBench(): Promise<Bench> {
   const work = workPools.outbox;
   opened.push(...Object.values(workPools));
   await migrate(db);
-  const config = readConfig({ PORT: String(port), DATABASE_URL: url, SECRET_KEY: benchSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
+  const config = readConfig({ PORT: String(port), DATABASE_URL: url, SECRET_KEY: benchSecretKey, TRUST_PROXY: '127.0.0.1/32', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
   const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];
@@ -69,6 +70,11 @@ export async function openBench(): Promise<Bench> {
     app,
     url: `http://127.0.0.1:${port}`,
     token: '',
+    async requestToken() {
+      const authorization = `Basic ${Buffer.from(`bench|${estab}:${schoolSecret}`).toString('base64')}`;
+      const response = await fetch(`${bench.url}/ims/oneroster/v1p1/auth/token`, { method: 'POST', headers: { authorization } });
+      return ((await response.json()) as { access_token: string }).access_token;
+    },
     figures,
     add(name, measured, goal = '', holds = undefined) {
       figures.push({ name, measured, goal, holds });
@@ -89,8 +95,7 @@ export async function openBench(): Promise<Bench> {
   app.addContentTypeParser('text/plain', { parseAs: 'string', bodyLimit: 64 * 1024 ** 2 }, (_request, body, done) => done(null, body));
   app.get('/bench/constant', async (_request, reply) => reply.type('application/json; charset=utf-8').send(constant));
   await app.listen({ host: '127.0.0.1', port });
-  const response = await fetch(`${bench.url}/ims/oneroster/v1p1/auth/token`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`bench|${estab}:${schoolSecret}`).toString('base64')}` } });
-  bench.token = ((await response.json()) as { access_token: string }).access_token;
+  bench.token = await bench.requestToken();
   return bench;
 }
 

@@ -1,5 +1,5 @@
-// In charge of the figures of identity: sign-ins against bare argon2id with the same parameters, QR codes against the
-// bare library, and GetUsers of 10,000 people.
+// In charge of the figures of identity: sign-ins against bare argon2id with the same parameters, what a flood of wrong
+// ones costs others, QR codes against the bare library, and GetUsers of 10,000 people.
 import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import QRCode from 'qrcode';
@@ -7,35 +7,49 @@ import sharp from 'sharp';
 import { parseAllowList } from '../src/http/address-guard.ts';
 import { createOutbound } from '../src/http/outbound.ts';
 import { getUsers } from '../src/identity/get-users.ts';
-import { tryLogin } from '../src/identity/logins.ts';
+import { createHashPool } from '../src/identity/hash-pool.ts';
 import { argon2Parameters, hashPassword } from '../src/identity/passwords.ts';
 import { parseQrRequest } from '../src/identity/parse-qr-request.ts';
 import { generateQrCode } from '../src/identity/qr-code.ts';
-import { medianMs, ratio, type Bench } from './bench.ts';
+import { tryLogin } from '../src/identity/try-login.ts';
+import { get, medianMs, ratio, type Bench } from './bench.ts';
 
 const people = 10_000;
 const tries = 64;
 const atOnce = 4;
+const hashThreads = 1;
+const wrongOnes = 300;
+const rightOnes = 30;
 const codes = 100;
 const school = 'identity';
 
-export async function benchIdentity({ db, add }: Bench): Promise<void> {
+export async function benchIdentity(bench: Bench): Promise<void> {
+  const { db, add } = bench;
   await db`insert into establishment (estab, name, email) values (${school}, 'Identity', 'identity@school.example')`;
   await db`
     insert into roster_user (estab, sourced_id, kind, status, version, enabled_user, org_ids, role, username, given_name, family_name, email, record)
     select ${school}, 'u' || n, 'student', 'active', 1, true, '{o}', 'student', 'user' || n, 'Given' || n, 'Family' || n, 'user' || n || '@school.example', '' from generate_series(1, ${people}) n`;
   await db`analyze roster_user`;
   const password = 'a long enough phrase';
-  await db`insert into login (estab, presence_id, username, password_hash) select ${school}, presence_id(${school}, 'u' || n), 'user' || n, ${await hashPassword(password)} from generate_series(1, ${tries}) n`;
-
+  const hashing = createHashPool({ threads: hashThreads });
+  const stored = await hashing.known((derive) => hashPassword(derive, password));
+  await db`
+    insert into login (estab, presence_id, username, password_hash)
+    select ${school}, presence_id(${school}, 'u' || n), 'user' || n, ${stored} from generate_series(1, ${tries}) n`;
   const { memory, passes, parallelism, tagLength } = argon2Parameters;
   const hash = promisify(argon2);
-  const bare = await perSecond(tries, () => hash('argon2id', { message: password, nonce: randomBytes(16), memory, passes, parallelism, tagLength }));
+  // On as many threads as sign-ins have here.
+  const bare = await perSecond(tries, () => hash('argon2id', { message: password, nonce: randomBytes(16), memory, passes, parallelism, tagLength }), hashThreads);
   const signIns = await perSecond(tries, async (at) => {
-    if ((await tryLogin(db, school, `user${at + 1}`, password)).kind !== 'right') throw new Error('a sign-in failed');
+    const tried = await tryLogin(db, hashing.anyone, { operation: 'SignIn', estab: school, userName: `user${at + 1}`, password, address: '192.0.2.1' });
+    if (tried.kind !== 'right') throw new Error('a sign-in failed');
   });
-  add('sign-ins: share of bare argon2id', `${ratio(signIns / bare)} (${signIns.toFixed(0)} of ${bare.toFixed(0)} a second)`, '>= 0.8', signIns / bare >= 0.8);
-
+  add('sign-ins: share of bare argon2id on as many threads', `${ratio(signIns / bare)} (${signIns.toFixed(0)} of ${bare.toFixed(0)} a second)`, '>= 0.8', signIns / bare >= 0.8);
+  const wrong = (userName: string) => medianMs((at) => tryLogin(db, hashing.anyone, { operation: 'SignIn', estab: school, userName, password: `${at}`, address: `192.0.2.${at}` }), 9);
+  const [known, unknown] = [await wrong('user1'), await wrong('nobody')];
+  add('a wrong sign-in: unknown user against known', `${ratio(unknown / known)} (${unknown.toFixed(1)} of ${known.toFixed(1)} ms)`);
+  await hashing.close();
+  await benchFlood(bench, password);
   const outbound = createOutbound(parseAllowList([]));
   // As wide as ours: most of the time goes into pixels.
   const width = (await sharp((await generateQrCode({ outbound }, parseQrRequest({ text: 'https://school.example/visit/0?term=autumn' }), 'png')).bytes).metadata()).width;
@@ -49,10 +63,47 @@ export async function benchIdentity({ db, add }: Bench): Promise<void> {
   add(`GetUsers of ${people.toLocaleString('en')} people, milliseconds`, ms.toFixed(0));
 }
 
-async function perSecond(times: number, run: (at: number) => Promise<unknown>): Promise<number> {
+/** Over HTTP, each wrong one from an address of its own, so that no limit ends the flood. */
+async function benchFlood(bench: Bench, password: string): Promise<void> {
+  const { db, add, url } = bench;
+  const page = await fetch(`${url}/login`);
+  const cookie = page.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
+  const [, token = ''] = /name="token" value="([^"]+)"/.exec(await page.text()) ?? [];
+  const post = (path: string, fields: Record<string, string>, address: string) => fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'x-forwarded-for': address },
+    body: new URLSearchParams({ token, ...fields }),
+    redirect: 'manual',
+  });
+  const list = () => get(bench, '/ims/oneroster/v1p1/users?limit=1000').then((response) => response.arrayBuffer());
+  const [tokenMs, listMs] = [await medianMs(bench.requestToken, 15), await medianMs(list, 15)];
+  const answered = { count: 0 };
+  const flood = Array.from({ length: wrongOnes }, (_, at) => post('/login', { estab: school, username: `nobody${at}`, password: 'a guess' }, `198.51.${at % 250}.${Math.floor(at / 250)}`).finally(() => (answered.count += 1)));
+  const beside = { token: [] as number[], list: [] as number[] };
+  while (answered.count < wrongOnes) {
+    beside.token.push(await medianMs(bench.requestToken, 1));
+    beside.list.push(await medianMs(list, 1));
+  }
+  const statuses = (await Promise.all(flood)).map(({ status }) => status);
+  const share = `${statuses.filter((one) => one === 401).length} hashed, ${statuses.filter((one) => one === 429).length} asked to wait`;
+  for (const [what, alone, during] of [['a token', tokenMs, beside.token], ['a gzipped page of 1,000 users', listMs, beside.list]] as const) {
+    add(`${what} beside ${wrongOnes} wrong sign-ins, longest milliseconds`, `${Math.max(...during).toFixed(0)} (alone ${alone.toFixed(0)}; ${share})`);
+  }
   const started = performance.now();
-  await Promise.all(Array.from({ length: atOnce }, async (_, lane) => {
-    for (let at = lane; at < times; at += atOnce) await run(at);
+  const right = await Promise.all(Array.from({ length: rightOnes }, (_, at) => post('/login', { estab: school, username: `user${at + 1}`, password }, '192.0.2.9')));
+  if (right.some(({ status }) => status !== 303)) throw new Error('a right sign-in was refused');
+  add(`${rightOnes} right sign-ins at once from one address, seconds`, ((performance.now() - started) / 1000).toFixed(1));
+  const ask = (estab: string) => medianMs((at) => post('/school', { estab }, `203.0.113.${at}`), 25);
+  await ask('warm');
+  const [known, unknown] = [await ask(school), await ask('nowhere')];
+  add('a link asked for at /school: unknown school against known', `${ratio(unknown / known)} (${unknown.toFixed(1)} of ${known.toFixed(1)} ms)`);
+  await db`delete from wrong_try`;
+}
+
+async function perSecond(times: number, run: (at: number) => Promise<unknown>, lanes = atOnce): Promise<number> {
+  const started = performance.now();
+  await Promise.all(Array.from({ length: lanes }, async (_, lane) => {
+    for (let at = lane; at < times; at += lanes) await run(at);
   }));
   return times / ((performance.now() - started) / 1000);
 }

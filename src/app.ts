@@ -1,5 +1,6 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
+import { availableParallelism } from 'node:os';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
@@ -24,6 +25,7 @@ import { pageErrorShape } from './http/page-error.ts';
 import { styleRoute } from './http/pages/style.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
+import { createHashPool, type HashPool } from './identity/hash-pool.ts';
 import { oidcRoutes } from './identity/oidc/routes.ts';
 import { signInRoutes } from './identity/page-routes.ts';
 import { pictureLimits } from './identity/fetch-picture.ts';
@@ -42,6 +44,8 @@ export type AppParts = {
   seal: Seal;
   now?: () => number;
   slowReader?: SlowReaderLimit;
+  /** The threads that hash passwords; they end with the app. */
+  hashing?: HashPool;
 };
 
 /** The pools of the API; what each is for stands beside its limits in `db/policies`. */
@@ -52,6 +56,8 @@ export function createPools(open: OpenPool): Pools {
   return Object.fromEntries(apiPools.map((name) => [name, open(policies[name])])) as Pools;
 }
 
+/** One processor is left to everything else, the kept thread aside, which is mostly idle. */
+const hashThreads = Math.max(1, availableParallelism() - 1);
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 const rememberedEndsBytes = 4 * 1024 * 1024;
 
@@ -75,7 +81,7 @@ export function createHealthApp(config: Config, db: Db): FastifyInstance {
   return app;
 }
 
-export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit }: AppParts): FastifyInstance {
+export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit, hashing = createHashPool({ threads: hashThreads }) }: AppParts): FastifyInstance {
   const { callers, reads, changes, tries } = pools;
   const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
@@ -92,6 +98,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     await ledger.close();
     await providers.close();
     await pictures.close();
+    await hashing.close();
   });
   describeApi(app);
   app.register(async (api) => {
@@ -101,9 +108,9 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers });
-    identityRoutes(api, { db: changes, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit }) });
-    signInRoutes(api, { db: changes, publicUrl: config.publicUrl });
-    oidcRoutes(api, { db: changes, seal, publicUrl: config.publicUrl });
+    identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit }) });
+    signInRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl });
+    oidcRoutes(api, { db: changes, hashing, seal, publicUrl: config.publicUrl });
     schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(callers, tokens, limit),

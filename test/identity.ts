@@ -17,8 +17,8 @@ export const withOffice = (more: readonly Row[] = [], without: readonly string[]
 
 export const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`;
 
-export async function useIdentity(env: Record<string, string> = {}) {
-  const service = await useService(env);
+export async function useIdentity(env: Record<string, string> = {}, parts: Parameters<typeof useService>[1] = {}) {
+  const service = await useService(env, parts);
   const { db, url, seal } = service;
   await service.addSchool('one', withOffice());
   await service.addSchool('two', withOffice());

@@ -53,7 +53,7 @@ export type Client = NewApplication & {
   b(estab: string, path: string, headers?: Record<string, string>): Promise<Response>;
 };
 
-export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader'>> = {}): Promise<Service> {
+export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing'>> = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
   const opened: Db[] = [];
   const openPool = (options: PoolOptions) => {

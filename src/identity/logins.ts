@@ -1,19 +1,15 @@
-// In charge of logins: made for a presence, registered through a link that opens once, tried, locked and unlocked. A
-// login works as long as its person is at the school.
+// In charge of logins: made for a presence, registered through a link that opens once, given another password. A login
+// works as long as its person is at the school.
 import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { audit } from './audit.ts';
+import type { Turns } from './hash-pool.ts';
 import { linkDays, renderRegistration } from './mails.ts';
 import { findPasswordFault, hashPassword, matchesPassword } from './passwords.ts';
-import { findByUserName, findPresence, type Presence } from './presences.ts';
-
-const mostWrongTries = 10;
-const lockedMinutes = 15;
-
-export type Tried = { kind: 'right'; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
+import { findPresence, type Presence } from './presences.ts';
 
 /** Makes the login if there is none, and mails a new link; one that was sent before no longer opens. */
 export async function inviteToRegister(tx: Tx, publicUrl: string, given: { estab: string; rp: string; presence: Presence; invitation?: string | undefined }): Promise<void> {
@@ -47,11 +43,11 @@ export async function findRegistration(sql: Sql, token: string): Promise<Registr
 }
 
 /** The link is used up in the statement that finds it: of two who use it at once, one is right. */
-export async function register(db: Db, token: string, password: string): Promise<Registration> {
+export async function register(db: Db, turn: Turns, token: string, password: string): Promise<Registration> {
   const found = await findRegistration(db, token);
   if (!found) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
   requirePassword(password, found.presence);
-  const hash = await hashPassword(password);
+  const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     const used = await tx`delete from registration_link where hash = ${hashSecret(token)} and expires_at > now() returning hash`;
     if (used.length === 0) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
@@ -66,35 +62,13 @@ export function requirePassword(password: string, presence: Presence): void {
   if (fault) throw new SchoolbellError('unprocessable', fault);
 }
 
-/** Takes as long for nobody as for somebody. A locked login is as wrong as any: to say more would tell a guesser that the password was right. */
-export async function tryLogin(db: Db, estab: string, userName: string, password: string): Promise<Tried> {
-  const presence = await findByUserName(db, estab, userName);
-  const [login] = presence ? await db<{ hash: string | null; mustChange: boolean }[]>`
-    select password_hash as hash, change_at_next_login as "mustChange" from login where estab = ${estab} and presence_id = ${presence.id}` : [];
-  const right = await matchesPassword(password, login?.hash ?? undefined);
-  if (!presence || !login) return { kind: 'wrong' };
-  const ids = { estab, rp: null, operation: 'SignIn', presenceId: presence.id };
-  if (!right) {
-    // While it is locked nothing is counted, so that nobody can keep it locked.
-    await db`
-      update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
-        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then now() + make_interval(mins => ${lockedMinutes}) end
-      where estab = ${estab} and presence_id = ${presence.id} and (locked_until is null or locked_until <= now())`;
-    await audit(db, { ...ids, outcome: 'wrong password' });
-    return { kind: 'wrong' };
-  }
-  // Read again where it is written: a try that was under way while it was locked does not count.
-  const opened = await db`
-    update login set wrong_tries = 0, locked_until = null, last_logged_in = now() where estab = ${estab} and presence_id = ${presence.id} and password_hash = ${login.hash} and (locked_until is null or locked_until <= now()) returning presence_id`;
-  await audit(db, { ...ids, outcome: opened.length > 0 ? 'done' : 'locked' });
-  return opened.length > 0 ? { kind: 'right', presence, mustChange: login.mustChange } : { kind: 'wrong' };
+/** A password that must change becomes another one. */
+export async function requireOther(db: Db, turn: Turns, estab: string, presenceId: string, password: string): Promise<void> {
+  const [login] = await db<{ hash: string | null }[]>`select password_hash as hash from login where estab = ${estab} and presence_id = ${presenceId}`;
+  if (await turn((derive) => matchesPassword(derive, password, login?.hash ?? undefined))) throw samePassword();
 }
 
-/** A password that must change becomes another one. */
-export async function requireOther(sql: Sql, estab: string, presenceId: string, password: string): Promise<void> {
-  const [login] = await sql<{ hash: string | null }[]>`select password_hash as hash from login where estab = ${estab} and presence_id = ${presenceId}`;
-  if (await matchesPassword(password, login?.hash ?? undefined)) throw new SchoolbellError('unprocessable', 'This is the password that you have; choose another.');
-}
+export const samePassword = () => new SchoolbellError('unprocessable', 'This is the password that you have; choose another.');
 
 /** Sets a password, ends every session of the login, and shuts a link that would set another. */
 export async function setPassword(tx: Tx, estab: string, presenceId: string, hash: string, how: { changeAtNextLogin: boolean; unlock: boolean }): Promise<void> {

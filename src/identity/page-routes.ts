@@ -10,17 +10,20 @@ import { GoTo, usePageErrors } from '../http/page-error.ts';
 import { redirect, sendPage } from '../http/page-reply.ts';
 import { renderMessage } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
-import { findRegistration, register, requireOther, requirePassword, setPassword, tryLogin } from './logins.ts';
+import type { HashPool } from './hash-pool.ts';
+import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword } from './logins.ts';
 import { renderAccount, renderChoosePassword, renderSignIn } from './pages/sign-in.ts';
 import { hashPassword } from './passwords.ts';
 import { endSession, findSignedIn, loginCookie, openSession, type SignedIn } from './sessions.ts';
+import { tryLogin } from './try-login.ts';
 
-export type SignInPages = { db: Db; publicUrl: string };
+export type SignInPages = { db: Db; hashing: HashPool; publicUrl: string };
 
 const hidden = { schema: { hide: true } } as const;
 export const wrong = 'The school number, user name or password is wrong. After ten wrong tries a login is locked: wait 15 minutes, or ask your school to unlock it.';
 
-export function signInRoutes(app: FastifyInstance, { db, publicUrl }: SignInPages): void {
+export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
+  const { db, publicUrl } = pages;
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrors(scope, { path: '/login', label: 'To the sign-in page' });
@@ -30,14 +33,14 @@ export function signInRoutes(app: FastifyInstance, { db, publicUrl }: SignInPage
       const notice = asked.one('done') === 'registered' ? 'Your password is saved. Sign in with it now.' : undefined;
       return sendPage(reply, renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: '/login', estab: asked.one('estab'), userName: asked.one('username'), notice }));
     });
-    scope.post('/login', hidden, async (request, reply) => signIn({ db, publicUrl }, request, reply));
+    scope.post('/login', hidden, async (request, reply) => signIn(pages, request, reply));
     scope.get('/register/:token', hidden, async (request, reply) => {
       const { token } = request.params as { token: string };
       const found = await findRegistration(db, token);
       if (!found) return sendPage(reply.code(404), renderMessage({ title: 'This link does not open any more', text: 'It has been used or has expired. Ask your school for a new one.' }));
-      return sendPage(reply, renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, first: true }));
+      return sendPage(reply, renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, asks: 'first' }));
     });
-    scope.post('/register/:token', hidden, async (request, reply) => registerPerson({ db, publicUrl }, request, reply));
+    scope.post('/register/:token', hidden, async (request, reply) => registerPerson(pages, request, reply));
     scope.get('/account', hidden, async (request, reply) => {
       const who = await requireSignedIn(db, request);
       const [school] = await db<{ name: string }[]>`select name from establishment where estab = ${who.estab}`;
@@ -45,9 +48,9 @@ export function signInRoutes(app: FastifyInstance, { db, publicUrl }: SignInPage
     });
     scope.get('/account/password', hidden, async (request, reply) => {
       const who = await requireSignedIn(db, request, true);
-      return sendPage(reply, renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: '/account/password', person: who.presence, first: false, notice: who.mustChange ? 'Before you go on, choose a password of your own.' : undefined }));
+      return sendPage(reply, renderOther(giveFormToken(request, reply, publicUrl), who, who.mustChange ? { notice: 'Before you go on, choose a password of your own.' } : {}));
     });
-    scope.post('/account/password', hidden, async (request, reply) => changePassword({ db, publicUrl }, request, reply));
+    scope.post('/account/password', hidden, async (request, reply) => changePassword(pages, request, reply));
     scope.post('/account/sign-out', hidden, async (request, reply) => {
       requireGivenToken(request);
       await endSession(db, await requireSignedIn(db, request, true));
@@ -63,11 +66,11 @@ async function requireSignedIn(db: Db, request: FastifyRequest, evenIfMustChange
   return who;
 }
 
-async function signIn({ db, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function signIn({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireGivenToken(request);
   const form = readForm(request);
   const [estab, userName] = [form.one('estab'), form.one('username')];
-  const tried = await tryLogin(db, estab, userName, form.exact('password'));
+  const tried = await tryLogin(db, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
   if (tried.kind !== 'right') return sendPage(reply.code(401), renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: '/login', estab, userName, problem: wrong }));
   return redirect(reply.header('set-cookie', await openSession(db, estab, tried.presence.id, publicUrl)), tried.mustChange ? '/account/password' : '/account');
 }
@@ -78,11 +81,11 @@ function requireSame(form: Form): string {
   return password;
 }
 
-async function registerPerson({ db, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function registerPerson({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireGivenToken(request);
   const { token } = request.params as { token: string };
   try {
-    const { estab, presence, invitation } = await register(db, token, requireSame(readForm(request)));
+    const { estab, presence, invitation } = await register(db, hashing.anyone, token, requireSame(readForm(request)));
     // A login never decides for the school: that is for whoever reads its mail.
     if (invitation !== null) return sendPage(reply, renderMessage({
         title: 'Your password is saved',
@@ -93,22 +96,35 @@ async function registerPerson({ db, publicUrl }: SignInPages, request: FastifyRe
   } catch (error) {
     const found = error instanceof SchoolbellError && error.code === 'unprocessable' ? await findRegistration(db, token) : undefined;
     if (!found) throw error;
-    return sendPage(reply.code(422), renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, first: true, problem: (error as Error).message }));
+    return sendPage(reply.code(422), renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, asks: 'first', problem: (error as Error).message }));
   }
 }
 
-async function changePassword({ db, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+/** Whoever finds a browser signed in cannot take the login over: the present password is asked for, unless it has just been used. */
+const renderOther = (token: string, { presence, mustChange }: SignedIn, said: { notice?: string; problem?: string }) =>
+  renderChoosePassword({ token, path: '/account/password', person: presence, asks: mustChange ? 'another' : 'present and another', ...said });
+
+async function changePassword({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireGivenToken(request);
   const who = await requireSignedIn(db, request, true);
   try {
-    const password = requireSame(readForm(request));
+    const form = readForm(request);
+    const password = requireSame(form);
     requirePassword(password, who.presence);
-    await requireOther(db, who.estab, who.presence.id, password);
-    const hash = await hashPassword(password);
+    if (who.mustChange) await requireOther(db, hashing.known, who.estab, who.presence.id, password);
+    else await requirePresent({ db, hashing }, who, { present: form.exact('present'), password, address: request.ip });
+    const hash = await hashing.known((derive) => hashPassword(derive, password));
     await db.begin((tx) => setPassword(tx, who.estab, who.presence.id, hash, { changeAtNextLogin: false, unlock: false }));
   } catch (error) {
     if (!(error instanceof SchoolbellError && error.code === 'unprocessable')) throw error;
-    return sendPage(reply.code(422), renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: '/account/password', person: who.presence, first: false, problem: error.message }));
+    return sendPage(reply.code(422), renderOther(giveFormToken(request, reply, publicUrl), who, { problem: error.message }));
   }
   return redirect(reply.header('set-cookie', await openSession(db, who.estab, who.presence.id, publicUrl)), '/account');
+}
+
+/** Counted like a sign-in, and locked like one. */
+async function requirePresent({ db, hashing }: Pick<SignInPages, 'db' | 'hashing'>, { estab, presence }: SignedIn, given: { present: string; password: string; address: string }): Promise<void> {
+  const tried = await tryLogin(db, hashing.known, { operation: 'ChangePassword', estab, userName: presence.userName, password: given.present, address: given.address });
+  if (tried.kind !== 'right') throw new SchoolbellError('unprocessable', 'The present password is wrong. After ten wrong tries a login is locked for 15 minutes.');
+  if (given.password.normalize('NFKC') === given.present.normalize('NFKC')) throw samePassword();
 }

@@ -1,11 +1,8 @@
-// In charge of passwords: hashed with argon2id on other threads, checked against the policy, made so that they are easy
-// to type.
+// In charge of passwords: kept as argon2id, checked against the policy, made so that they are easy to type.
 import { dictionary } from '@zxcvbn-ts/language-common';
-import { argon2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import type { Derive } from './hash-pool.ts';
 import type { PresenceType } from './presences.ts';
-
-const hashWith = promisify(argon2);
 
 /** OWASP's second choice for argon2id: 19 MiB, two passes. */
 export const argon2Parameters = { memory: 19 * 1024, passes: 2, parallelism: 1, tagLength: 32 } as const;
@@ -18,28 +15,33 @@ const longestCommon = Math.max(...[...commonest].map((one) => one.length));
 const letters = 'abcdefghjkmnpqrstuvwxyz23456789';
 const groups = [4, 4, 5] as const;
 
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(derive: Derive, password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
-  const { memory, passes, parallelism } = argon2Parameters;
-  const tag = await derive(password, salt, { memory, passes, parallelism });
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
+  const tag = await derive({ message: password.normalize('NFKC'), nonce: salt, ...argon2Parameters });
+  return renderHash(salt, tag);
 }
 
-/** With the parameters that the hash names, so that new ones do not shut out old passwords. A stored hash of undefined takes as long as any other, and matches nothing. */
-export async function matchesPassword(password: string, stored: string | undefined): Promise<boolean> {
+/**
+ * With the parameters that the hash names, so that new ones do not shut out old passwords. A stored hash of undefined
+ * takes as long as any other, and matches nothing.
+ */
+export async function matchesPassword(derive: Derive, password: string, stored: string | undefined): Promise<boolean> {
   const [, , , made = '', salt = '', tag = ''] = (stored ?? nobody).split('$');
   const [memory = 0, passes = 0, parallelism = 0] = made.split(',').map((one) => Number(one.slice(2)));
-  const derived = await derive(password, Buffer.from(salt, 'base64'), { memory, passes, parallelism });
+  const { tagLength } = argon2Parameters;
+  const derived = await derive({ message: password.normalize('NFKC'), nonce: Buffer.from(salt, 'base64'), memory, passes, parallelism, tagLength });
   const wanted = Buffer.from(tag, 'base64');
   return derived.length === wanted.length && timingSafeEqual(derived, wanted) && stored !== undefined;
 }
 
-function derive(password: string, nonce: Buffer, cost: { memory: number; passes: number; parallelism: number }): Promise<Buffer> {
-  return hashWith('argon2id', { message: password.normalize('NFKC'), nonce, tagLength: argon2Parameters.tagLength, ...cost }) as Promise<Buffer>;
+const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+
+function renderHash(salt: Uint8Array, tag: Uint8Array): string {
+  const { memory, passes, parallelism } = argon2Parameters;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
 }
 
-const encode = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
-const nobody = `$argon2id$v=19$m=${argon2Parameters.memory},t=${argon2Parameters.passes},p=${argon2Parameters.parallelism}$${encode(randomBytes(saltBytes))}$${encode(randomBytes(32))}`;
+const nobody = renderHash(randomBytes(saltBytes), randomBytes(argon2Parameters.tagLength));
 
 /** What is wrong with a password, in words; undefined when nothing is. */
 export function findPasswordFault(password: string, owner: { type: PresenceType; names: readonly string[] }): string | undefined {

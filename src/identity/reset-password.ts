@@ -3,12 +3,13 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Query } from '../http/query.ts';
 import { audit } from './audit.ts';
+import type { Turns } from './hash-pool.ts';
 import { findFlag, findGiven } from './identity-values.ts';
 import { requirePassword, setPassword } from './logins.ts';
 import { hashPassword, makePassword } from './passwords.ts';
 import { findByUserName } from './presences.ts';
 
-export async function resetPassword(db: Db, caller: { rp: string; estab: string }, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
+export async function resetPassword(db: Db, turn: Turns, caller: { rp: string; estab: string }, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
   const userName = findGiven(query, body, 'username');
   if (!userName) throw new SchoolbellError('invalid_request', 'username is missing.');
   const given = findGiven(query, body, 'password');
@@ -20,7 +21,7 @@ export async function resetPassword(db: Db, caller: { rp: string; estab: string 
   if (!presence) throw new SchoolbellError('not_found', 'There is no such user with a login at this school.');
   const password = given ?? makePassword();
   if (given !== undefined) requirePassword(given, presence);
-  const hash = await hashPassword(password);
+  const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     await setPassword(tx, caller.estab, presence.id, hash, { changeAtNextLogin, unlock });
     await audit(tx, { ...caller, operation: 'ResetPassword', presenceId: presence.id, outcome: 'done' });

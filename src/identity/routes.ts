@@ -11,9 +11,10 @@ import { createUser } from './create-user.ts';
 import { answerQrCode } from './answer-qr-code.ts';
 import { audit } from './audit.ts';
 import { getUsers } from './get-users.ts';
+import type { HashPool } from './hash-pool.ts';
 import { resetPassword } from './reset-password.ts';
 
-export type Identity = { db: Db; publicUrl: string; pictures: Outbound; requireCaller: RequireIdentityCaller };
+export type Identity = { db: Db; hashing: HashPool; publicUrl: string; pictures: Outbound; requireCaller: RequireIdentityCaller };
 
 type Operation = { name: string; methods: readonly ('GET' | 'POST')[]; credential: 'school' | 'management' | 'either'; run(identity: Identity, caller: IdentityCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> };
 
@@ -22,7 +23,7 @@ const bodyBytes = 1024 * 1024;
 const own = ({ rp, estab }: IdentityCaller) => ({ rp, estab: estab ?? '' });
 
 const operations: readonly Operation[] = [
-  { name: 'ResetPassword', methods: ['POST'], credential: 'school', run: ({ db }, caller, request) => resetPassword(db, own(caller), request.query as Query, request.body) },
+  { name: 'ResetPassword', methods: ['POST'], credential: 'school', run: ({ db, hashing }, caller, request) => resetPassword(db, hashing.known, own(caller), request.query as Query, request.body) },
   { name: 'GetUsers', methods: ['GET'], credential: 'school', run: ({ db }, caller, request) => getUsers(db, own(caller), request.query as Query) },
   { name: 'GenerateQRCode', methods: ['GET', 'POST'], credential: 'management', run: ({ pictures }, _caller, request, reply) => answerQrCode(pictures, request, reply) },
   { name: 'CreateLogin', methods: ['POST'], credential: 'school', run: ({ db, publicUrl }, caller, request) => createLogin(db, publicUrl, own(caller), request.query as Query, request.body) },

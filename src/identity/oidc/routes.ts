@@ -11,18 +11,20 @@ import { usePageErrors } from '../../http/page-error.ts';
 import { sendPage } from '../../http/page-reply.ts';
 import { renderMessage } from '../../http/pages/message.ts';
 import type { Query } from '../../http/query.ts';
-import { tryLogin } from '../logins.ts';
+import type { HashPool } from '../hash-pool.ts';
 import { wrong } from '../page-routes.ts';
 import { renderSignIn } from '../pages/sign-in.ts';
 import { findSignedIn, openSession } from '../sessions.ts';
+import { tryLogin } from '../try-login.ts';
 import { findClient, isWelcome } from './clients.ts';
 import { accountId, createPresentProvider } from './provider.ts';
 
-export type SingleSignOn = { db: Db; seal: Seal; publicUrl: string };
+export type SingleSignOn = { db: Db; hashing: HashPool; seal: Seal; publicUrl: string };
 
 const root = '/oidc';
 
-export function oidcRoutes(app: FastifyInstance, { db, seal, publicUrl }: SingleSignOn): void {
+export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
+  const { db, seal, publicUrl } = parts;
   const provider = createPresentProvider(db, seal, publicUrl);
   app.register(async (scope) => {
     acceptForms(scope);
@@ -35,8 +37,8 @@ export function oidcRoutes(app: FastifyInstance, { db, seal, publicUrl }: Single
     scope.register(async (pages) => {
       usePageErrors(pages, { path: '/login', label: 'To the sign-in page' });
       const path = `${root}/interaction/:uid`;
-      pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn({ db, seal, publicUrl }, await provider(), request, reply));
-      pages.post(path, { schema: { hide: true } }, async (request, reply) => signIn({ db, seal, publicUrl }, await provider(), request, reply));
+      pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn(parts, await provider(), request, reply));
+      pages.post(path, { schema: { hide: true } }, async (request, reply) => signIn(parts, await provider(), request, reply));
     });
   });
 }
@@ -113,12 +115,12 @@ async function askAgain(db: Db, publicUrl: string, request: FastifyRequest, repl
   return reply.headers(headersFor(params.redirect_uri)).send(page);
 }
 
-async function signIn({ db, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
+async function signIn({ db, hashing, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
   requireGivenToken(request);
   const { params } = await requireInteraction(provider, publicUrl, request, reply);
   const form = readForm(request);
   const [estab, userName] = [form.one('estab'), form.one('username')];
-  const tried = await tryLogin(db, estab, userName, form.exact('password'));
+  const tried = await tryLogin(db, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
   if (tried.kind !== 'right') return askAgain(db, publicUrl, request, reply.code(401), params, { estab, userName, problem: wrong });
   const cookie = await openSession(db, estab, tried.presence.id, publicUrl);
   if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), String(params.client_id), estab, tried.presence.id);

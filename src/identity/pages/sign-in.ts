@@ -20,17 +20,18 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
   }));
 }
 
-export type ChoosePassword = Said & { token: string; path: string; person: Presence; first: boolean };
+export type ChoosePassword = Said & { token: string; path: string; person: Presence; asks: 'first' | 'another' | 'present and another' };
 
-export function renderChoosePassword({ token, path, person, first, ...said }: ChoosePassword): string {
+export function renderChoosePassword({ token, path, person, asks, ...said }: ChoosePassword): string {
   const hint = `At least ${person.type === 'Learners' ? 8 : 12} characters, and not one that everybody uses.`;
-  return renderCard(first ? 'Choose a password' : 'Choose a new password', said, html`<p>${person.displayName}, your user name is <strong id="user-name">${person.userName}</strong>.</p>
+  return renderCard(asks === 'first' ? 'Choose a password' : 'Choose a new password', said, html`<p>${person.displayName}, your user name is <strong id="user-name">${person.userName}</strong>.</p>
 ${renderForm({
   path,
   token,
   id: 'choose-password',
   body: html`
 <input type="hidden" name="username" value="${person.userName}" autocomplete="username">
+${asks === 'present and another' && renderInput({ name: 'present', label: 'Present password', type: 'password', autocomplete: 'current-password' })}
 ${renderInput({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint })}
 ${renderInput({ name: 'repeated', label: 'The same again', type: 'password', autocomplete: 'new-password' })}
 <button type="submit">Save</button>`,
