@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { invite } from '../onboarding/invitations.ts';
-import { basic, openForm, useIdentity, type Asked } from '../../test/identity.ts';
+import { basic, openForm, useIdentity, withOffice, type Asked } from '../../test/identity.ts';
 import { addApplication } from '../access/applications.ts';
 
 const identity = await useIdentity();
@@ -10,6 +10,7 @@ const { db, url, service, answer, refused, person, users, links, client, school,
 const schoolTwo = basic('app|two', client.schoolSecrets['two'] ?? '');
 const camelCase = ['id', 'displayName', 'firstName', 'surname', 'lastLoggedIn', 'userName', 'roles', 'presenceType', 'workEmail', 'email'];
 const manual = (email: string, more: object = {}) => ({ title: 'Dr', firstName: 'Ada', lastName: 'Byron', displayName: 'Ada B.', email, mobile: '07700 900000', ...more });
+const letAnHourPass = () => db`update identity_audit set at = at - interval '1 hour'`;
 const opens = async (link: string | undefined) => (await fetch(link ?? '')).status;
 
 test('CreateLogin answers the user in camelCase and mails a link to the work e-mail', async () => {
@@ -28,6 +29,7 @@ test('CreateLogin takes its pair from the query, the body, or both when they are
   const pair = { OrgId: 'one', PresenceId: Id };
   const asked: Asked[] = [{ query: pair }, { body: pair }, { query: pair, body: pair }, { query: { orgid: 'one', presenceid: Id } }, { body: { orgId: 'one', presenceId: Id } }, { query: pair, body: {} }];
   for (const one of asked) {
+    await letAnHourPass();
     const before = await links('p1@school.example');
     assert.equal((await answer<{ id: string }[]>('CreateLogin', one))[0]?.id, Id);
     const now = await links('p1@school.example');
@@ -65,10 +67,10 @@ test('CreateLogin: 404 for whom the school does not have, 422 without an e-mail,
 
 test('two CreateLogin at once make one login, of which one link opens', async () => {
   const { Id } = await person('Philippa');
-  await Promise.all(Array.from({ length: 6 }, () => answer('CreateLogin', { query: { OrgId: 'one', PresenceId: Id } })));
+  await Promise.all(Array.from({ length: 3 }, () => answer('CreateLogin', { query: { OrgId: 'one', PresenceId: Id } })));
   assert.equal((await db`select from login where presence_id = ${Id}`).length, 1);
   const statuses = await Promise.all((await links('s3@school.example')).map(opens));
-  assert.deepEqual(statuses.toSorted(), [200, 404, 404, 404, 404, 404]);
+  assert.deepEqual(statuses.toSorted(), [200, 404, 404]);
 });
 
 test('a name that is taken gets another', async () => {
@@ -158,4 +160,48 @@ test('CreateUser while the school is asked: with authProcessFlow, and the way le
   assert.equal(after.status, 200);
   assert.match(await after.text(), /href="\/school"/);
   assert.deepEqual([...(await db`select from authorisation where estab = 'asked'`)], [], 'a login decides nothing');
+});
+
+test('a person is sent three mails an hour, however often and by whomever a login is asked for', async () => {
+  await service.addSchool('often', withOffice());
+  const [one, other] = [await service.addClient('often-one', ['often']), await service.addClient('often-other', ['often'])];
+  const [first, second] = [basic('often-one|often', one.schoolSecrets['often'] ?? ''), basic('often-other|often', other.schoolSecrets['often'] ?? '')];
+  const pair = { OrgId: 'often', PresenceId: (await person('Given p1', first)).Id };
+  const sent = async () => (await db`select from outbox where estab = 'often' and kind = 'mail'`).length;
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => identity.ask('CreateLogin', { authorization: at % 2 ? first : second, query: pair })));
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [...Array<number>(3).fill(200), ...Array<number>(37).fill(429)]);
+  assert.equal(await sent(), 3);
+  const refusal = await identity.ask('CreateLogin', { authorization: first, query: pair });
+  const wait = Number(refusal.headers.get('retry-after'));
+  assert.ok(wait > 3000 && wait <= 3600, String(wait));
+  assert.match(((await refusal.json()) as { ExceptionMessage: string }).ExceptionMessage, /3 registration mails within the last hour/);
+  const colleague = { OrgId: 'often', PresenceId: (await person('Given s1', first)).Id };
+  assert.equal((await identity.ask('CreateLogin', { authorization: first, query: colleague })).status, 200, 'a colleague is somebody else');
+  assert.deepEqual((await audited('often')).filter(({ outcome }) => outcome === 'refused: too_many_requests').length, 38);
+  await letAnHourPass();
+  assert.equal((await identity.ask('CreateLogin', { authorization: first, query: pair })).status, 200, 'an hour later');
+  assert.equal(await sent(), 5);
+});
+
+test('a school is sent five thousand mails a day; of users beyond that none is added', async () => {
+  await service.addSchool('large', withOffice());
+  const { schoolSecrets } = await service.addClient('large', ['large']);
+  const authorization = basic('large|large', schoolSecrets['large'] ?? '');
+  await db`
+    insert into identity_audit (estab, at, rp, operation, presence_id, outcome)
+    select 'large', now() - interval '23 hours' + n * interval '1 second', 'large', case when n % 2 = 0 then 'CreateLogin' else 'CreateUser' end, 'p' || n, 'done' from generate_series(1, 4998) n`;
+  const add = (...emails: string[]) => identity.ask('CreateUser', { authorization, body: { orgId: 'large', manualUser: emails.map((email) => manual(email)) } });
+  const before = (await users(authorization)).length;
+  const refusal = await add('a@large.example', 'b@large.example', 'c@large.example');
+  assert.equal(refusal.status, 429);
+  const wait = Number(refusal.headers.get('retry-after'));
+  assert.ok(wait > 3000 && wait <= 3601, `until the first of them is a day old: ${wait}`);
+  assert.match(((await refusal.json()) as { ExceptionMessage: string }).ExceptionMessage, /5,000 registration mails a day/);
+  assert.equal((await users(authorization)).length, before, 'all or none');
+  assert.equal((await add('a@large.example', 'b@large.example')).status, 200, 'there was room for two');
+  assert.equal((await identity.ask('CreateLogin', { authorization, query: { OrgId: 'large', PresenceId: (await person('Given p1', authorization)).Id } })).status, 429);
+  assert.equal((await person('Given p1', authorization)).UserName, '', 'nor is there a login');
+  await letAnHourPass();
+  await letAnHourPass();
+  assert.equal((await add('c@large.example')).status, 200, 'the first of them were sent more than a day ago');
 });

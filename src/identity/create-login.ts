@@ -5,6 +5,7 @@ import type { Query } from '../http/query.ts';
 import { audit } from './audit.ts';
 import { requirePair } from './identity-values.ts';
 import { inviteToRegister } from './logins.ts';
+import { requireMailsLeft } from './mail-limits.ts';
 import { findPresence } from './presences.ts';
 import { renderCamelCaseUser } from './user-records.ts';
 
@@ -17,6 +18,7 @@ export async function createLogin(db: Db, publicUrl: string, caller: { rp: strin
     if (!presence) throw new SchoolbellError('not_found', 'There is no such presence at this school.');
     if (presence.registered) throw new SchoolbellError('conflict', 'This person has registered already; use ResetPassword for a new password.');
     if (presence.workEmail === '') throw new SchoolbellError('unprocessable', 'This person has no work e-mail in the roster, so that no registration mail can be sent.');
+    await requireMailsLeft(tx, caller.estab, { mails: 1, presenceId });
     await inviteToRegister(tx, publicUrl, { ...caller, presence });
     await audit(tx, { ...caller, operation: 'CreateLogin', presenceId, outcome: 'done' });
     const made = await findPresence(tx, caller.estab, presenceId);

@@ -6,6 +6,7 @@ import { SchoolbellError } from '../errors.ts';
 import { audit } from './audit.ts';
 import { findField, findTextField } from './identity-values.ts';
 import { inviteToRegister } from './logins.ts';
+import { requireMailsLeft } from './mail-limits.ts';
 import { findPresence } from './presences.ts';
 
 const names = ['title', 'firstName', 'lastName', 'displayName', 'email', 'mobile'] as const;
@@ -23,6 +24,7 @@ export async function createUser(db: Db, publicUrl: string, caller: IdentityCall
     const { invitation } = await requirePlace(tx, caller, orgId, findTextField(body, 'partnerId'), flow);
     await tx`select pg_advisory_xact_lock(hashtext(${`manual users ${orgId}`}))`;
     await requireNew(tx, orgId, users.map(({ email }) => email));
+    await requireMailsLeft(tx, orgId, { mails: users.length });
     for (const user of users) await add(tx, publicUrl, { estab: orgId, rp: caller.rp, invitation }, user);
     return { manualUser: users };
   });

@@ -1,0 +1,31 @@
+// In charge of how many registration mails go out: to a person within the hour, and to a school's people within the day.
+// What was sent stands in the audit, written in the transaction of the mail.
+import type { Fragment, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+
+const perPersonAnHour = 3;
+const perSchoolADay = 5_000;
+
+/** For so many more mails, to one person or to people who have had none. One call at a time for a school, so that many at once do not slip by. */
+export async function requireMailsLeft(tx: Tx, estab: string, { mails, presenceId }: { mails: number; presenceId?: string }): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`registration mails ${estab}`}, 0))`;
+  if (presenceId !== undefined) {
+    const wait = await findWait(tx, estab, tx`and presence_id = ${presenceId}`, 3600, perPersonAnHour - mails);
+    if (wait !== undefined) throw tooMany(wait, `This person was sent ${perPersonAnHour} registration mails within the last hour; the link of the latest opens. Nothing was sent.`);
+  }
+  const wait = await findWait(tx, estab, tx``, 24 * 3600, perSchoolADay - mails);
+  if (wait !== undefined) throw tooMany(wait, `At most ${perSchoolADay.toLocaleString('en')} registration mails a day go to the people of a school. Nothing was sent.`);
+}
+
+/** Seconds until no more than `most` were sent within the while; undefined when that is so now. */
+async function findWait(tx: Tx, estab: string, whom: Fragment, seconds: number, most: number): Promise<number | undefined> {
+  const [row] = await tx<{ wait: number }[]>`
+    select greatest(1, ceil(extract(epoch from at - now()) + ${seconds}::int))::int as wait from identity_audit
+    where estab = ${estab} and operation in ('CreateLogin', 'CreateUser') and outcome = 'done' and at > now() - make_interval(secs => ${seconds}) ${whom}
+    order by at desc offset ${most}::int limit 1`;
+  return row?.wait;
+}
+
+function tooMany(wait: number, message: string): SchoolbellError {
+  return new SchoolbellError('too_many_requests', message, { headers: { 'retry-after': String(wait) } });
+}
