@@ -15,6 +15,7 @@ import { createOutbound, type Outbound } from './http/outbound.ts';
 import { createMailing, mailKind } from './mail/mail.ts';
 import { createDelivery } from './notifications/deliver.ts';
 import { callKind } from './notifications/webhooks.ts';
+import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { startWorker, type Handlers } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
@@ -59,5 +60,6 @@ function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: 
     [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version),
     [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
     [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
+    [linkKind]: createLinkSending(pools.chores, config.publicUrl),
   };
 }

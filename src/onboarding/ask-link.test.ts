@@ -2,14 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { linkIn, postForm, useOnboarding } from '../../test/onboarding.ts';
+import { useService } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';
 import { forgetLinks, makeSignInLink } from './links.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, mail, run, arrived, mailsOf, mailsTo } = onboarding;
 await service.work();
+// Without a worker: what is left behind is what the request itself has done.
+const bare = await useService({ TRUST_PROXY: '127.0.0.1/32' });
 
 const ask = (estab: string) => postForm(`${url}/school`, '', { estab });
+/** Until the worker has looked at every question. */
+const answered = () => arrived('an answer to every question', async () => (await db`select from outbox where kind = 'sign-in-link' and state <> 'done'`).length === 0);
 
 test('known or not, confirmed or not, whoever asks for a link gets the same answer', async () => {
   await service.addSchool('known');
@@ -22,6 +27,7 @@ test('known or not, confirmed or not, whoever asks for a link gets the same answ
   for (const answer of answers) assert.deepEqual(answer, answers[0]);
   assert.match(String(answers[0]?.[2]), /If we know this school, a link is on its way/);
   await arrived('the link', () => mailsTo('office@known.example').length === 1);
+  await answered();
   assert.deepEqual([(await mailsOf('known')).length, (await mailsOf('proposed')).length, mailsTo('spy@elsewhere.example').length], [1, 0, 0]);
 });
 
@@ -41,11 +47,44 @@ test('the link goes to the address of record, opens the home page more than once
 
 test('at most five links an hour, also when asked for at once', async () => {
   await service.addSchool('often');
+  await db`delete from wrong_try`;
   await Promise.all(Array.from({ length: 8 }, () => ask('often')));
+  await answered();
   assert.equal((await mailsOf('often')).length, 5);
   await db`update school_link set created_at = created_at - interval '61 minutes' where estab = 'often'`;
   await ask('often');
+  await answered();
   assert.equal((await mailsOf('often')).length, 6);
+});
+
+test('known or not, the request does the same: it writes the question down, and looks nowhere', async () => {
+  await bare.addSchool('there');
+  const left = async (estab: string) => {
+    await postForm(`${bare.url}/school`, '', { estab });
+    return bare.db`select kind, lane, state, payload, body, rp from outbox where estab = ${estab} order by seq`;
+  };
+  const [known, unknown] = [await left('there'), await left('nowhere')];
+  assert.deepEqual([...known], [{ kind: 'sign-in-link', lane: 'sign-in-link', state: 'waiting', payload: {}, body: null, rp: null }]);
+  assert.deepEqual([...unknown], [...known]);
+  assert.equal((await bare.db`select from school_link`).length, 0);
+  // A school that is being changed holds nobody up who asks for it.
+  await bare.db.begin(async (tx) => {
+    await tx`select from establishment where estab = 'there' for update`;
+    assert.equal((await postForm(`${bare.url}/school`, '', { estab: 'there' })).status, 200);
+  });
+});
+
+test('twenty questions in ten minutes from an address, then a page that says wait; nothing more is written down', async () => {
+  const askFrom = (address: string) => fetch(`${bare.url}/school`, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-forwarded-for': address }, body: new URLSearchParams({ estab: 'fills' }) });
+  const answers = await Promise.all(Array.from({ length: 30 }, () => askFrom('198.51.100.7')));
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [...Array<number>(20).fill(200), ...Array<number>(10).fill(429)]);
+  assert.equal((await bare.db`select from outbox where estab = 'fills'`).length, 20);
+  const refused = await askFrom('198.51.100.7');
+  assert.ok(Number(refused.headers.get('retry-after')) > 60);
+  assert.match(await refused.text(), /<h1>Please wait a moment<\/h1>\s*<p>Too many links asked for: 20 in 10 minutes/);
+  assert.equal((await askFrom('198.51.100.8')).status, 200, 'from elsewhere');
+  await bare.db`update wrong_try set tried_at = tried_at - interval '601 seconds'`;
+  assert.equal((await askFrom('198.51.100.7')).status, 200, 'later');
 });
 
 test('a link that is tried many times over is found by no guess', async () => {

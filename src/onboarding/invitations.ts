@@ -5,15 +5,14 @@ import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
-import { linkDays, linkPath, makeInvitationLink, makeSignInLink } from './links.ts';
-import { renderInvitation, renderSignIn } from './mails.ts';
+import { linkDays, linkPath, makeInvitationLink } from './links.ts';
+import { renderInvitation } from './mails.ts';
 
 export type Invite = { estab: string; rp: string; schoolName: string; contactEmail: string; reason: string | null; scopes: string | undefined; by: 'application' | 'operator' };
 export type Invited = { invitation: string | null; state: 'Invited' | 'Proposed' | 'AlreadyInvited' | 'AlreadyAuthorised'; link: string | null };
 
 /** An application that asks again within the hour makes no second mail. */
 const repeatMinutes = 60;
-const mostSignInsAnHour = 5;
 
 export async function invite(db: Db, publicUrl: string, given: Invite): Promise<Invited> {
   // Before a school is added: what is refused leaves nothing behind.
@@ -116,16 +115,4 @@ export async function expireInvitations(db: Db): Promise<void> {
   await db`
     with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now() returning estab, rp)
     insert into authorisation_event (estab, rp, state, actor) select estab, rp, 'Expired', 'service' from expired`;
-}
-
-/** Sends a link to the address of record, if the school is known. Whoever asked is not told which. */
-export async function requestSignIn(db: Db, publicUrl: string, estab: string): Promise<void> {
-  await db.begin(async (tx) => {
-    const [school] = await tx<{ name: string; email: string }[]>`select name, email from establishment where estab = ${estab} and confirmed_at is not null for no key update`;
-    if (!school) return;
-    const [recent] = await tx<{ count: number }[]>`select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;
-    if ((recent?.count ?? 0) >= mostSignInsAnHour) return;
-    const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
-    await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });
-  });
 }

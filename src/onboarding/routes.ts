@@ -20,7 +20,7 @@ import { redirect, sendPage } from '../http/page-reply.ts';
 import { renderMessage } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
 import { approve, change, changeScopes, decline, type Deciding } from './approve.ts';
-import { requestSignIn } from './invitations.ts';
+import { askForLink } from './ask-link.ts';
 import { endSession, openLink, type SchoolSession } from './links.ts';
 import { requireForm, requireSession, schoolCookie } from './page-request.ts';
 import { renderApplication } from './pages/application.ts';
@@ -43,7 +43,7 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     await scope.register(multipart, { limits: { fileSize: largestUpload, files: 1, fields: 10 } });
     scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ sent: false })));
     scope.post('/school', hidden, async (request, reply) => {
-      await requestSignIn(db, pages.publicUrl, readForm(request).one('estab'));
+      await askForLink(db, request.ip, readForm(request).one('estab'));
       return sendPage(reply, renderAskLink({ sent: true }));
     });
     scope.get('/school/open/:token', hidden, async (request, reply) => open(pages, (request.params as { token: string }).token, reply));

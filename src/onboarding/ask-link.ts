@@ -1,0 +1,52 @@
+// In charge of the link that a school asks for. Whoever asks is not told whether the school is known, neither by the
+// answer nor by how long it takes: the request only puts the question into the outbox, and a worker looks who it is about.
+import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.ts';
+import type { Db, Tx } from '../db/connect.ts';
+import { enqueueMail } from '../mail/mail.ts';
+import { holdsClaim } from '../outbox/claim.ts';
+import { enqueue, type Lane } from '../outbox/enqueue.ts';
+import type { Handler } from '../outbox/worker.ts';
+import { linkPath, makeSignInLink } from './links.ts';
+import { renderSignIn } from './mails.ts';
+
+export const linkKind = 'sign-in-link';
+const lane: Lane = { key: 'sign-in-link', host: null, width: 4, lasting: false };
+const longestSeconds = 10;
+const mostLinksAnHour = 5;
+/** So that a stranger does not fill the outbox. Every question counts. */
+const questions: TryLimit = { kind: 'link', what: 'links asked for', minutes: 10, most: { address: 20 } };
+
+/** The same statements whatever is asked for; what cannot be a school's number is nobody's. */
+export async function askForLink(db: Db, address: string, asked: string): Promise<void> {
+  const estab = /^[A-Za-z0-9._-]{1,32}$/.test(asked) ? asked : '';
+  await db.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${linkKind} ${address}`}, 0))`;
+    await requireTriesLeft(tx, questions, { client: '', address });
+    await noteTry(tx, questions, { client: '', address });
+    await enqueue(tx, { estab, rp: null, kind: linkKind, lane, payload: {}, body: null });
+  });
+}
+
+/** A worker that dies behind the commit sends a second link, which opens the same pages. */
+export function createLinkSending(db: Db, publicUrl: string): Handler {
+  return {
+    longestSeconds,
+    async run(work) {
+      const message = (await db.begin(async (tx) => ((await holdsClaim(tx, work)) ? sendLink(tx, publicUrl, work.estab) : 'is done by another worker'))) as string;
+      return { success: true, state: 'done', detail: { message } };
+    },
+  };
+}
+
+/** To the address of record and to nowhere else. */
+async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<string> {
+  const [school] = await tx<{ name: string; email: string }[]>`
+    select name, email from establishment where estab = ${estab} and confirmed_at is not null for no key update`;
+  if (!school) return 'there is no such school';
+  const [recent] = await tx<{ count: number }[]>`
+    select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;
+  if ((recent?.count ?? 0) >= mostLinksAnHour) return `${mostLinksAnHour} links were sent within the hour`;
+  const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
+  await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });
+  return 'a link was sent';
+}
