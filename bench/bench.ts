@@ -55,7 +55,14 @@ export async function openBench(): Promise<Bench> {
   const work = workPools.outbox;
   opened.push(...Object.values(workPools));
   await migrate(db);
-  const config = readConfig({ PORT: String(port), DATABASE_URL: url, SECRET_KEY: benchSecretKey, TRUST_PROXY: '127.0.0.1/32', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent' });
+  const config = readConfig({
+    PORT: String(port),
+    DATABASE_URL: url,
+    SECRET_KEY: benchSecretKey,
+    TRUST_PROXY: '127.0.0.1/32',
+    RATE_LIMIT_PER_MINUTE: '0',
+    LOG_LEVEL: 'silent',
+  });
   const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];

@@ -49,7 +49,7 @@ export type AppParts = {
 };
 
 /** The pools of the API; what each is for stands beside its limits in `db/policies`. */
-export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'changes'] as const;
+export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes'] as const;
 export type Pools = Readonly<Record<(typeof apiPools)[number], Db>>;
 
 export function createPools(open: OpenPool): Pools {
@@ -81,8 +81,9 @@ export function createHealthApp(config: Config, db: Db): FastifyInstance {
   return app;
 }
 
-export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit, hashing = createHashPool({ threads: hashThreads }) }: AppParts): FastifyInstance {
-  const { callers, reads, changes, tries } = pools;
+export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit, ...parts }: AppParts): FastifyInstance {
+  const { callers, reads, changes, tries, signIns } = pools;
+  const hashing = parts.hashing ?? createHashPool({ threads: hashThreads });
   const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
@@ -108,9 +109,10 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers });
-    identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit }) });
-    signInRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl });
-    oidcRoutes(api, { db: changes, hashing, seal, publicUrl: config.publicUrl });
+    const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
+    identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
+    signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
+    oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
     schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(callers, tokens, limit),

@@ -43,6 +43,8 @@ export const policies = {
   lists: policy('lists', 16, 'made', [5 * second, 9 * second, 2 * second, 2 * minute, 9.5 * second]),
   /** Judging secrets, so that a flood of tries holds up nobody else. */
   tries: policy('tries', 4, 'chosen', [4 * second, 3 * second, 3 * second, 5 * second, 4 * second]),
+  /** Trying passwords of strangers, whose flood is to hold up nobody else either. */
+  signIns: policy('signins', 3, 'chosen', [8 * second, 3 * second, 2 * second, 5 * second, 4 * second]),
   /** What the API and the pages write. */
   changes: policy('changes', 8, 'chosen', [4 * second, 8 * second, 5 * second, 10 * second, 9 * second]),
   /** The worker's own statements: few, and always the same. */

@@ -14,7 +14,9 @@ const formBytes = 64 * 1024;
 
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, parseQuery(body as string)));
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => {
+    done(null, parseQuery(body as string));
+  });
 }
 
 export function readForm(request: FastifyRequest): Form {

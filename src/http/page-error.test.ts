@@ -10,7 +10,8 @@ const typeOf = (response: Response) => `${response.status} ${(response.headers.g
 
 test('an address that is none: a page for a browser, the envelope for a program, and always that under the APIs', async () => {
   for (const [path, accept, wanted] of [
-    ['/nothing', browser, '404 text/html'], ['/school/nothing', browser, '404 text/html'], ['/apiary', browser, '404 text/html'], ['/%zz', browser, '400 text/html'],
+    ['/nothing', browser, '404 text/html'], ['/school/nothing', browser, '404 text/html'],
+    ['/apiary', browser, '404 text/html'], ['/%zz', browser, '400 text/html'],
     ['/nothing', '*/*', '404 application/json'], ['/nothing', 'application/json', '404 application/json'],
     ['/api/nothing', browser, '404 application/json'], ['/oidc', browser, '404 application/json'], ['/.well-known/nothing', browser, '404 application/json'],
   ] as const) {

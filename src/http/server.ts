@@ -42,7 +42,9 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   useErrorShape(app as unknown as FastifyInstance, envelopeShape);
-  app.setNotFoundHandler((request, reply) => sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    return sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply);
+  });
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
   app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);

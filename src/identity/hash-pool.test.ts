@@ -64,7 +64,10 @@ test('one thread is kept for those who are known; they may use the others as wel
   await stranger.begun;
   const next = hold(pool.anyone);
   await assert.rejects(pool.anyone(async () => assert.fail('ran')), isBusy);
+  let over = false;
+  stranger.done.then(() => (over = true), () => (over = true));
   assert.equal(await hash(pool.known), wanted, 'although strangers are refused');
+  assert.equal(over, false, 'it did not wait for the end of a turn');
   const known = hold(pool.known);
   await known.begun;
   const waiting = pool.known(async () => 'ran');

@@ -6,15 +6,20 @@ import { SchoolbellError } from '../errors.ts';
 const perPersonAnHour = 3;
 const perSchoolADay = 5_000;
 
-/** For so many more mails, to one person or to people who have had none. One call at a time for a school, so that many at once do not slip by. */
+/**
+ * For so many more mails, to one person or to people who have had none. One call at a time for a school, so that many at
+ * once do not slip by.
+ */
 export async function requireMailsLeft(tx: Tx, estab: string, { mails, presenceId }: { mails: number; presenceId?: string }): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`registration mails ${estab}`}, 0))`;
   if (presenceId !== undefined) {
     const wait = await findWait(tx, estab, tx`and presence_id = ${presenceId}`, 3600, perPersonAnHour - mails);
-    if (wait !== undefined) throw tooMany(wait, `This person was sent ${perPersonAnHour} registration mails within the last hour; the link of the latest opens. Nothing was sent.`);
+    const words = `This person was sent ${perPersonAnHour} registration mails within the last hour; the link of the latest opens. Nothing was sent.`;
+    if (wait !== undefined) throw tooMany(wait, words);
   }
   const wait = await findWait(tx, estab, tx``, 24 * 3600, perSchoolADay - mails);
-  if (wait !== undefined) throw tooMany(wait, `At most ${perSchoolADay.toLocaleString('en')} registration mails a day go to the people of a school. Nothing was sent.`);
+  const words = `At most ${perSchoolADay.toLocaleString('en')} registration mails a day go to the people of a school. Nothing was sent.`;
+  if (wait !== undefined) throw tooMany(wait, words);
 }
 
 /** Seconds until no more than `most` were sent within the while; undefined when that is so now. */

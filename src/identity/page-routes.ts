@@ -11,16 +11,25 @@ import { redirect, sendPage } from '../http/page-reply.ts';
 import { renderMessage } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
 import type { HashPool } from './hash-pool.ts';
-import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword } from './logins.ts';
+import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword, type Registration } from './logins.ts';
 import { renderAccount, renderChoosePassword, renderSignIn } from './pages/sign-in.ts';
 import { hashPassword } from './passwords.ts';
 import { endSession, findSignedIn, loginCookie, openSession, type SignedIn } from './sessions.ts';
 import { tryLogin } from './try-login.ts';
 
-export type SignInPages = { db: Db; hashing: HashPool; publicUrl: string };
+/** tries: a pool of its own for the passwords of strangers. */
+export type SignInPages = { db: Db; tries: Db; hashing: HashPool; publicUrl: string };
 
+const usedLink = { title: 'This link does not open any more', text: 'It has been used or has expired. Ask your school for a new one.' } as const;
+const leadsOn = {
+  title: 'Your password is saved',
+  text: 'Your school was asked to share data with the application. It decides on its own pages, whose link goes to its address of record.',
+  link: { path: '/school', label: 'Have the link sent' },
+} as const;
 const hidden = { schema: { hide: true } } as const;
-export const wrong = 'The school number, user name or password is wrong. After ten wrong tries a login is locked: wait 15 minutes, or ask your school to unlock it.';
+const lock = 'After ten wrong tries a login is locked: wait 15 minutes, or ask your school to unlock it.';
+export const wrong = `The school number, user name or password is wrong. ${lock}`;
+const wrongPresent = `The present password is wrong. ${lock}`;
 
 export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
   const { db, publicUrl } = pages;
@@ -31,24 +40,26 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
       if (await findSignedIn(db, request)) return redirect(reply, '/account');
       const asked = readFields(request.query as Query);
       const notice = asked.one('done') === 'registered' ? 'Your password is saved. Sign in with it now.' : undefined;
-      return sendPage(reply, renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: '/login', estab: asked.one('estab'), userName: asked.one('username'), notice }));
+      const typed = { estab: asked.one('estab'), userName: asked.one('username') };
+      return sendForm(pages, request, reply, (token) => renderSignIn({ token, path: '/login', ...typed, notice }));
     });
     scope.post('/login', hidden, async (request, reply) => signIn(pages, request, reply));
     scope.get('/register/:token', hidden, async (request, reply) => {
       const { token } = request.params as { token: string };
       const found = await findRegistration(db, token);
-      if (!found) return sendPage(reply.code(404), renderMessage({ title: 'This link does not open any more', text: 'It has been used or has expired. Ask your school for a new one.' }));
-      return sendPage(reply, renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, asks: 'first' }));
+      if (!found) return sendPage(reply.code(404), renderMessage(usedLink));
+      return sendForm(pages, request, reply, (given) => renderFirst(given, token, found));
     });
     scope.post('/register/:token', hidden, async (request, reply) => registerPerson(pages, request, reply));
     scope.get('/account', hidden, async (request, reply) => {
       const who = await requireSignedIn(db, request);
       const [school] = await db<{ name: string }[]>`select name from establishment where estab = ${who.estab}`;
-      return sendPage(reply, renderAccount({ token: giveFormToken(request, reply, publicUrl), person: who.presence, school: school?.name ?? who.estab }));
+      return sendForm(pages, request, reply, (token) => renderAccount({ token, person: who.presence, school: school?.name ?? who.estab }));
     });
     scope.get('/account/password', hidden, async (request, reply) => {
       const who = await requireSignedIn(db, request, true);
-      return sendPage(reply, renderOther(giveFormToken(request, reply, publicUrl), who, who.mustChange ? { notice: 'Before you go on, choose a password of your own.' } : {}));
+      const said = who.mustChange ? { notice: 'Before you go on, choose a password of your own.' } : {};
+      return sendForm(pages, request, reply, (token) => renderOther(token, who, said));
     });
     scope.post('/account/password', hidden, async (request, reply) => changePassword(pages, request, reply));
     scope.post('/account/sign-out', hidden, async (request, reply) => {
@@ -59,6 +70,11 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
   });
 }
 
+/** With the token that its form sends back. */
+function sendForm({ publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply, render: (token: string) => string): FastifyReply {
+  return sendPage(reply, render(giveFormToken(request, reply, publicUrl)));
+}
+
 async function requireSignedIn(db: Db, request: FastifyRequest, evenIfMustChange = false): Promise<SignedIn> {
   const who = await findSignedIn(db, request);
   if (!who) throw new GoTo('/login');
@@ -66,12 +82,15 @@ async function requireSignedIn(db: Db, request: FastifyRequest, evenIfMustChange
   return who;
 }
 
-async function signIn({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function signIn(pages: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { db, tries, hashing, publicUrl } = pages;
   requireGivenToken(request);
   const form = readForm(request);
   const [estab, userName] = [form.one('estab'), form.one('username')];
-  const tried = await tryLogin(db, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
-  if (tried.kind !== 'right') return sendPage(reply.code(401), renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: '/login', estab, userName, problem: wrong }));
+  const tried = await tryLogin(tries, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
+  if (tried.kind !== 'right') {
+    return sendForm(pages, request, reply.code(401), (token) => renderSignIn({ token, path: '/login', estab, userName, problem: wrong }));
+  }
   return redirect(reply.header('set-cookie', await openSession(db, estab, tried.presence.id, publicUrl)), tried.mustChange ? '/account/password' : '/account');
 }
 
@@ -81,30 +100,31 @@ function requireSame(form: Form): string {
   return password;
 }
 
-async function registerPerson({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function registerPerson(pages: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { db, hashing } = pages;
   requireGivenToken(request);
   const { token } = request.params as { token: string };
   try {
     const { estab, presence, invitation } = await register(db, hashing.anyone, token, requireSame(readForm(request)));
     // A login never decides for the school: that is for whoever reads its mail.
-    if (invitation !== null) return sendPage(reply, renderMessage({
-        title: 'Your password is saved',
-        text: 'Your school was asked to share data with the application. The decision is made on the pages of the school, whose link goes to its address of record.',
-        link: { path: '/school', label: 'Have the link sent' },
-      }));
+    if (invitation !== null) return sendPage(reply, renderMessage(leadsOn));
     return redirect(reply, `/login?done=registered&estab=${encodeURIComponent(estab)}&username=${encodeURIComponent(presence.userName)}`);
   } catch (error) {
     const found = error instanceof SchoolbellError && error.code === 'unprocessable' ? await findRegistration(db, token) : undefined;
     if (!found) throw error;
-    return sendPage(reply.code(422), renderChoosePassword({ token: giveFormToken(request, reply, publicUrl), path: `/register/${token}`, person: found.presence, asks: 'first', problem: (error as Error).message }));
+    return sendForm(pages, request, reply.code(422), (given) => renderFirst(given, token, found, (error as Error).message));
   }
 }
+
+const renderFirst = (formToken: string, token: string, { presence }: Registration, problem?: string) =>
+  renderChoosePassword({ token: formToken, path: `/register/${token}`, person: presence, asks: 'first', problem });
 
 /** Whoever finds a browser signed in cannot take the login over: the present password is asked for, unless it has just been used. */
 const renderOther = (token: string, { presence, mustChange }: SignedIn, said: { notice?: string; problem?: string }) =>
   renderChoosePassword({ token, path: '/account/password', person: presence, asks: mustChange ? 'another' : 'present and another', ...said });
 
-async function changePassword({ db, hashing, publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function changePassword(pages: SignInPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { db, hashing, publicUrl } = pages;
   requireGivenToken(request);
   const who = await requireSignedIn(db, request, true);
   try {
@@ -112,19 +132,20 @@ async function changePassword({ db, hashing, publicUrl }: SignInPages, request: 
     const password = requireSame(form);
     requirePassword(password, who.presence);
     if (who.mustChange) await requireOther(db, hashing.known, who.estab, who.presence.id, password);
-    else await requirePresent({ db, hashing }, who, { present: form.exact('present'), password, address: request.ip });
+    else await requirePresent(pages, who, { present: form.exact('present'), password, address: request.ip });
     const hash = await hashing.known((derive) => hashPassword(derive, password));
     await db.begin((tx) => setPassword(tx, who.estab, who.presence.id, hash, { changeAtNextLogin: false, unlock: false }));
   } catch (error) {
     if (!(error instanceof SchoolbellError && error.code === 'unprocessable')) throw error;
-    return sendPage(reply.code(422), renderOther(giveFormToken(request, reply, publicUrl), who, { problem: error.message }));
+    return sendForm(pages, request, reply.code(422), (token) => renderOther(token, who, { problem: error.message }));
   }
   return redirect(reply.header('set-cookie', await openSession(db, who.estab, who.presence.id, publicUrl)), '/account');
 }
 
 /** Counted like a sign-in, and locked like one. */
-async function requirePresent({ db, hashing }: Pick<SignInPages, 'db' | 'hashing'>, { estab, presence }: SignedIn, given: { present: string; password: string; address: string }): Promise<void> {
-  const tried = await tryLogin(db, hashing.known, { operation: 'ChangePassword', estab, userName: presence.userName, password: given.present, address: given.address });
-  if (tried.kind !== 'right') throw new SchoolbellError('unprocessable', 'The present password is wrong. After ten wrong tries a login is locked for 15 minutes.');
+async function requirePresent({ db, hashing }: SignInPages, who: SignedIn, given: { present: string; password: string; address: string }): Promise<void> {
+  const { estab, presence: { userName } } = who;
+  const tried = await tryLogin(db, hashing.known, { operation: 'ChangePassword', estab, userName, password: given.present, address: given.address });
+  if (tried.kind !== 'right') throw new SchoolbellError('unprocessable', wrongPresent);
   if (given.password.normalize('NFKC') === given.present.normalize('NFKC')) throw samePassword();
 }

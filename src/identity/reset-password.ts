@@ -9,7 +9,9 @@ import { requirePassword, setPassword } from './logins.ts';
 import { hashPassword, makePassword } from './passwords.ts';
 import { findByUserName } from './presences.ts';
 
-export async function resetPassword(db: Db, turn: Turns, caller: { rp: string; estab: string }, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
+type Caller = { rp: string; estab: string };
+
+export async function resetPassword(db: Db, turn: Turns, caller: Caller, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
   const userName = findGiven(query, body, 'username');
   if (!userName) throw new SchoolbellError('invalid_request', 'username is missing.');
   const given = findGiven(query, body, 'password');

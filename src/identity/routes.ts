@@ -23,7 +23,12 @@ const bodyBytes = 1024 * 1024;
 const own = ({ rp, estab }: IdentityCaller) => ({ rp, estab: estab ?? '' });
 
 const operations: readonly Operation[] = [
-  { name: 'ResetPassword', methods: ['POST'], credential: 'school', run: ({ db, hashing }, caller, request) => resetPassword(db, hashing.known, own(caller), request.query as Query, request.body) },
+  {
+    name: 'ResetPassword',
+    methods: ['POST'],
+    credential: 'school',
+    run: ({ db, hashing }, caller, request) => resetPassword(db, hashing.known, own(caller), request.query as Query, request.body),
+  },
   { name: 'GetUsers', methods: ['GET'], credential: 'school', run: ({ db }, caller, request) => getUsers(db, own(caller), request.query as Query) },
   { name: 'GenerateQRCode', methods: ['GET', 'POST'], credential: 'management', run: ({ pictures }, _caller, request, reply) => answerQrCode(pictures, request, reply) },
   { name: 'CreateLogin', methods: ['POST'], credential: 'school', run: ({ db, publicUrl }, caller, request) => createLogin(db, publicUrl, own(caller), request.query as Query, request.body) },

@@ -42,7 +42,8 @@ export async function tryLogin(db: Db, turn: Turns, given: Try): Promise<Outcome
 async function open(db: Db, { estab, operation }: Try, presenceId: string, hash: string | null): Promise<boolean> {
   const opened = await db`
     update login set wrong_tries = 0, locked_until = null, last_logged_in = case when ${operation === 'SignIn'}::boolean then now() else last_logged_in end
-    where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now()) returning presence_id`;
+    where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now())
+    returning presence_id`;
   await audit(db, { estab, rp: null, operation, presenceId, outcome: opened.length > 0 ? 'done' : 'locked' });
   return opened.length > 0;
 }

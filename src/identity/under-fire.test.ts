@@ -19,18 +19,19 @@ await makeRegistered('Given s1', password);
 await service.addSchool('many', withOffice(Array.from({ length: people }, (_, at) => user(`m${at}`, 'student'))));
 await db`
   insert into login (estab, presence_id, username, password_hash)
-  select 'many', presence_id('many', 'm' || n), 'm' || n, (select password_hash from login where estab = 'one' and username = 's1') from generate_series(0, ${people - 1}) n`;
+  select 'many', presence_id('many', 'm' || n), 'm' || n, (select password_hash from login where estab = 'one' and username = 's1')
+  from generate_series(0, ${people - 1}) n`;
 
 const form = await openForm(url, '/login');
 /** From another address each time, unless one is given. */
 let addresses = 0;
 const nextAddress = () => `198.51.${Math.floor((addresses += 1) / 250)}.${addresses % 250}`;
 
-function enter(estab: string, username: string, secret: string, address = nextAddress(), path = '/login', fields: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${url}${path}`, {
+function enter(estab: string, username: string, secret: string, address = nextAddress()): Promise<Response> {
+  return fetch(`${url}/login`, {
     method: 'POST',
     headers: { cookie: form.cookie, 'content-type': 'application/x-www-form-urlencoded', 'x-forwarded-for': address },
-    body: new URLSearchParams({ token: form.token, estab, username, password: secret, ...fields }),
+    body: new URLSearchParams({ token: form.token, estab, username, password: secret }),
     redirect: 'manual',
   });
 }
@@ -62,7 +63,8 @@ function occupy(): { letGo(): Promise<void> } {
 /** As if so many had been wrong just now: a minute may be too short for a slow machine to make them. */
 const pretend = (count: number, tried: { client?: string; address?: string }) => db`
   insert into wrong_try (kind, client, address)
-  select 'sign-in', coalesce(${tried.client ?? null}::text, 'one|somebody' || n), coalesce(${tried.address ?? null}::text, '203.0.113.' || n) from generate_series(1, ${count}) n`;
+  select 'sign-in', coalesce(${tried.client ?? null}::text, 'one|somebody' || n), coalesce(${tried.address ?? null}::text, '203.0.113.' || n)
+  from generate_series(1, ${count}) n`;
 const wrongTries = async () => (await db`select from wrong_try`).length;
 const saysWait = async (response: Response, why: RegExp) => {
   assert.equal(response.status, 429);
@@ -86,7 +88,8 @@ test('three hundred wrong sign-ins at once: tokens, a packed list and a reset ar
   // The flood is under way.
   await Promise.race(flood);
   for (let at = 0; at < 10; at += 1) {
-    const [token, page, reset] = await Promise.all([client.tokenB('one'), getPacked(`${rootB}/users`, bearer), ask('ResetPassword', { query: { username: 's1', password } })]);
+    const asked = [client.tokenB('one'), getPacked(`${rootB}/users`, bearer), ask('ResetPassword', { query: { username: 's1', password } })] as const;
+    const [token, page, reset] = await Promise.all(asked);
     assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
     assert.deepEqual(page, quiet);
     assert.equal(reset.status, 200);
@@ -117,11 +120,12 @@ test('when too many wait, a stranger is asked to wait as well; whoever is known 
   } finally {
     await letGo();
   }
-  assert.equal((await account.post({ present: password, password: 'four brown owls at noon', repeated: 'four brown owls at noon' })).status, 303, 'the reset ended the session');
+  const chosen = { present: password, password: 'four brown owls at noon', repeated: 'four brown owls at noon' };
+  assert.equal((await account.post(chosen)).headers.get('location'), '/login', 'the reset ended the session');
   const again = await openForm(url, '/account/password', [sessionCookie(await signIn(url, 'one', 's1', password))]);
   const busy = occupy();
   try {
-    const changed = await again.post({ present: password, password: 'four brown owls at noon', repeated: 'four brown owls at noon' });
+    const changed = await again.post(chosen);
     assert.deepEqual([changed.status, changed.headers.get('location')], [303, '/account'], 'a password that is changed');
   } finally {
     await busy.letGo();
@@ -181,7 +185,8 @@ test('the limits are those of every page that takes a password', async () => {
 
   const redirect = 'http://127.0.0.1:9/cb';
   const { clientId } = await identity.addSignOn('fire', ['one'], [redirect]);
-  const asked = new URLSearchParams({ client_id: clientId, redirect_uri: redirect, response_type: 'code', scope: 'openid', code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' });
+  const challenge = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' };
+  const asked = new URLSearchParams({ client_id: clientId, redirect_uri: redirect, response_type: 'code', scope: 'openid', ...challenge });
   const begun = await fetch(`${url}/oidc/auth?${asked}`, { redirect: 'manual' });
   const path = new URL(begun.headers.get('location') ?? '', url).pathname;
   const interaction = await openForm(url, path, begun.headers.getSetCookie().map((one) => one.split(';', 1)[0] ?? ''));

@@ -14,7 +14,8 @@ const bare = await useService({ TRUST_PROXY: '127.0.0.1/32' });
 
 const ask = (estab: string) => postForm(`${url}/school`, '', { estab });
 /** Until the worker has looked at every question. */
-const answered = () => arrived('an answer to every question', async () => (await db`select from outbox where kind = 'sign-in-link' and state <> 'done'`).length === 0);
+const waiting = () => db`select from outbox where kind = 'sign-in-link' and state <> 'done'`;
+const answered = () => arrived('an answer to every question', async () => (await waiting()).length === 0);
 
 test('known or not, confirmed or not, whoever asks for a link gets the same answer', async () => {
   await service.addSchool('known');
@@ -75,7 +76,8 @@ test('known or not, the request does the same: it writes the question down, and 
 });
 
 test('twenty questions in ten minutes from an address, then a page that says wait; nothing more is written down', async () => {
-  const askFrom = (address: string) => fetch(`${bare.url}/school`, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-forwarded-for': address }, body: new URLSearchParams({ estab: 'fills' }) });
+  const type = { 'content-type': 'application/x-www-form-urlencoded' };
+  const askFrom = (address: string) => fetch(`${bare.url}/school`, { method: 'POST', headers: { ...type, 'x-forwarded-for': address }, body: 'estab=fills' });
   const answers = await Promise.all(Array.from({ length: 30 }, () => askFrom('198.51.100.7')));
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [...Array<number>(20).fill(200), ...Array<number>(10).fill(429)]);
   assert.equal((await bare.db`select from outbox where estab = 'fills'`).length, 20);

@@ -32,7 +32,9 @@ export function createLinkSending(db: Db, publicUrl: string): Handler {
   return {
     longestSeconds,
     async run(work) {
-      const message = (await db.begin(async (tx) => ((await holdsClaim(tx, work)) ? sendLink(tx, publicUrl, work.estab) : 'is done by another worker'))) as string;
+      const message = (await db.begin(async (tx) => {
+        return (await holdsClaim(tx, work)) ? sendLink(tx, publicUrl, work.estab) : 'another worker does it';
+      })) as string;
       return { success: true, state: 'done', detail: { message } };
     },
   };

@@ -88,7 +88,8 @@ function noticeOf(request: FastifyRequest): string | undefined {
 async function open({ db, publicUrl }: SchoolPages, token: string, reply: FastifyReply): Promise<FastifyReply> {
   const opened = await openLink(db, token);
   if (!opened) return sendPage(reply.code(404), renderMessage({ title: 'This link does not open any more', text: 'It has expired, or your school has decided already. You can have a new link sent to the address of your school.', link: { path: '/school', label: 'Ask for a new link' } }));
-  return redirect(reply.header('set-cookie', renderCookie(schoolCookie, opened.cookie, publicUrl, opened.seconds)), opened.invitation ? `/school/requests/${opened.invitation}` : '/school/home');
+  reply.header('set-cookie', renderCookie(schoolCookie, opened.cookie, publicUrl, opened.seconds));
+  return redirect(reply, opened.invitation ? `/school/requests/${opened.invitation}` : '/school/home');
 }
 
 async function showHome(db: Db, session: SchoolSession, notice: string | undefined, reply: FastifyReply): Promise<FastifyReply> {
@@ -147,7 +148,8 @@ function inPlainWords(error: unknown): never {
 
 async function showSource(db: Db, session: SchoolSession, notice: string | undefined, refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined, reply: FastifyReply): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab)]);
-  return sendPage(refused === undefined ? reply : reply.code(422), renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given }));
+  const page = renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given });
+  return sendPage(refused === undefined ? reply : reply.code(422), page);
 }
 
 /** The token stands in the address: a file may come before any field. */

@@ -52,7 +52,8 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     loadExistingGrant: (ctx) => grantOfSchool(db, ctx),
     renderError: async (ctx, out) => {
       ctx.set(pageHeaders);
-      ctx.body = renderMessage({ title: 'This did not work', text: `Go back to the application and try again. If it happens again, tell those who run it: ${out.error}: ${out.error_description ?? ''}` });
+      const text = `Go back to the application and try again. If it happens again, tell those who run it: ${out.error}: ${out.error_description ?? ''}`;
+      ctx.body = renderMessage({ title: 'This did not work', text });
     },
   };
   const provider = new Provider(`${publicUrl}/oidc`, configuration);

@@ -19,7 +19,7 @@ import { tryLogin } from '../try-login.ts';
 import { findClient, isWelcome } from './clients.ts';
 import { accountId, createPresentProvider } from './provider.ts';
 
-export type SingleSignOn = { db: Db; hashing: HashPool; seal: Seal; publicUrl: string };
+export type SingleSignOn = { db: Db; tries: Db; hashing: HashPool; seal: Seal; publicUrl: string };
 
 const root = '/oidc';
 
@@ -94,36 +94,42 @@ async function requireInteraction(provider: Provider, publicUrl: string, request
     return await provider.interactionDetails(prepare(publicUrl, request), reply.raw);
   } catch (error) {
     if (!(error instanceof errors.SessionNotFound)) throw error;
-    throw new SchoolbellError('not_found', 'This sign-in has expired or is finished. Go back to the application and sign in from there again.', { detail: error.error_description });
+    const words = 'This sign-in has expired or is finished. Go back to the application and sign in from there again.';
+    throw new SchoolbellError('not_found', words, { detail: error.error_description });
   }
 }
 
-async function showSignIn({ db, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
-  const { params, prompt } = await requireInteraction(provider, publicUrl, request, reply);
+async function showSignIn(parts: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
+  const { db } = parts;
+  const interaction = await requireInteraction(provider, parts.publicUrl, request, reply);
+  const { params, prompt } = interaction;
   const who = await findSignedIn(db, request);
   const asksAgain = prompt.reasons.some((reason) => reason !== 'no_session' && reason !== 'consent_prompt');
   if (who && !who.mustChange && !asksAgain) return finish(provider, db, request, reply, String(params.client_id), who.estab, who.presence.id);
-  return askAgain(db, publicUrl, request, reply, params, { estab: '', userName: String(params.login_hint ?? '') });
+  return sendForm(parts, request, reply, interaction, { estab: '', userName: String(params.login_hint ?? '') });
 }
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 type Typed = { estab: string; userName: string; problem?: string };
 
-async function askAgain(db: Db, publicUrl: string, request: FastifyRequest, reply: FastifyReply, params: Interaction['params'], typed: Typed): Promise<FastifyReply> {
+async function sendForm(parts: SingleSignOn, request: FastifyRequest, reply: FastifyReply, { params }: Interaction, typed: Typed): Promise<FastifyReply> {
+  const { db, publicUrl } = parts;
   const client = await findClient(db, String(params.client_id));
   const page = renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: request.url.split('?', 1)[0] ?? '', to: client?.client_name, ...typed });
   return reply.headers(headersFor(params.redirect_uri)).send(page);
 }
 
-async function signIn({ db, hashing, publicUrl }: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
+async function signIn(parts: SingleSignOn, provider: Provider, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
+  const { db, tries, hashing, publicUrl } = parts;
   requireGivenToken(request);
-  const { params } = await requireInteraction(provider, publicUrl, request, reply);
+  const interaction = await requireInteraction(provider, publicUrl, request, reply);
   const form = readForm(request);
   const [estab, userName] = [form.one('estab'), form.one('username')];
-  const tried = await tryLogin(db, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
-  if (tried.kind !== 'right') return askAgain(db, publicUrl, request, reply.code(401), params, { estab, userName, problem: wrong });
+  const tried = await tryLogin(tries, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
+  if (tried.kind !== 'right') return sendForm(parts, request, reply.code(401), interaction, { estab, userName, problem: wrong });
   const cookie = await openSession(db, estab, tried.presence.id, publicUrl);
-  if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), String(params.client_id), estab, tried.presence.id);
+  const clientId = String(interaction.params.client_id);
+  if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), clientId, estab, tried.presence.id);
   return sendPage(reply.header('set-cookie', cookie), renderMessage({
     title: 'One thing first',
     text: 'Choose a password of your own, then go back to the application and sign in again.',

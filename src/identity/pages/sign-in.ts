@@ -7,7 +7,9 @@ import type { Presence } from '../presences.ts';
 type Said = { problem?: string | undefined; notice?: string | undefined };
 type Input = { name: string; label: string; type: 'text' | 'password'; autocomplete: string; value?: string; hint?: string };
 
-export function renderSignIn({ token, path, estab, userName, to, ...said }: Said & { token: string; path: string; estab: string; userName: string; to?: string | undefined }): string {
+export type SignIn = Said & { token: string; path: string; estab: string; userName: string; to?: string | undefined };
+
+export function renderSignIn({ token, path, estab, userName, to, ...said }: SignIn): string {
   return renderCard(to === undefined ? 'Sign in' : `Sign in to ${to}`, said, renderForm({
     path,
     token,
@@ -24,7 +26,8 @@ export type ChoosePassword = Said & { token: string; path: string; person: Prese
 
 export function renderChoosePassword({ token, path, person, asks, ...said }: ChoosePassword): string {
   const hint = `At least ${person.type === 'Learners' ? 8 : 12} characters, and not one that everybody uses.`;
-  return renderCard(asks === 'first' ? 'Choose a password' : 'Choose a new password', said, html`<p>${person.displayName}, your user name is <strong id="user-name">${person.userName}</strong>.</p>
+  const title = asks === 'first' ? 'Choose a password' : 'Choose a new password';
+  return renderCard(title, said, html`<p>${person.displayName}, your user name is <strong id="user-name">${person.userName}</strong>.</p>
 ${renderForm({
   path,
   token,
@@ -50,5 +53,6 @@ function renderCard(title: string, said: Said, body: Html): string {
 
 function renderInput({ name, label, type, autocomplete, value, hint }: Input): Html {
   return html`<div class="field"><label for="${name}">${label}</label>${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<input type="${type}" id="${name}" name="${name}" value="${value}" autocomplete="${autocomplete}" autocapitalize="off" spellcheck="false" maxlength="300" required${hint && html` aria-describedby="${name}-hint"`}></div>`;
+<input type="${type}" id="${name}" name="${name}" value="${value}" autocomplete="${autocomplete}" autocapitalize="off" spellcheck="false" maxlength="300"
+required${hint && html` aria-describedby="${name}-hint"`}></div>`;
 }
