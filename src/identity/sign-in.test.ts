@@ -228,6 +228,7 @@ test('another password is chosen with the present one, which is counted and lock
   const { Id } = await person('Philippa');
   await answer('ResetPassword', { query: { username: 's3', password, UnlockLogin: 'true' } });
   await db`delete from wrong_try`;
+  const { page } = await samePage();
   await page.goto(`${url}/login`);
   await enter(page, 's3', password);
   await page.click('main a');
