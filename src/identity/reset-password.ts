@@ -9,9 +9,9 @@ import { requirePassword, setPassword } from './logins.ts';
 import { hashPassword, makePassword } from './passwords.ts';
 import { findByUserName } from './presences.ts';
 
-type Caller = { rp: string; estab: string };
+type SchoolCredential = { rp: string; estab: string };
 
-export async function resetPassword(db: Db, turn: Turns, caller: Caller, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
+export async function resetPassword(db: Db, turn: Turns, caller: SchoolCredential, query: Query, body: unknown): Promise<{ Success: true; Password: string }> {
   const userName = findGiven(query, body, 'username');
   if (!userName) throw new SchoolbellError('invalid_request', 'username is missing.');
   const given = findGiven(query, body, 'password');

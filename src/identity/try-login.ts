@@ -9,7 +9,7 @@ import { findPresence, type Presence } from './presences.ts';
 
 /** Who signs in, or shows the present password for another reason. */
 export type Try = { operation: 'SignIn' | 'ChangePassword'; estab: string; userName: string; password: string; address: string };
-export type Outcome = { kind: 'right'; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
+export type TriedLogin = { kind: 'right'; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
 
 /** A school may stand behind one address; a guesser may come from many. */
 const signInTries: TryLimit = { kind: 'sign-in', what: 'wrong passwords', minutes: 1, most: { address: 60, client: 30 } };
@@ -17,7 +17,7 @@ const mostWrongTries = 10;
 const lockedMinutes = 15;
 
 /** No connection is held while it is hashed. */
-export async function tryLogin(db: Db, turn: Turns, given: Try): Promise<Outcome> {
+export async function tryLogin(db: Db, turn: Turns, given: Try): Promise<TriedLogin> {
   const tried = { client: `${given.estab}|${given.userName.toLowerCase()}`, address: given.address };
   await requireTriesLeft(db, signInTries, tried);
   return turn(async (derive) => {

@@ -2,7 +2,7 @@
 import { html, type Html, type HtmlValue } from '../html.ts';
 import { stylePath } from './style.ts';
 
-export type Frame = {
+export type PageFrame = {
   title: string;
   /** Whose page it is, where that is known: a school. */
   owner?: string | undefined;
@@ -16,7 +16,7 @@ export type Frame = {
   bottom?: HtmlValue;
 };
 
-export function renderFrame({ title, owner, body, notice, problem, refresh, top, bottom }: Frame): string {
+export function renderFrame({ title, owner, body, notice, problem, refresh, top, bottom }: PageFrame): string {
   return html`<!doctype html>
 <html lang="en-GB">
 <head>

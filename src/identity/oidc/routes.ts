@@ -110,9 +110,9 @@ async function showSignIn(parts: SingleSignOn, provider: Provider, request: Fast
 }
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
-type Typed = { estab: string; userName: string; problem?: string };
+type TypedLogin = { estab: string; userName: string; problem?: string };
 
-async function sendForm(parts: SingleSignOn, request: FastifyRequest, reply: FastifyReply, { params }: Interaction, typed: Typed): Promise<FastifyReply> {
+async function sendForm(parts: SingleSignOn, request: FastifyRequest, reply: FastifyReply, { params }: Interaction, typed: TypedLogin): Promise<FastifyReply> {
   const { db, publicUrl } = parts;
   const client = await findClient(db, String(params.client_id));
   const page = renderSignIn({ token: giveFormToken(request, reply, publicUrl), path: request.url.split('?', 1)[0] ?? '', to: client?.client_name, ...typed });

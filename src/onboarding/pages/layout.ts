@@ -1,12 +1,12 @@
 // In charge of what a school's pages have in common: its name and number, the way around, and whose decision it is.
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
-import { renderFrame, type Frame } from '../../http/pages/frame.ts';
+import { renderFrame, type PageFrame } from '../../http/pages/frame.ts';
 import type { School } from '../school-view.ts';
 
 type Section = 'home' | 'source';
 
-export type Page = Pick<Frame, 'title' | 'body' | 'notice' | 'problem' | 'refresh'> & {
+export type Page = Pick<PageFrame, 'title' | 'body' | 'notice' | 'problem' | 'refresh'> & {
   /** Without a session there is no school to name, and nothing to sign out of. */
   session?: { school: School; token: string };
   section?: Section;
