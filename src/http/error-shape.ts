@@ -58,12 +58,14 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
     .send(shape.body(known));
 }
 
+export function noAnswerInTime(cause?: unknown): SchoolbellError {
+  return new SchoolbellError('unavailable', 'The service cannot reach its data at present. Try again in a moment.', { headers: { 'retry-after': '5' }, cause });
+}
+
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
-  if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return new SchoolbellError('unavailable', 'The service cannot reach its data at present. Try again in a moment.', { headers: { 'retry-after': '5' }, cause: error });
-  }
+  if (isUnavailable(error)) return noAnswerInTime(error);
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');

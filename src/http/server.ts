@@ -5,6 +5,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
+import { answerInTime } from './deadline.ts';
 import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 
@@ -13,8 +14,6 @@ export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
 /** From the first byte of a request to its last. */
 const longestRequestMs = 30_000;
-/** From its arrival to the first byte of its answer; a route that waits for somebody else says how long it may take. */
-const longestAnswerMs = 14_500;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
@@ -35,7 +34,6 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: longestRequestMs,
-    handlerTimeout: longestAnswerMs,
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url, request.headers.accept), request, reply),
     clientErrorHandler: refuseUnparsable,
@@ -48,6 +46,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
   app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
+  answerInTime(app as unknown as FastifyInstance);
   app.register(compress, { encodings: ['gzip'], threshold: 1024 });
   return app as unknown as FastifyInstance;
 }

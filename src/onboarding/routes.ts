@@ -34,6 +34,8 @@ import { listApplications, listEntries, listReads, listRequests, readSource, req
 export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound };
 
 const hidden = { schema: { hide: true } } as const;
+/** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
+const [longestUploadMs, longestTrialMs] = [600_000, 150_000];
 
 export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void {
   const { db } = pages;
@@ -53,8 +55,8 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(db, await requireSession(db, request), request, reply));
     scope.post('/school/applications/:rp', hidden, async (request, reply) => changeApplication(pages, request, reply));
     scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
-    scope.post('/school/source/upload', hidden, async (request, reply) => upload(db, request, reply));
-    scope.post('/school/source/provider', hidden, async (request, reply) => setProvider(pages, request, reply));
+    scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(db, request, reply));
+    scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
     scope.post('/school/source/approve', hidden, async (request, reply) => approveHeld(db, request, reply));
     scope.post('/school/source/refresh', hidden, async (request, reply) => refresh(db, request, reply));
     scope.post('/school/sign-out', hidden, async (request, reply) => {

@@ -46,8 +46,8 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   };
   app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
   app.get(`${root}/:name`, { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } }, read);
-  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, handlerTimeout: longestWriteMs, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
-  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, handlerTimeout: longestWriteMs, schema: { summary: 'Write attendance marks' } }, write);
+  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
+  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
   app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
     const who = await data.requireCaller(request.headers.authorization);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);

@@ -1,0 +1,46 @@
+// Every request has an end: a route that does not answer in time is answered for, and what has begun to leave is left alone.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { envelopeShape } from './error-shape.ts';
+import { createServer } from './server.ts';
+import { sendRead, slowReaderLimit } from './slow-reader.ts';
+
+const app = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
+const soon = { config: { longestMs: 200 } };
+const never = Promise.withResolvers<void>();
+let late: Readable | undefined;
+
+app.get('/silent', soon, () => new Promise(() => {}));
+app.get('/long', soon, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
+app.get('/late', soon, async (_request, reply) => {
+  await never.promise;
+  late = Readable.from(slowly(), { objectMode: false });
+  return sendRead(reply, late, slowReaderLimit);
+});
+
+async function* slowly(): AsyncGenerator<string> {
+  for (let at = 0; at < 10; at += 1) {
+    yield `${at}`;
+    await pause(100);
+  }
+}
+
+test('a route that never answers: 503 with Retry-After', async () => {
+  const { statusCode, headers, body } = await app.inject('/silent');
+  assert.deepEqual([statusCode, headers['retry-after'], (JSON.parse(body) as { ExceptionType: string }).ExceptionType], [503, '5', 'unavailable']);
+});
+
+test('an answer that has begun in time is read to its end', async () => {
+  const { statusCode, body } = await app.inject('/long');
+  assert.deepEqual([statusCode, body], [200, '0123456789']);
+});
+
+test('what a route wanted to send after that is closed, not left open', async () => {
+  assert.equal((await app.inject('/late')).statusCode, 503);
+  never.resolve();
+  while (!late) await pause(5);
+  if (!late.destroyed) await once(late, 'close');
+});

@@ -1,0 +1,29 @@
+// In charge of an end to every request: whoever has no answer in time is told so. What has begun to leave may take as long
+// as its reader does.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { noAnswerInTime } from './error-shape.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** For a route that waits for somebody else than the database: how long its answer may take. */
+    longestMs?: number;
+  }
+}
+
+/** From its arrival to the beginning of its answer. The database is given up earlier, at each step. */
+const longestAnswerMs = 14_500;
+
+export function answerInTime(app: FastifyInstance): void {
+  const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
+  app.addHook('onRequest', (request, reply, done) => {
+    const { longestMs = longestAnswerMs } = request.routeOptions.config;
+    const timer = setTimeout(() => void reply.send(noAnswerInTime()), longestMs);
+    timers.set(request, timer);
+    reply.raw.once('close', () => clearTimeout(timer));
+    done();
+  });
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    clearTimeout(timers.get(request));
+    done(null, payload);
+  });
+}
