@@ -1,47 +1,21 @@
-// Covers the command line as an operator meets it: real processes on a real database, beside a running service that
-// shows the effect of each command at once.
+// Covers the command line on a real database, beside a running service that shows the effect of each command at once;
+// and, in a handful of real processes, how a command ends and what it prints where.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { assertFailed, runProcess, useCommands } from '../test/commands.ts';
 import { csvPackage, type Rows } from '../test/csv-package.ts';
 import { rootA, rootB, useService } from '../test/service.ts';
 
-const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-cli-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const service = await useService();
 const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: join(folder, 'data') };
 
-type Run = { code: number; out: string; err: string };
-
-function run(args: readonly string[], env: Record<string, string> = settings): Promise<Run> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [join(root, 'src/cli.ts'), ...args], { cwd: folder, env: { PATH: process.env.PATH ?? '', ...env }, timeout: 15_000 }, (error, out, err) => {
-      resolve({ code: error ? (typeof error.code === 'number' ? error.code : -1) : 0, out, err });
-    });
-  });
-}
-
-const schoolbell = (line: string, ...more: string[]) => run([...line.split(' '), ...more]);
-
-async function json<T = Record<string, unknown>>(line: string, ...more: string[]): Promise<T> {
-  const { code, out, err } = await schoolbell(line, ...more, '--json');
-  assert.deepEqual([code, err], [0, ''], `${line}: ${err}`);
-  return JSON.parse(out) as T;
-}
-
-/** Ends with 1, says why on standard error in words, and prints nothing that is not JSON on standard output. */
-async function assertFails(reason: RegExp, line: string, ...more: string[]): Promise<Run> {
-  const result = await schoolbell(line, ...more);
-  assert.equal(result.code, 1, `${line}: ended with ${result.code} ${result.err}`);
-  assert.match(result.err, reason);
-  assert.match(result.err, /^schoolbell: /);
-  assert.doesNotMatch(result.err, /\n\s+at |node_modules/, 'a stack is no message');
-  return result;
-}
+const { run, schoolbell, json, assertFails } = useCommands(settings);
+const start = (args: readonly string[], env: Record<string, string> = settings) => runProcess(folder, env, args);
 
 const row = (sourcedId: string, role = 'student'): Rows[number] => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: 'Family' });
 const people = (count: number) => Array.from({ length: count }, (_, at) => row(`u${String(at).padStart(3, '0')}`));
@@ -80,18 +54,34 @@ const commands: Record<string, string[]> = {
 };
 
 test('--help explains each command, without settings and without a database', async () => {
-  const overviews = await Promise.all([run([], {}), run(['--help'], {})]);
+  const overviews = [await run([], {}), await run(['--help'], {})];
   for (const { code, out, err } of overviews) {
     assert.deepEqual([code, err], [0, '']);
     for (const name of Object.keys(commands)) assert.match(out, new RegExp(`^ +${name} `, 'm'));
   }
-  await Promise.all(Object.entries(commands).map(async ([name, options]) => {
+  for (const [name, options] of Object.entries(commands)) {
     const { code, out, err } = await run([...name.split(' '), '--help'], {});
     assert.deepEqual([code, err], [0, ''], name);
     assert.match(out, new RegExp(`Usage: .* ${name}`));
     for (const option of [...options, '--json']) assert.ok(out.includes(option), `${name} ${option}`);
-  }));
-  assert.deepEqual(readdirSync(folder), []);
+  }
+});
+
+test('a process prints what was asked for on standard output alone, says what is wrong on standard error, and ends by itself', async () => {
+  const [help, asked, refused, unset, away] = await Promise.all([
+    start([], {}),
+    start(['school', 'list', '--json']),
+    start(['school', 'add', '--colour', 'red']),
+    start(['status'], { DATABASE_URL: settings.DATABASE_URL }),
+    start(['status', '--json'], { ...settings, DATABASE_URL: 'postgres://x:y@127.0.0.1:1/x' }),
+  ]);
+  assert.deepEqual([help.code, help.out, help.err], [0, (await run([], {})).out, '']);
+  assert.deepEqual([asked.code, JSON.parse(asked.out), asked.err], [0, [], '']);
+  for (const [result, reason] of [[refused, /'--colour'/], [unset, /SECRET_KEY/], [away, /database|PostgreSQL|ECONNREFUSED/]] as const) {
+    assertFailed(result, reason);
+    assert.equal(result.out, '');
+  }
+  assert.deepEqual(readdirSync(folder), [], 'nothing is left where the command was run');
 });
 
 test('what is not a command, an option or complete is refused, and the message says what would be', async () => {
@@ -110,8 +100,7 @@ test('what is not a command, an option or complete is refused, and the message s
     [/argument/, 'school add --estab --name x'],
     [/argument/, 'status now'],
   ];
-  const runs = await Promise.all(refused.map(([reason, line]) => assertFails(reason, line)));
-  for (const { out } of runs) assert.equal(out, '');
+  for (const [reason, line] of refused) assert.equal((await assertFails(reason, line)).out, '', line);
 });
 
 test('settings that cannot be used are named, all at once and without a stack', async () => {

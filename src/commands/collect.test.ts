@@ -1,38 +1,19 @@
-// Covers the commands that connect a school, collect from it, take marks back and steer the demo's MIS: real processes
-// on a real database, beside a running service with a worker.
+// Covers the commands that connect a school, collect from it, take marks back and steer the demo's MIS: on a real
+// database, beside a running service with a worker, and once as a real process.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
 import { csvPackage } from '../../test/csv-package.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
 
 const { service, db, addSchool, open } = await useWriteback({ work: false });
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-collect-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-const env = { PATH: process.env.PATH ?? '', DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: service.dataDir };
-
-type Run = { code: number; out: string; err: string };
-const schoolbell = (line: string, ...more: string[]) => new Promise<Run>((resolve) => {
-  execFile(process.execPath, [join(import.meta.dirname, '../cli.ts'), ...line.split(' '), ...more], { cwd: folder, env, timeout: 30_000 }, (error, out, err) => resolve({ code: error ? (typeof error.code === 'number' ? error.code : -1) : 0, out, err }));
-});
-
-async function json<T>(line: string, ...more: string[]): Promise<T> {
-  const { code, out, err } = await schoolbell(line, ...more, '--json');
-  assert.deepEqual([code, err], [0, ''], `${line}: ${err}`);
-  return JSON.parse(out) as T;
-}
-
-async function assertFails(reason: RegExp, line: string, ...more: string[]): Promise<Run> {
-  const result = await schoolbell(line, ...more);
-  assert.equal(result.code, 1, `${line}: ended with ${result.code} ${result.err}`);
-  assert.match(result.err, reason);
-  assert.match(result.err, /^schoolbell: /);
-  assert.doesNotMatch(result.err, /\n\s+at |node_modules/, 'a stack is no message');
-  return result;
-}
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: service.dataDir };
+const { schoolbell, json, assertFails } = useCommands(settings);
 
 type Collected = { estab: string; databases: { name: string; status: string; rowCount: number; message: string | null }[] };
 const brief = ({ databases }: Collected) => databases.map(({ name, status, rowCount }) => [name, status, rowCount]);
@@ -87,7 +68,8 @@ test('a folder is collected at once, its marks too; a broken one says why and en
   assert.deepEqual(brief(await json<Collected>('collect --estab exporting')), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
   assert.match((await schoolbell('collect --estab exporting --database attendance')).out, /Attendance\tOK\t1 rows/);
   writeFileSync(join(place, 'attendance.csv'), `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},yesterday,AM,L,5,\n`);
-  const failed = await assertFails(/Attendance: refused, nothing was changed.*line 2/, 'collect --estab exporting --json');
+  const failed = await runProcess(folder, settings, ['collect', '--estab', 'exporting', '--json']);
+  assertFailed(failed, /Attendance: refused, nothing was changed.*line 2/);
   assert.deepEqual(brief(JSON.parse(failed.out) as Collected), [['SchoolData', 'OK', 4], ['Attendance', 'Error', 1]]);
   rmSync(place, { recursive: true });
   await assertFails(/folder cannot be read/, 'collect --estab exporting');
@@ -99,7 +81,7 @@ test('a folder is collected at once, its marks too; a broken one says why and en
   ]);
 });
 
-test('the demo MIS is told how to behave, and a collection says how it went', { timeout: 60_000 }, async () => {
+test('the demo MIS is told how to behave, and a collection says how it went', async () => {
   await assertFails(/no demo school.*--connector demo/, 'demo mode offline');
   await json(`${add('demo')} --connector demo`);
   assert.deepEqual(await json('demo mode offline'), { mode: 'offline', schools: 1 });

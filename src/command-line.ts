@@ -1,0 +1,105 @@
+// In charge of the command line: finds the command, checks its options, opens the database, says what is to be printed.
+// It works whether or not the service is running.
+import { parseArgs } from 'node:util';
+import { createSeal, readSecretKeys } from './access/seal.ts';
+import { SourceError } from './collection/problem.ts';
+import { applicationCommands } from './commands/application.ts';
+import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
+import { authorisationCommands } from './commands/authorisation.ts';
+import { collectCommands } from './commands/collect.ts';
+import { deliveryCommands } from './commands/deliveries.ts';
+import { keyCommands } from './commands/keys.ts';
+import { mailCommands } from './commands/mails.ts';
+import { rosterCommands } from './commands/roster.ts';
+import { schoolCommands } from './commands/school.ts';
+import { statusCommands } from './commands/status.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { openDatabase } from './db/open.ts';
+import { policies } from './db/policies.ts';
+import { SchoolbellError } from './errors.ts';
+
+const commands: readonly Command[] = [
+  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands,
+  ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
+];
+
+/** What a command leaves behind: how the process ends, and what it prints where. */
+export type Ran = { code: 0 | 1; stdout: string; stderr: string };
+
+export async function runCommandLine(args: readonly string[], env?: Record<string, string | undefined>): Promise<Ran> {
+  try {
+    return await answer(args, env);
+  } catch (error) {
+    // What has a code is about the world outside (the database is away, a file cannot be written); the rest is our fault.
+    const expected = error instanceof SourceError || error instanceof ConfigError || (error as { code?: string }).code !== undefined;
+    return { code: 1, stdout: '', stderr: `schoolbell: ${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}\n` };
+  }
+}
+
+async function answer(args: readonly string[], env: Record<string, string | undefined> | undefined): Promise<Ran> {
+  const found = findCommand(args);
+  if (!found) {
+    const asked = args.length === 0 || args.includes('--help');
+    if (!asked) throw new SchoolbellError('invalid_request', `there is no command "${args.filter((arg) => !arg.startsWith('-')).slice(0, 2).join(' ')}"\n${overview()}`);
+    return say(overview());
+  }
+  const { command, rest } = found;
+  if (rest.includes('--help')) return say(helpOf(command));
+  const { given, json } = parseGiven(command, rest);
+  const { data, lines, failed } = await run(command, given, env);
+  return say(json ? JSON.stringify(data, null, 2) : lines.join('\n'), failed);
+}
+
+function say(text: string, failed?: string): Ran {
+  return failed === undefined ? { code: 0, stdout: `${text}\n`, stderr: '' } : { code: 1, stdout: `${text}\n`, stderr: `schoolbell: ${failed}\n` };
+}
+
+function findCommand(args: readonly string[]): { command: Command; rest: string[] } | undefined {
+  for (const command of commands) {
+    const words = command.name.split(' ');
+    if (words.every((word, index) => args[index] === word)) return { command, rest: args.slice(words.length) };
+  }
+  return undefined;
+}
+
+function parseGiven(command: Command, args: string[]): { given: Given; json: boolean } {
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args, options: { ...parseOptionsOf(command), json: { type: 'boolean' } }, allowPositionals: command.positional !== undefined, strict: true });
+  } catch (error) {
+    throw new SchoolbellError('invalid_request', `${(error as Error).message}\n${helpOf(command)}`);
+  }
+  const missing = Object.entries(command.options).filter(([name, option]) => option.required && parsed.values[name] === undefined).map(([name]) => `--${name}`);
+  if (command.positional && !command.positional.optional && parsed.positionals.length === 0) missing.push(command.positional.name);
+  if (missing.length > 0) throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
+  return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
+}
+
+async function run(command: Command, given: Given, env: Record<string, string | undefined> | undefined): Promise<Outcome> {
+  const config = readConfig(env);
+  const seal = createSeal(readSecretKeys(config));
+  const database = await openDatabase(config);
+  try {
+    return await command.run({ db: database.pool(policies.commands), seal, config }, given);
+  } finally {
+    await database.close();
+  }
+}
+
+function overview(): string {
+  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help]', '', ...commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`)].join('\n');
+}
+
+function helpOf(command: Command): string {
+  const options = Object.entries(command.options);
+  const shown = options.map(([name, option]) => (option.required ? `--${name} ${option.value}` : `[--${name}${option.value ? ` ${option.value}` : ''}]`));
+  return [
+    `Usage: npm run -s schoolbell -- ${[command.name, ...shown, command.positional?.name].filter(Boolean).join(' ')} [--json]`,
+    '',
+    command.help,
+    '',
+    ...options.map(([name, option]) => `  --${name.padEnd(14)} ${option.help}`),
+    ...(command.positional ? [`  ${command.positional.name.padEnd(16)} ${command.positional.help}`] : []),
+    `  --${'json'.padEnd(14)} print one JSON document`,
+  ].join('\n');
+}
