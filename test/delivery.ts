@@ -29,7 +29,6 @@ export type Row = { id: string; state: string; attempts: number; errorClass: str
 export type Logged = { details: Record<string, unknown>; message: string };
 export type Delivering = Awaited<ReturnType<typeof useDelivering>>;
 
-const limits: OutboundLimits = { ...outboundLimits, connectMs: 500, totalMs: 1000 };
 type Log = Parameters<typeof startWorker>[0]['log'];
 
 /** With `worker: false` nobody works until one is started. */
@@ -39,7 +38,7 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   const warnings: Logged[] = [];
   const errors: Logged[] = [];
   const log = { warn: (details: object, message: string) => void warnings.push({ details: { ...details }, message }), error: (details: object, message: string) => void errors.push({ details: { ...details }, message }) };
-  const start = (on: Db = db) => startDelivering(on, seal, { log, limits: options.limits ?? limits, now: options.now });
+  const start = (on: Db = db) => startDelivering(on, seal, { log, limits: options.limits ?? outboundLimits, now: options.now });
   if (options.worker !== false) await start();
   let schools = 0;
 
@@ -148,6 +147,9 @@ export async function useReceiver(answer: Answer = () => 200): Promise<Receiver>
   return receiver;
 }
 
-export async function until(what: string, holds: () => boolean | Promise<boolean>, describe: () => unknown = () => '', seconds = 8): Promise<void> {
+/** Long enough for the slowest machine: only what never comes is waited for that long. */
+const longestWaitSeconds = 60;
+
+export async function until(what: string, holds: () => boolean | Promise<boolean>, describe: () => unknown = () => '', seconds = longestWaitSeconds): Promise<void> {
   for (const end = Date.now() + seconds * 1000; !(await holds()); await pause(10)) if (Date.now() > end) assert.fail(`not within ${seconds} s: ${what} ${JSON.stringify(await describe())}`);
 }

@@ -106,7 +106,7 @@ export async function useOnboarding(env: Record<string, string> = {}) {
       await db`update lane set next_at = now(), open_until = null, failures = 0 where disabled_at is null`;
       await db`select pg_notify('schoolbell_outbox', '')`;
     },
-    arrived: (what: string, holds: () => boolean | Promise<boolean>, describe?: () => unknown) => until(what, holds, describe, 15),
+    arrived: (what: string, holds: () => boolean | Promise<boolean>, describe?: () => unknown) => until(what, holds, describe),
   };
 }
 

@@ -25,7 +25,7 @@ beforeEach(() => db`delete from disclosure`);
 const written = () => pause(1_100);
 
 async function shows(expected: readonly string[]): Promise<void> {
-  await until('the ledger', async () => (await sums()).join() === expected.join(), sums, 3).catch(async () => assert.deepEqual(await sums(), expected));
+  await until('the ledger', async () => (await sums()).join() === expected.join(), sums).catch(async () => assert.deepEqual(await sums(), expected));
 }
 
 async function read(answer: Promise<Response>, status = 200): Promise<void> {

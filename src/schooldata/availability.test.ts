@@ -34,7 +34,7 @@ async function ask(path: string, { of = estab, target = receiver }: { of?: strin
   assert.equal(response.status, 202, JSON.stringify(body));
   const arrivals = () => target.arrivals.filter(({ url }) => url === mine);
   return { body, arrivals, told: async () => {
-    await until(`the callback of ${path}`, () => arrivals().length > 0, () => readDatabases(db, of), 20);
+    await until(`the callback of ${path}`, () => arrivals().length > 0, () => readDatabases(db, of));
     return JSON.parse(String(arrivals()[0]?.body)) as Status;
   } };
 }
@@ -49,7 +49,7 @@ async function letGo(...names: string[]): Promise<void> {
 }
 const expire = (...names: string[]) => db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = any(${names})`;
 const collections = async () => (await db`select from outbox where estab = ${estab} and kind = 'collect'`).length;
-const allOk = () => until('everything is collected', async () => (await readDatabases(db, estab)).every(({ status }) => status === 'OK'), () => readDatabases(db, estab), 30);
+const allOk = () => until('everything is collected', async () => (await readDatabases(db, estab)).every(({ status }) => status === 'OK'), () => readDatabases(db, estab));
 const statuses = (body: Status) => body.DBStatus.map(({ DatabaseName, Status }) => `${DatabaseName} ${Status}`);
 const both = ['SchoolData', 'Attendance'];
 const day = 'AttendanceForDate?date=2026-11-12';
@@ -62,7 +62,7 @@ test('a school that was just connected: told when roster and attendance have bee
   const waiting = await ask(day);
   assert.deepEqual([statuses(waiting.body), waiting.body.AllOK], [['SchoolData Updating', 'Attendance Updating'], false]);
   await letGo('SchoolData');
-  await until('the roster is there', async () => (await readDatabases(db, estab))[0]?.status === 'OK', () => readDatabases(db, estab), 30);
+  await until('the roster is there', async () => (await readDatabases(db, estab))[0]?.status === 'OK', () => readDatabases(db, estab));
   await noMore();
   assert.equal(waiting.arrivals().length, 0);
   await letGo('Attendance');
@@ -195,7 +195,7 @@ test('an application whose authorisation was revoked meanwhile gets nothing', as
   assert.equal(response.status, 202);
   await changeState(db, { rp: 'other', estab, from: ['Approved'], to: 'Revoked' });
   await letGo('SchoolData');
-  await until('the wait has ended', async () => (await db`select from availability_wait where rp = 'other' and done_at is not null`).length === 1, () => readDatabases(db, estab), 20);
+  await until('the wait has ended', async () => (await db`select from availability_wait where rp = 'other' and done_at is not null`).length === 1, () => readDatabases(db, estab));
   await until('its call is settled', async () => (await db`select from outbox where rp = 'other' and state = 'cancelled'`).length === 1);
   assert.equal(receiver.arrivals.filter(({ url }) => url === '/revoked').length, 0);
 });
