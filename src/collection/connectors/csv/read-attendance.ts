@@ -22,9 +22,9 @@ export function hasAttendance({ files }: Pick<CsvPackage, 'files'>): boolean {
   return files.has(attendanceFile);
 }
 
-export async function* readAttendance(file: PackageFile, problems: Problems, onBytes: (count: number) => void = () => {}): AsyncGenerator<MarkRow[]> {
+export async function* readAttendance(file: PackageFile, problems: Problems, onBytes: (count: number) => void = () => {}, most = maxMarks): AsyncGenerator<MarkRow[]> {
   let check: MarkCheck | undefined;
-  const findEarlier = createRegisterMemory();
+  const findEarlier = createRegisterMemory(most);
   for await (const records of readCsv(file, onBytes)) {
     const rows: MarkRow[] = [];
     for (const record of records) {
@@ -111,7 +111,7 @@ function notesFault(text: string): string | undefined {
 }
 
 /** Gives the line on which a register already had the student, or undefined and remembers this one. */
-function createRegisterMemory(): (row: MarkRow) => number | undefined {
+function createRegisterMemory(most: number): (row: MarkRow) => number | undefined {
   const registers = new Map<string, Map<string, number>>();
   // A cell is a slice of the text it was read from and would keep all of it; one copy per student is kept instead.
   const students = new Map<string, string>();
@@ -124,7 +124,7 @@ function createRegisterMemory(): (row: MarkRow) => number | undefined {
     const earlier = register.get(student);
     if (earlier !== undefined) return earlier;
     marks += 1;
-    if (marks > maxMarks) throw new SourceError(attendanceFile, `has more than ${maxMarks} marks; hand over one school year at most`, { line });
+    if (marks > most) throw new SourceError(attendanceFile, `has more than ${most} marks; hand over one school year at most`, { line });
     register.set(student, line);
     return undefined;
   };

@@ -39,7 +39,7 @@ const writesOf = async (estab: string) => (await db`select answer from demo_writ
 const mark = (line: number, studentId: string, more: Partial<MarkRow> = {}): MarkRow => ({ line, studentId, date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined, ...more });
 const rejection = { index: 0, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' };
 
-test('a normal demo hands its school to any establishment, and another one ten minutes later', { timeout: 120_000 }, async () => {
+test('a normal demo hands its school to any establishment, and another one ten minutes later', async () => {
   const { estab, set, clock } = await newDemo();
   const connector = set('normal');
   assert.deepEqual(connector.offers, ['SchoolData', 'Attendance']);
@@ -58,7 +58,7 @@ test('a normal demo hands its school to any establishment, and another one ten m
   assert.ok(students.size > 1000 && known.filter(({ id }) => students.has(id)).length === students.size);
 });
 
-test('the marks of a joiner wait until the roster knows them', { timeout: 120_000 }, async () => {
+test('the marks of a joiner wait until the roster knows them', async () => {
   const { estab, set } = await newDemo();
   const load = (open: () => ReturnType<Connector['openRoster']>) => importRoster(db, open, { estab, partial: false, force: false, shrinkLimitPercent: 20 });
   const studentsWithMarks = async () => new Set((await marksOf(set('normal'))).map(({ studentId }) => studentId));

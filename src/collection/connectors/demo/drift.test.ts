@@ -17,6 +17,7 @@ const base = demoSchool();
 const epoch = Date.parse('2026-09-01T00:00:00Z');
 const atSlot = (slot: number, within = 0) => new Date(epoch + slot * slotMs + within);
 const november = Math.floor((Date.parse('2026-11-15T05:00:00Z') - epoch) / slotMs);
+const joinerArrives = Math.ceil(november / 72) * 72;
 
 type Row = readonly string[];
 const known = new WeakMap<DemoFile, Map<string, Row>>();
@@ -52,14 +53,17 @@ test('without an instant the school does not move, and what is drawn is never al
 });
 
 test('within a slot nothing changes', () => {
-  for (const slot of [0, 17, 18, november]) {
+  for (const slot of [18, november]) {
     const files = driftSchool(base, atSlot(slot));
-    for (const within of [1, 59_999, slotMs - 1]) assert.deepEqual(driftSchool(base, atSlot(slot, within)), files);
+    for (const within of [1, slotMs - 1]) assert.deepEqual(driftSchool(base, atSlot(slot, within)), files);
   }
 });
 
+/** Small changes of every kind, before and after the epoch and years later; and a joiner, one who goes again, a leaver, one who is back. */
+const steps: [from: number, slots: number][] = [[-2, 4], [november, 9], ...[0, 18, 36, 54].map((turn): [number, number] => [joinerArrives + turn, 1]), [november + 40_000, 2]];
+
 test('from slot to slot one to ten records change, and never more than 2 % of a collection differ from the school as drawn', () => {
-  for (const [from, slots] of [[-20, 60], [november, 160], [november + 40_000, 20]] as const) {
+  for (const [from, slots] of steps) {
     let last = driftSchool(base, atSlot(from - 1));
     for (let slot = from; slot < from + slots; slot += 1) {
       const files = driftSchool(base, atSlot(slot));
@@ -81,7 +85,7 @@ test('in a day every kind of change begins, and two join and two leave', () => {
 
 test('ids are stable: nobody of the school as drawn vanishes, and who is new has come to join', () => {
   const joiners = new Set<string>();
-  for (let slot = november; slot < november + 144 * 70; slot += 72 * 3) {
+  for (let slot = november; slot < november + 144 * 14; slot += 72 * 3) {
     const files = driftSchool(base, atSlot(slot));
     for (const { name } of base) {
       const [drawn, now] = [rowsOf(base, name.slice(0, -4)), rowsOf(files, name.slice(0, -4))];
@@ -92,11 +96,11 @@ test('ids are stable: nobody of the school as drawn vanishes, and who is new has
       else if (name !== 'enrollments.csv') assert.ok(added.every((id) => joiners.has(id)), name);
     }
   }
-  assert.ok(joiners.size > 60 && joiners.size <= 120, `${joiners.size} pupils and parents joined in ten weeks`);
+  assert.ok(joiners.size > 20 && joiners.size <= 70, `${joiners.size} pupils and parents joined in two weeks`);
 });
 
-test('every slot is a sound school', () => {
-  for (let slot = november; slot < november + 200; slot += 7) {
+test('at any slot it is a sound school', () => {
+  for (let slot = november; slot < november + 200; slot += 47) {
     const files = driftSchool(base, atSlot(slot));
     const [users, classes, enrollments, demographics] = ['users', 'classes', 'enrollments', 'demographics'].map((name) => entries(files, name)) as [Record<string, string>[], Record<string, string>[], Record<string, string>[], Record<string, string>[]];
     const userById = new Map(users.map((user) => [user.sourcedId, user]));
@@ -127,24 +131,24 @@ test('every slot is a sound school', () => {
   }
 });
 
-test('an import takes every slot, counts what moved, and nothing is held', { timeout: 180_000 }, async () => {
+test('an import takes any slot, counts what moved, and nothing is held', async () => {
   const { db } = await useDatabase();
   const estab = '9990001';
   await addEstablishment(db, { estab, name: 'Demo', email: 'office@demo.example' });
   const load = (at?: Date) => importRoster(db, () => openCsvSource(demoPackage(at)), { estab, partial: false, force: false, shrinkLimitPercent: 2 });
   assert.equal((await load()).outcome, 'done');
   let last: readonly DemoFile[] = base;
-  const joinerArrives = Math.ceil(november / 72) * 72;
-  for (const slot of [november, november + 1, joinerArrives, joinerArrives + 594, joinerArrives + 36, november + 144 * 30, november]) {
+  // To and fro in time; the joiner who arrives has gone again 594 slots later.
+  for (const slot of [november, joinerArrives, joinerArrives + 594, november + 1]) {
     const files = driftSchool(base, atSlot(slot));
     const report = await load(atSlot(slot));
     assert.deepEqual([report.outcome, report.problems, report.shrinkage, report.ignored], ['done', [], [], []], `slot ${slot}`);
     const moved = report.added + report.changed + report.removed;
     assert.equal(moved, total(differences(last, files)), `slot ${slot}`);
     last = files;
-    const again = await load(atSlot(slot, slotMs - 1));
-    assert.deepEqual([again.outcome, again.version], ['unchanged', report.version]);
   }
+  const again = await load(atSlot(november + 1, slotMs - 1));
+  assert.equal(again.outcome, 'unchanged');
   const back = await load();
   assert.equal(back.outcome, 'done');
   const rows = await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`;
