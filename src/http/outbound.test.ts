@@ -13,8 +13,10 @@ import { parseAllowList } from './address-guard.ts';
 import { createOutbound, type ErrorClass, type OutboundCall, type OutboundResult } from './outbound.ts';
 import type { ResolveName } from './resolve-name.ts';
 
-const limits = { connectMs: 300, totalMs: 400, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
-const slackMs = 1_500;
+/** Nothing that answers comes near these, however slow the machine. */
+const limits = { connectMs: 60_000, totalMs: 60_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
+/** For receivers whose answer never ends; those that say something first must have said it by then. */
+const shortLimits = { ...limits, totalMs: 3_000 };
 
 type Answer = (socket: Socket) => void;
 type Receiver = { url: string; port: number; sockets: Socket[]; requests: Buffer[] };
@@ -80,9 +82,9 @@ const receivers: [behaviour: string, answer: Answer, expected: Expected][] = [
   ['resets within the headers', resets('HTTP/1.1 200 OK\r\nx: '), { error: 'connection_reset', message: /ECONNRESET|reset/ }],
   ['resets after the headers', resets(http('200 OK', 'content-length: 9\r\n')), { status: 200, error: 'connection_reset', message: /ECONNRESET|reset/ }],
   ['resets within the body', resets(http('200 OK', 'content-length: 9\r\n', 'half')), { status: 200, error: 'connection_reset', message: /ECONNRESET|reset/, response: 'half' }],
-  ['takes the request and never answers', () => {}, { error: 'timeout', message: /no complete answer within 0\.4 s/ }],
-  ['sends slow headers', repeats('HTTP/1.1 200 OK\r\n', 'x', 20), { error: 'timeout', message: /within 0\.4 s/ }],
-  ['drips its body', repeats(http('200 OK', 'content-length: 99999\r\n'), 'x', 20), { status: 200, error: 'timeout', message: /within 0\.4 s/ }],
+  ['takes the request and never answers', () => {}, { error: 'timeout', message: /no complete answer within 3 s/ }],
+  ['sends slow headers', repeats('HTTP/1.1 200 OK\r\n', 'x', 20), { error: 'timeout', message: /within 3 s/ }],
+  ['drips its body', repeats(http('200 OK', 'content-length: 99999\r\n'), 'x', 20), { status: 200, error: 'timeout', message: /within 3 s/ }],
   ['promises more than it sends', ends(http('200 OK', 'content-length: 9\r\n', 'half')), { status: 200, error: 'connection_reset', message: /closed|length/i, response: 'half' }],
   ['sends more than it promises', writes(http('200 OK', 'content-length: 4\r\n', 'half and more')), { status: 200, response: 'half' }],
   ['sends a length that is no number', writes(http('200 OK', 'content-length: nine\r\n')), { error: 'protocol_error', message: /content-length/i }],
@@ -107,11 +109,12 @@ const receivers: [behaviour: string, answer: Answer, expected: Expected][] = [
   ['sends without end', endless(Infinity), { status: 200, error: 'body_too_large', message: /larger/, response: 'x'.repeat(limits.keptBytes) }],
 ];
 
-suite('a receiver that', () => {
+suite('a receiver that', { concurrency: 4 }, () => {
   for (const [behaviour, answer, expected] of receivers) {
-    test(behaviour, { timeout: 10_000 }, async (t) => {
+    test(behaviour, { timeout: 60_000 }, async (t) => {
+      const given = expected.error === 'timeout' ? shortLimits : limits;
       const early = behaviour.includes('before the request');
-      const [outbound, receiver] = [open(t), await receive(t, answer, early)];
+      const [outbound, receiver] = [open(t, undefined, given), await receive(t, answer, early)];
       const body = early ? randomBytes(8 * 1024 * 1024) : Buffer.from('{"a":1}');
       const { status, error, response, address, timings } = await outbound.call(receiver.url, { method: 'POST', body });
       assert.deepEqual({ status, class: error?.class }, { status: expected.status, class: expected.error }, error?.message);
@@ -119,8 +122,8 @@ suite('a receiver that', () => {
       if (expected.response !== undefined) assert.deepEqual(response.toString('latin1'), Buffer.from(expected.response).toString('latin1'));
       assert.equal(address, '127.0.0.1');
       const { dns = NaN, connect = NaN, firstByte, total } = timings;
-      assert.ok(dns >= 0 && connect >= 0 && total >= connect && total < limits.totalMs + slackMs, JSON.stringify(timings));
-      assert.ok((firstByte === undefined) === (status === undefined) && (error?.class !== 'timeout' || total >= limits.totalMs - 20), JSON.stringify(timings));
+      assert.ok(dns >= 0 && connect >= 0 && total >= connect, JSON.stringify(timings));
+      assert.ok((firstByte === undefined) === (status === undefined) && (error?.class === 'timeout') === (total >= given.totalMs - 20), JSON.stringify(timings));
       assert.equal(receiver.requests.length, 1, 'it was called once');
       assert.ok(Number(receiver.sockets[0]?.bytesWritten) < 16 * 1024 * 1024, `it could write ${receiver.sockets[0]?.bytesWritten} bytes`);
     });
@@ -185,14 +188,15 @@ suite('a connection that is kept open', () => {
 });
 
 test('a receiver that hangs delays no call to another', async (t) => {
-  const outbound = open(t, undefined, { ...limits, totalMs: 1_000 });
+  const outbound = open(t);
   const [hanging, well] = [await receive(t, () => {}), await receive(t, ok)];
-  const hung = Array.from({ length: 40 }, () => outbound.call(hanging.url));
-  const started = performance.now();
+  let ended = 0;
+  const hung = Array.from({ length: 40 }, () => outbound.call(hanging.url).finally(() => (ended += 1)));
   for (const { status } of await Promise.all(Array.from({ length: 40 }, () => outbound.call(well.url)))) assert.equal(status, 200);
-  assert.ok(performance.now() - started < 900, 'the others were done first');
+  assert.equal(ended, 0, 'the others were done first');
   assert.ok(hanging.sockets.length <= 16, `${hanging.sockets.length} connections to one host`);
-  for (const { error } of await Promise.all(hung)) assert.equal(error?.class, 'timeout');
+  await outbound.close();
+  for (const { error } of await Promise.all(hung)) assert.equal(error?.class, 'network_error');
 });
 
 suite('on the wire', () => {
@@ -282,7 +286,7 @@ test('a proxy named in the environment is not used', async (t) => {
   assert.deepEqual([await once(child, 'exit').then(([code]) => code as number), proxy.sockets.length, receiver.requests.length], [0, 0, 1]);
 });
 
-test('close() ends what is under way and leaves no socket, timer or listener', { timeout: 10_000 }, async (t) => {
+test('close() ends what is under way and leaves no socket, timer or listener', { timeout: 60_000 }, async (t) => {
   const [well, hanging] = [await receive(t, ok), await receive(t, () => {})];
   const outbound = createOutbound(parseAllowList(['127.0.0.1']), { ...limits, totalMs: 60_000 });
   await Promise.all(Array.from({ length: 8 }, () => send(outbound.call, well.url)));

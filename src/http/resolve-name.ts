@@ -8,10 +8,16 @@ import { isIP } from 'node:net';
 export type ResolveName = (name: string) => Promise<LookupAddress[]>;
 
 const hostsFile = '/etc/hosts';
-const tryMs = 1_000;
 const tries = 2;
 
-export const resolveName: ResolveName = async (given) => {
+export const resolveName = createResolveName(1_000);
+
+/** A server is asked twice, and has this long each time. */
+export function createResolveName(tryMs: number): ResolveName {
+  return (given) => resolve(given, tryMs);
+}
+
+async function resolve(given: string, tryMs: number): Promise<LookupAddress[]> {
   const name = given.toLowerCase().replace(/\.$/, '');
   const local = await findLocal(name);
   if (local.length > 0) return local;
@@ -23,7 +29,7 @@ export const resolveName: ResolveName = async (given) => {
   const codes = [four, six].map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as NodeJS.ErrnoException).code : undefined));
   const unknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME');
   throw Object.assign(new Error(unknown ? `ENOTFOUND ${given}: there is no such name` : `EAI_AGAIN ${given}: the name servers do not answer (${codes.join(', ')})`), { code: unknown ? 'ENOTFOUND' : 'EAI_AGAIN' });
-};
+}
 
 function addressesOf(outcome: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
   return outcome.status === 'fulfilled' ? outcome.value.map((address) => ({ address, family })) : [];

@@ -1,6 +1,7 @@
 // The filter grammar and the reading of dates and times: what is taken, what is refused, and where.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import { SchoolbellError } from '../errors.ts';
 import { maxConditions, operators, parseFilter } from './filter.ts';
 import { parseInstant } from './instant.ts';
@@ -169,11 +170,21 @@ test('fifty expressions are taken, fifty-one refused at the last', () => {
   }
 });
 
-test('long and hostile text is judged at once', () => {
-  const started = performance.now();
-  for (const text of ['a'.repeat(16_000), `a${'.'.repeat(16_000)}`, `a${'.a'.repeat(8_000)}!`, `a='${"''".repeat(8_000)}`, `a='1'${' '.repeat(16_000)}x`, `a${' '.repeat(16_000)}`, "a='1' or ".repeat(1_700)]) refusal(text);
-  assert.ok(performance.now() - started < 500, `${performance.now() - started} ms`);
-});
+/** A hundred times as long as a request may be: what takes time in its square would take hours, not milliseconds. */
+const long = 1_600_000;
+const hostile: [name: string, text: string][] = [
+  ['a name', 'a'.repeat(long)],
+  ['dots', `a${'.'.repeat(long)}`],
+  ['a path', `a${'.a'.repeat(long / 2)}!`],
+  ['quotes', `a='${"''".repeat(long / 2)}`],
+  ['spaces behind a value', `a='1'${' '.repeat(long)}x`],
+  ['spaces behind a name', `a${' '.repeat(long)}`],
+  ['expressions', "a='1' or ".repeat(long / 10)],
+];
+for (const [name, text] of hostile) {
+  // What keeps the event loop can only be ended from outside.
+  test(`long and hostile text is judged in one go: ${name}`, () => void runInNewContext('judge()', { judge: () => void refusal(text) }, { timeout: 60_000 }));
+}
 
 const instants: [text: string, iso: string][] = [
   ['2026-09-01', '2026-09-01T00:00:00.000Z'],
