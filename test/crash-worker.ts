@@ -20,8 +20,6 @@ const { values: told } = parseArgs({ options: { step: { ...text, default: 'never
 const { step } = told;
 const nth = Number(told.nth);
 const config = readConfig();
-/** Shorter than that of the service, so that what a worker left is found within the time of a test. */
-const leaseSeconds = 7;
 const longestSeconds = 1;
 const db = connect(config.databaseUrls?.[0] ?? '', { ...policies.outbox, name: told.name });
 const delivery = createDelivery(db, createSeal(config.secretKeys), createOutbound(parseAllowList(config.outboundAllow)), 'test');
@@ -71,5 +69,5 @@ if (step === 'before commit' || step === 'after commit') {
   await die();
 }
 const lines = (level: string) => (details: object, message: string) => say(`${level} ${message} ${String((details as { err?: unknown }).err)}`);
-await startWorker({ db, handlers: { [callKind]: handler }, log: { warn: lines('warn'), error: lines('error') }, leaseSeconds, pollMs: 100 });
+await startWorker({ db, handlers: { [callKind]: handler }, log: { warn: lines('warn'), error: lines('error') }, pollMs: 100 });
 say('ready');

@@ -25,7 +25,8 @@ export type Arrival = { method: string; url: string; headers: IncomingHttpHeader
 export type Answer = (arrival: Arrival, response: ServerResponse) => number | void | Promise<number | void>;
 export type Receiver = { origin: string; port: number; arrivals: Arrival[]; answer: Answer };
 export type School = { estab: string; rp: string; signingSecret: string; api(method: string, path?: string, body?: object): Promise<Response> };
-export type Row = { id: string; state: string; attempts: number; errorClass: string | null; dueIn: number };
+/** dueIn: seconds from the last attempt, however long ago that was. */
+export type Row = { id: string; state: string; attempts: number; errorClass: string | null; dueIn: number | null };
 export type Logged = { details: Record<string, unknown>; message: string };
 export type Delivering = Awaited<ReturnType<typeof useDelivering>>;
 
@@ -65,8 +66,9 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
 
   const rows = async (estab: string) => [
     ...(await db<Row[]>`
-      select id, state, attempts, extract(epoch from due_at - now())::float8 as "dueIn", (select a.error_class from outbox_attempt a where a.estab = o.estab and a.id = o.id order by a.number desc limit 1) as "errorClass"
-      from outbox o where estab = ${estab} and ${notOnboarding} order by seq`),
+      select o.id, state, attempts, extract(epoch from due_at - a.at)::float8 as "dueIn", a.error_class as "errorClass"
+      from outbox o left join lateral (select at, error_class from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true
+      where o.estab = ${estab} and ${notOnboarding} order by seq`),
   ];
 
   /** Whatever waits is due now. */

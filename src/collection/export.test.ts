@@ -155,7 +155,7 @@ const failures: [name: string, change: (reading: ExportReading) => Partial<Expor
   } })],
 ];
 for (const [name, change] of failures) {
-  test(`an export that fails while it reads ${name} says so and leaves no file`, { timeout: 20_000 }, async () => {
+  test(`an export that fails while it reads ${name} says so and leaves no file`, { timeout: 120_000 }, async () => {
     const path = newPath();
     const reading = await readRoster(db, 'F1');
     await assert.rejects(exportRoster({ ...reading, ...change(reading) }, path), /the database is gone/);
@@ -164,11 +164,11 @@ for (const [name, change] of failures) {
   });
 }
 
-test('an export into a folder that is not there says so', { timeout: 10_000 }, async () => {
+test('an export into a folder that is not there says so', { timeout: 120_000 }, async () => {
   await assert.rejects(exportRoster(await readRoster(db, 'F1'), join(folder, 'missing', 'x.zip')), /ENOENT/);
 });
 
-test('an export onto a folder says so and leaves no file', { timeout: 10_000 }, async () => {
+test('an export onto a folder says so and leaves no file', { timeout: 120_000 }, async () => {
   const taken = newPath();
   mkdirSync(join(taken, 'inside'), { recursive: true });
   await assert.rejects(exportRoster(await readRoster(db, 'F1'), taken));

@@ -10,19 +10,26 @@ import { until, useDelivering, useReceiver } from '../../test/delivery.ts';
 import { connect } from '../db/connect.ts';
 import { outboundLimits } from '../http/outbound.ts';
 
-const delivering = await useDelivering({ limits: { ...outboundLimits, connectMs: 1000, totalMs: 4000 }, worker: false });
+const delivering = await useDelivering({ limits: { ...outboundLimits, totalMs: 600_000 }, worker: false });
 const { db, send, rows, settled } = delivering;
 const school = await delivering.addSchool();
 const receiver = await useReceiver();
 let worker = await delivering.start();
 const well = `${receiver.origin}/well`;
 
-/** Takes connections at any address and never answers. */
+/** Takes connections at any address and does not answer until they are released. */
 const hung = new Set<Socket>();
-const hanging = net.createServer((socket) => void hung.add(socket.on('error', () => {}).on('close', () => hung.delete(socket)).resume()));
+let hangs = false;
+const hanging = net.createServer((socket) => {
+  hung.add(socket.on('error', () => {}).on('close', () => hung.delete(socket)).resume());
+  if (!hangs) socket.resetAndDestroy();
+});
 await once(hanging.listen(0, '0.0.0.0'), 'listening');
 const { port } = hanging.address() as AddressInfo;
-const release = () => hung.forEach((socket) => socket.resetAndDestroy());
+const release = () => {
+  hangs = false;
+  hung.forEach((socket) => socket.resetAndDestroy());
+};
 after(() => {
   hanging.close();
   release();
@@ -33,33 +40,27 @@ beforeEach(async () => {
   await delivering.clear();
   receiver.arrivals = [];
   receiver.answer = () => 200;
+  hangs = true;
 });
 
-/** Milliseconds from the commit to the arrival, one after the other. */
-async function latencies(count: number): Promise<number[]> {
-  const found: number[] = [];
+/** Sent one after the other, each when the one before has arrived. */
+async function arriveInTurn(count: number): Promise<void> {
   for (let time = 0; time < count; time += 1) {
     const id = await send(school, well);
-    const at = performance.now();
     await until('it arrives', () => receiver.arrivals.some((one) => one.id === id));
-    found.push((receiver.arrivals.find((one) => one.id === id)?.at ?? 0) - at);
   }
-  return found;
 }
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-test('a receiver that hangs with 10,000 rows waiting leaves the latency of another about what it was', async () => {
-  await latencies(20);
-  const before = median(await latencies(50));
+test('a receiver that hangs with 10,000 rows waiting keeps no other waiting', async () => {
   const url = `http://127.3.0.1:${port}/`;
   await db`insert into lane (key, host, width, lasting) values ('hanging', '127.3.0.1', 4, true)`;
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at) select ${school.estab}, 'hanging ' || n, ${school.rp}, 'call', 'hanging', ${db.json({ event: 'example', method: 'GET', url })}, now() - interval '1 hour' from generate_series(1, 10000) n`;
   await db`update lane set next_at = now() where key = 'hanging'`;
   await until('it hangs', () => hung.size === 4);
-  const beside = median(await latencies(50));
-  assert.equal(hung.size, 4, 'it hung all the while');
-  assert.ok(beside < 4 * Math.max(before, 2), `${beside.toFixed(1)} ms beside it, ${before.toFixed(1)} ms before`);
+  const [one, two, three, four] = hung;
+  await arriveInTurn(20);
+  assert.deepEqual([...hung], [one, two, three, four], 'it hung all the while');
 });
 
 test('300 calls that hang, each at an address of its own, leave another receiver what it had', async () => {
@@ -69,9 +70,8 @@ test('300 calls that hang, each at an address of its own, leave another receiver
     select ${school.estab}, l.key, ${school.rp}, 'call', l.key, jsonb_build_object('event', 'example', 'method', 'GET', 'url', 'http://' || l.host || ${`:${port}/`}::text), now() from lane l`;
   await db`update lane set next_at = now()`;
   await until('all hang', () => hung.size === 300, () => hung.size);
-  const beside = await latencies(10);
-  assert.equal(hung.size, 300);
-  assert.ok(Math.max(...beside) < 1500, beside.map(Math.round).join(', '));
+  await arriveInTurn(10);
+  assert.equal(hung.size, 300, 'all hung all the while');
 });
 
 test('a form arrives byte for byte and verifies on the bytes that arrived, on every attempt', async () => {
@@ -116,7 +116,7 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
   assert.ok((await rows(school.estab)).every((row) => row.state === 'done'));
 });
 
-test('every connection to the database is ended several times while events flow: each event arrives', { timeout: 60_000 }, async () => {
+test('every connection to the database is ended several times while events flow: each event arrives', async () => {
   const admin = connect(delivering.service.databaseUrl, { max: 1, name: 'executioner' });
   const sent: string[] = [];
   const ending = new AbortController();
@@ -125,20 +125,19 @@ test('every connection to the database is ended several times while events flow:
     for (; !ending.signal.aborted; await pause(10)) await Promise.race([send(school, well).then((id) => sent.push(id), () => {}), pause(1000, undefined, { ref: false })]);
   })();
   try {
-    for (let time = 0; time < 5; time += 1) {
-      await pause(300);
+    for (let time = 1; time <= 5; time += 1) {
+      await until('events flow', () => sent.length >= time * 10);
       assert.ok((await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`).length > 0);
     }
-    await pause(300);
+    await until('events flow again', () => sent.length >= 60);
     ending.abort();
     await flowing;
-    assert.ok(sent.length > 30, `${sent.length} sent`);
     const arrived = () => new Set(receiver.arrivals.map((one) => one.id));
     await until('all have arrived and are settled', async () => {
       // What was claimed by a statement whose answer was lost comes free when its lease ends; what the worker holds does not.
       await admin`update outbox set lease_until = now() - interval '1 second' where state = 'running' and lease_until > now() + interval '1 second'`;
       return sent.every((id) => arrived().has(id)) && (await admin`select from outbox where state <> 'done'`).length === 0;
-    }, async () => [...(await admin`select state, attempts, count(*)::int from outbox group by 1, 2`)], 25);
+    }, async () => [...(await admin`select state, attempts, count(*)::int from outbox group by 1, 2`)]);
   } finally {
     ending.abort();
     await admin.end({ timeout: 1 });

@@ -219,7 +219,7 @@ test('TRACE is another verb too', async () => {
   assert.deepEqual([statusCode, headers.allow], [405, 'GET, HEAD']);
 });
 
-const readBroken = (path: string, token: string) => fetch(broken.url + path, { headers: bearer(token), signal: AbortSignal.timeout(10_000) });
+const readBroken = (path: string, token: string) => fetch(broken.url + path, { headers: bearer(token), signal: AbortSignal.timeout(60_000) });
 type Tokens = { a: string; b: string };
 const freshTokens = async (): Promise<Tokens> => ({ a: await brokenClient.tokenA(), b: await brokenClient.tokenB(estab) });
 
@@ -247,7 +247,7 @@ async function without(table: string, ask: () => Promise<void>, { db } = broken)
 }
 
 async function assertTokens({ status, error: wanted, type }: { status: number; error: string; type: string }): Promise<void> {
-  const post = (path: string, body: string, headers: Record<string, string>) => fetch(broken.url + path, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) });
+  const post = (path: string, body: string, headers: Record<string, string>) => fetch(broken.url + path, { method: 'POST', headers, body, signal: AbortSignal.timeout(60_000) });
   for (const path of [`${rootA}/token`, `${rootB}/auth/token`]) {
     const response = await post(path, '', { authorization: `Basic ${Buffer.from(`app|${estab}:secret`).toString('base64')}` });
     assert.equal(response.status, status);
@@ -279,7 +279,7 @@ test('a token that cannot be checked is no invalid token', async () => {
 
 test('anything unexpected at the token endpoints: 500, each in its shape', () => without('wrong_try', () => assertTokens({ status: 500, error: 'server_error', type: 'unexpected' })));
 
-const status = async (path: string) => (await fetch(broken.url + path, { signal: AbortSignal.timeout(3_000) })).status;
+const status = async (path: string) => (await fetch(broken.url + path, { signal: AbortSignal.timeout(60_000) })).status;
 
 /** While the database takes no connections. */
 async function withoutDatabase(ask: () => Promise<void>): Promise<void> {

@@ -19,7 +19,7 @@ import { createWriteback } from './write-back.ts';
 const { service, db, addSchool } = await useWriteback({ work: false });
 const refused = (message: RegExp) => (error: Error & { code?: string }) => error.code === 'conflict' && message.test(error.message);
 
-test('many marks cost as many statements as a few, to take and to write', { timeout: 60_000 }, async () => {
+test('many marks cost as many statements as a few, to take and to write', async () => {
   const school = await addSchool({ students: 600 });
   const handler = createWriteback({ db, mis: db, seal: service.seal, outbound: createOutbound(parseAllowList([])), dataDir: service.dataDir });
   const cost = async (students: number, code: string): Promise<number> => {
