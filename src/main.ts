@@ -1,10 +1,10 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
 import { createSeal, readSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { apiPools, createApp, createHealthApp, createPools } from './app.ts';
+import { apiPools, createApp, createHealthApp, createPools, type Pools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
-import { openDatabase } from './db/open.ts';
+import { openDatabase, type OpenPool } from './db/open.ts';
 import { policies } from './db/policies.ts';
 import { prepareDemo, renderDemoLines } from './demo.ts';
 import { listenForMetrics } from './http/metrics.ts';
@@ -29,7 +29,7 @@ async function main(config: Config): Promise<void> {
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await prepareDemo(db, seal, config) : undefined;
-    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: createPools(database.pool), seal });
+    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: await openPools(database.pool), seal });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;
@@ -55,6 +55,13 @@ async function main(config: Config): Promise<void> {
   } finally {
     for (const close of closing.toReversed()) await close();
   }
+}
+
+/** With a connection each, so that the first requests need not wait for one. */
+async function openPools(open: OpenPool): Promise<Pools> {
+  const pools = createPools(open);
+  await Promise.all(Object.values(pools).map((pool) => pool`select 1`));
+  return pools;
 }
 
 /** As many as all pools of this process may open. */

@@ -12,6 +12,8 @@ declare module 'fastify' {
 
 /** From its arrival to the beginning of its answer. The database is given up earlier, at each step. */
 const longestAnswerMs = 14_500;
+/** For a route that also waits for something else: what its statements may take besides. */
+export const longestStatementsMs = longestAnswerMs;
 
 export function answerInTime(app: FastifyInstance): void {
   const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();

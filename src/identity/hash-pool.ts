@@ -12,6 +12,8 @@ export type HashPool = {
   anyone: Turns;
   /** For callers with a credential and people who are signed in: these may use every thread, and one is theirs alone. */
   known: Turns;
+  /** However long anybody waits for a turn and has it. */
+  longestMs: number;
   close(): Promise<void>;
 };
 
@@ -83,6 +85,7 @@ export function createHashPool({ threads, mostWaiting = 128, longestWaitMs = 20_
   return {
     anyone: createTurns('anyone'),
     known: createTurns('known'),
+    longestMs: longestWaitMs + longestTurnMs,
     async close() {
       closed = true;
       for (const one of [...waiting.anyone.splice(0), ...waiting.known.splice(0)]) one.refuse(new Error('the threads that hash have ended'));

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { renderCookie } from '../http/cookies.ts';
+import { longestStatementsMs } from '../http/deadline.ts';
 import { giveFormToken, requireGivenToken } from '../http/form-token.ts';
 import { acceptForms, readFields, readForm, type Form } from '../http/forms.ts';
 import { GoTo, usePageErrors } from '../http/page-error.ts';
@@ -33,6 +34,7 @@ const wrongPresent = `The present password is wrong. ${lock}`;
 
 export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
   const { db, publicUrl } = pages;
+  const hashes = { ...hidden, config: { longestMs: pages.hashing.longestMs + longestStatementsMs } };
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrors(scope, { path: '/login', label: 'To the sign-in page' });
@@ -43,14 +45,14 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
       const typed = { estab: asked.one('estab'), userName: asked.one('username') };
       return sendForm(pages, request, reply, (token) => renderSignIn({ token, path: '/login', ...typed, notice }));
     });
-    scope.post('/login', hidden, async (request, reply) => signIn(pages, request, reply));
+    scope.post('/login', hashes, async (request, reply) => signIn(pages, request, reply));
     scope.get('/register/:token', hidden, async (request, reply) => {
       const { token } = request.params as { token: string };
       const found = await findRegistration(db, token);
       if (!found) return sendPage(reply.code(404), renderMessage(usedLink));
       return sendForm(pages, request, reply, (given) => renderFirst(given, token, found));
     });
-    scope.post('/register/:token', hidden, async (request, reply) => registerPerson(pages, request, reply));
+    scope.post('/register/:token', hashes, async (request, reply) => registerPerson(pages, request, reply));
     scope.get('/account', hidden, async (request, reply) => {
       const who = await requireSignedIn(db, request);
       const [school] = await db<{ name: string }[]>`select name from establishment where estab = ${who.estab}`;
@@ -61,7 +63,7 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
       const said = who.mustChange ? { notice: 'Before you go on, choose a password of your own.' } : {};
       return sendForm(pages, request, reply, (token) => renderOther(token, who, said));
     });
-    scope.post('/account/password', hidden, async (request, reply) => changePassword(pages, request, reply));
+    scope.post('/account/password', hashes, async (request, reply) => changePassword(pages, request, reply));
     scope.post('/account/sign-out', hidden, async (request, reply) => {
       requireGivenToken(request);
       await endSession(db, await requireSignedIn(db, request, true));

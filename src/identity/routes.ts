@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IdentityCaller, RequireIdentityCaller } from '../access/identity-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { longestStatementsMs } from '../http/deadline.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { parseQuery, requireWellFormed, type Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
@@ -16,7 +17,14 @@ import { resetPassword } from './reset-password.ts';
 
 export type Identity = { db: Db; hashing: HashPool; publicUrl: string; pictures: Outbound; requireCaller: RequireIdentityCaller };
 
-type Operation = { name: string; methods: readonly ('GET' | 'POST')[]; credential: 'school' | 'management' | 'either'; run(identity: Identity, caller: IdentityCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> };
+type Operation = {
+  name: string;
+  methods: readonly ('GET' | 'POST')[];
+  credential: 'school' | 'management' | 'either';
+  /** Whether it waits for the threads that hash. */
+  hashes?: true;
+  run(identity: Identity, caller: IdentityCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown>;
+};
 
 const root = '/api/v1/Identity';
 const bodyBytes = 1024 * 1024;
@@ -27,6 +35,7 @@ const operations: readonly Operation[] = [
     name: 'ResetPassword',
     methods: ['POST'],
     credential: 'school',
+    hashes: true,
     run: ({ db, hashing }, caller, request) => resetPassword(db, hashing.known, own(caller), request.query as Query, request.body),
   },
   { name: 'GetUsers', methods: ['GET'], credential: 'school', run: ({ db }, caller, request) => getUsers(db, own(caller), request.query as Query) },
@@ -38,11 +47,12 @@ const operations: readonly Operation[] = [
 export function identityRoutes(app: FastifyInstance, identity: Identity): void {
   app.register(async (scope) => {
     acceptBodies(scope);
-    for (const { name, methods, credential, run } of operations) {
+    for (const { name, methods, credential, run, hashes } of operations) {
       scope.route({
         method: [...methods],
         url: `${root}/${name}`,
         schema: { summary: name },
+        ...(hashes ? { config: { longestMs: identity.hashing.longestMs + longestStatementsMs } } : {}),
         handler: async (request, reply) => {
           const caller = await identity.requireCaller(request, credential);
           reply.header('cache-control', 'no-store');

@@ -26,7 +26,7 @@ export const offenders: Offenders = [
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
-        '876bd9949324 with given as ( select * from jsonb_to_recordset($n) as given (estab text, id text, claim uuid, epoc',
+        '9d36e762fc93 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
       ],
     },
   },
@@ -100,7 +100,7 @@ export const offenders: Offenders = [
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
       'src/access/authenticate.ts': [
-        '9d38bd97c670 select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, exists (select from application_se',
+        'a0296d7a467e select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, exists (select from application_se',
       ],
       'src/access/rostering-token.ts': [
         '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
@@ -120,13 +120,19 @@ export const offenders: Offenders = [
         'b6e00506f405 select estab, name, email, time_zone as "timeZone", connector, confirmed_at is not null as confirmed',
       ],
       'src/collection/connector-settings.ts': [
-        '550bd5739059 insert into connector_setting (estab, settings) select estab, $n from establishment where connector',
+        '946a22c7d1d7 insert into connector_setting (estab, settings) select estab, $n::jsonb from establishment where con',
       ],
       'src/commands/deliveries.ts': [
         "b34b5e826a4d select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payl",
       ],
       'src/commands/mails.ts': [
         "d24257ebf94f select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state, o",
+      ],
+      'src/commands/reseal.ts': [
+        'a49a4bc03661 select estab from establishment order by estab',
+        'e63a45f7e6f5 select "sealed" as sealed from "school_secret" where "sealed" is not null',
+        '3885d3db7b03 select "sealed_credentials" as sealed from "connector_setting" where "sealed_credentials" is not nul',
+        '578d32936b44 select "body" as sealed from "outbox" where payload ->> \'sealed\' = \'true\' and body is not null',
       ],
       'src/commands/status.ts': [
         '74b20608b727 select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished',

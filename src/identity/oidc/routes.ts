@@ -4,6 +4,7 @@ import { errors, type Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
+import { longestStatementsMs } from '../../http/deadline.ts';
 import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
 import { acceptForms, readForm } from '../../http/forms.ts';
 import { pageHeaders } from '../../http/html.ts';
@@ -38,7 +39,7 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
       usePageErrors(pages, { path: '/login', label: 'To the sign-in page' });
       const path = `${root}/interaction/:uid`;
       pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn(parts, await provider(), request, reply));
-      pages.post(path, { schema: { hide: true } }, async (request, reply) => signIn(parts, await provider(), request, reply));
+      pages.post(path, { schema: { hide: true }, config: { longestMs: parts.hashing.longestMs + longestStatementsMs } }, async (request, reply) => signIn(parts, await provider(), request, reply));
     });
   });
 }
