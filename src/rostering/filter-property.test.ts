@@ -216,7 +216,7 @@ const people: [path: string, collection: Collection][] = [['/users', 'users'], [
 
 async function run(client: Client, paths: [path: string, collection: Collection][], numRuns: number, limit: fc.Arbitrary<number | undefined>): Promise<void> {
   const lists = await Promise.all(paths.map(([path, collection]) => readList(client, path, collection)));
-  await fc.assert(fc.asyncProperty(questionsOn(lists, limit), (question) => check(client, question)), { seed, numRuns, interruptAfterTimeLimit: 120_000, markInterruptAsFailure: true });
+  await fc.assert(fc.asyncProperty(questionsOn(lists, limit), (question) => check(client, question)), { seed, numRuns });
 }
 
 test('the school has several values of dateLastModified and of status', async () => {
@@ -225,7 +225,7 @@ test('the school has several values of dateLastModified and of status', async ()
   assert.equal(new Set(users.map((user) => user.status)).size, 2);
 });
 
-test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 400, anyLimit));
+test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 250, anyLimit));
 
 test('with students alone', async () => {
   const client = await service.addClient('students', [estab], 'School,Student,StudentDemographic');
