@@ -3,7 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { collections } from '../src/roster/collections.ts';
+import { benchAttendanceFile } from './attendance-file.ts';
 import { openBench } from './bench.ts';
+import { benchBesideHanging } from './beside-hanging.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchFullList } from './full-list.ts';
 import { benchIdentity } from './identity.ts';
@@ -24,8 +26,10 @@ try {
   await writeDelta(delta);
   await benchFullList(bench, enrollments);
   await benchPages(bench, delta, enrollments);
+  await benchBesideHanging(bench);
   await benchDeliveries(bench);
   await benchIdentity(bench);
+  await benchAttendanceFile(bench);
   await benchRestart(bench);
   console.log();
   console.table(bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })));
