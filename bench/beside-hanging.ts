@@ -21,7 +21,8 @@ export async function benchBesideHanging(bench: Bench): Promise<void> {
   const hanging = net.createServer((socket) => void hung.add(socket.on('error', () => {}).resume()));
   const [wellPort, hangingPort] = [await listen(well), await listen(hanging)];
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), { ...outboundLimits, totalMs: 600_000 });
-  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench') }, log: console });
+  const delivery = createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench');
+  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: delivery }, log: console });
 
   const lane = { key: 'bench beside', host: '127.0.0.1', width, lasting: false };
   const payload = { event: 'bench', method: 'GET', url: `http://127.0.0.1:${wellPort}/` };
@@ -33,13 +34,15 @@ export async function benchBesideHanging(bench: Bench): Promise<void> {
   await latency();
   const before = await latency();
   await bench.db`insert into lane (key, host, width, lasting) values ('bench hanging', '127.3.0.1', ${width}, true)`;
+  const left = bench.db.json({ ...payload, url: `http://127.3.0.1:${hangingPort}/` });
   await bench.db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at)
-    select ${estab}, 'hanging_' || n, 'bench', ${callKind}, 'bench hanging', ${bench.db.json({ ...payload, url: `http://127.3.0.1:${hangingPort}/` })}, now() - interval '1 hour' from generate_series(1, ${waiting}) n`;
+    select ${estab}, 'hanging_' || n, 'bench', ${callKind}, 'bench hanging', ${left}, now() - interval '1 hour' from generate_series(1, ${waiting}) n`;
   await bench.db`update lane set next_at = now() where key = 'bench hanging'`;
   while (hung.size < width) await new Promise((resolve) => setTimeout(resolve, 50));
   const beside = await latency();
-  bench.add('from commit to call beside a receiver that hangs, 10,000 rows waiting: time without it', `${ratio(beside / before)} (${beside.toFixed(1)} ms)`, '<= 4', beside / before <= 4);
+  const measured = `${ratio(beside / before)} (${beside.toFixed(1)} ms)`;
+  bench.add('from commit to call beside a receiver that hangs, 10,000 rows waiting: time without it', measured, '<= 4', beside / before <= 4);
 
   await bench.db`delete from outbox where lane = 'bench hanging' and state = 'waiting'`;
   for (const socket of hung) socket.resetAndDestroy();

@@ -40,8 +40,9 @@ async function answer(args: readonly string[], env: Record<string, string | unde
   const found = findCommand(args);
   if (!found) {
     const asked = args.length === 0 || args.includes('--help');
-    if (!asked) throw new SchoolbellError('invalid_request', `there is no command "${args.filter((arg) => !arg.startsWith('-')).slice(0, 2).join(' ')}"\n${overview()}`);
-    return say(overview());
+    if (asked) return say(overview());
+    const words = args.filter((arg) => !arg.startsWith('-')).slice(0, 2).join(' ');
+    throw new SchoolbellError('invalid_request', `there is no command "${words}"\n${overview()}`);
   }
   const { command, rest } = found;
   if (rest.includes('--help')) return say(helpOf(command));
@@ -65,13 +66,17 @@ function findCommand(args: readonly string[]): { command: Command; rest: string[
 function parseGiven(command: Command, args: string[]): { given: Given; json: boolean } {
   let parsed: ReturnType<typeof parseArgs>;
   try {
-    parsed = parseArgs({ args, options: { ...parseOptionsOf(command), json: { type: 'boolean' } }, allowPositionals: command.positional !== undefined, strict: true });
+    const options = { ...parseOptionsOf(command), json: { type: 'boolean' } } as const;
+    parsed = parseArgs({ args, options, allowPositionals: command.positional !== undefined, strict: true });
   } catch (error) {
     throw new SchoolbellError('invalid_request', `${(error as Error).message}\n${helpOf(command)}`);
   }
-  const missing = Object.entries(command.options).filter(([name, option]) => option.required && parsed.values[name] === undefined).map(([name]) => `--${name}`);
+  const required = Object.entries(command.options).filter(([, option]) => option.required);
+  const missing = required.filter(([name]) => parsed.values[name] === undefined).map(([name]) => `--${name}`);
   if (command.positional && !command.positional.optional && parsed.positionals.length === 0) missing.push(command.positional.name);
-  if (missing.length > 0) throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
+  if (missing.length > 0) {
+    throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
+  }
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }
 
@@ -87,7 +92,8 @@ async function run(command: Command, given: Given, env: Record<string, string | 
 }
 
 function overview(): string {
-  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help]', '', ...commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`)].join('\n');
+  const lines = commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`);
+  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help]', '', ...lines].join('\n');
 }
 
 function helpOf(command: Command): string {

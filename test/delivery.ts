@@ -67,7 +67,8 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   const rows = async (estab: string) => [
     ...(await db<Row[]>`
       select o.id, state, attempts, extract(epoch from due_at - a.at)::float8 as "dueIn", a.error_class as "errorClass"
-      from outbox o left join lateral (select at, error_class from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true
+      from outbox o
+        left join lateral (select at, error_class from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true
       where o.estab = ${estab} and ${notOnboarding} order by seq`),
   ];
 
@@ -152,6 +153,8 @@ export async function useReceiver(answer: Answer = () => 200): Promise<Receiver>
 /** Long enough for the slowest machine: only what never comes is waited for that long. */
 const longestWaitSeconds = 60;
 
-export async function until(what: string, holds: () => boolean | Promise<boolean>, describe: () => unknown = () => '', seconds = longestWaitSeconds): Promise<void> {
+type Holds = () => boolean | Promise<boolean>;
+
+export async function until(what: string, holds: Holds, describe: () => unknown = () => '', seconds = longestWaitSeconds): Promise<void> {
   for (const end = Date.now() + seconds * 1000; !(await holds()); await pause(10)) if (Date.now() > end) assert.fail(`not within ${seconds} s: ${what} ${JSON.stringify(await describe())}`);
 }

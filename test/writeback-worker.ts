@@ -50,7 +50,8 @@ async function run(): Promise<void> {
   };
   const say = (details: object, message: string) => void writeSync(1, `${message} ${String((details as { err?: unknown }).err)}\n`);
   // A shorter lease than that of the service, so that what a worker left is found within the time of a test.
-  await startWorker({ db, handlers: { [writebackKind]: handler, [callKind]: { ...createDelivery(db, seal, outbound, 'test'), longestSeconds: 1 } }, log: { warn: say, error: say }, pollMs: 100 });
+  const delivery = { ...createDelivery(db, seal, outbound, 'test'), longestSeconds: 1 };
+  await startWorker({ db, handlers: { [writebackKind]: handler, [callKind]: delivery }, log: { warn: say, error: say }, pollMs: 100 });
 }
 
 if (import.meta.main) await run();

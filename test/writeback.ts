@@ -61,9 +61,10 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
     /** Writebacks and the calls about them, in the outbox; dueIn in seconds from the last attempt. */
     const workOf = async (trackingId?: string) => [
       ...(await db<{ id: string; kind: string; state: string; attempts: number; dueIn: number | null; trackingId: string | null; url: string | null }[]>`
-        select id, kind, state, attempts, extract(epoch from due_at - (select max(at) from outbox_attempt a where a.estab = o.estab and a.id = o.id))::float8 as "dueIn",
-          payload ->> 'trackingId' as "trackingId", payload ->> 'url' as url
-        from outbox o where estab = ${estab} and kind in ('writeback', 'call') ${trackingId ? db`and payload ->> 'trackingId' = ${trackingId}` : db``} order by seq`),
+        select id, kind, state, attempts, payload ->> 'trackingId' as "trackingId", payload ->> 'url' as url,
+          extract(epoch from due_at - (select max(at) from outbox_attempt a where a.estab = o.estab and a.id = o.id))::float8 as "dueIn"
+        from outbox o
+        where estab = ${estab} and kind in ('writeback', 'call') ${trackingId ? db`and payload ->> 'trackingId' = ${trackingId}` : db``} order by seq`),
     ];
     /** What waits to be tried again is due now. */
     const hurry = async () => {

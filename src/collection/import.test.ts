@@ -85,7 +85,8 @@ test('for a second school the database reads about as many rows as for the first
 
 /** What the import of a new school makes the database go through, index entries and staged rows included. */
 async function rowsReadFor(files: Files): Promise<number> {
-  const read = async () => (await db<{ rows: number }[]>`select tup_returned::float8 as rows from pg_stat_database where datname = current_database()`)[0]?.rows ?? 0;
+  const statistics = () => db<{ rows: number }[]>`select tup_returned::float8 as rows from pg_stat_database where datname = current_database()`;
+  const read = async () => (await statistics())[0]?.rows ?? 0;
   const estab = `S${(schools += 1)}`;
   await service.addSchool(estab);
   const before = await read();
@@ -396,7 +397,9 @@ const grown = { orgs: [...small.orgs, { sourcedId: 'o9', name: 'New', type: 'sch
 
 /** Ends the one connection that runs a statement like this. */
 async function terminate(like: string): Promise<void> {
-  const end = () => db`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ilike ${like} and state <> 'idle'`;
+  const end = () => db`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and query ilike ${like} and state <> 'idle'`;
   await until(`something runs ${like}`, async () => (await end()).length > 0);
 }
 

@@ -11,14 +11,15 @@ import { sendRead, slowReaderLimit } from './slow-reader.ts';
 const app = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
 const soon = { config: { longestMs: 200 } };
 const never = Promise.withResolvers<void>();
-let late: Readable | undefined;
+const late = Promise.withResolvers<Readable>();
 
 app.get('/silent', soon, () => new Promise(() => {}));
 app.get('/long', soon, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
 app.get('/late', soon, async (_request, reply) => {
   await never.promise;
-  late = Readable.from(slowly(), { objectMode: false });
-  return sendRead(reply, late, slowReaderLimit);
+  const body = Readable.from(slowly(), { objectMode: false });
+  late.resolve(body);
+  return sendRead(reply, body, slowReaderLimit);
 });
 
 async function* slowly(): AsyncGenerator<string> {
@@ -41,6 +42,6 @@ test('an answer that has begun in time is read to its end', async () => {
 test('what a route wanted to send after that is closed, not left open', async () => {
   assert.equal((await app.inject('/late')).statusCode, 503);
   never.resolve();
-  while (!late) await pause(5);
-  if (!late.destroyed) await once(late, 'close');
+  const body = await late.promise;
+  if (!body.destroyed) await once(body, 'close');
 });

@@ -28,7 +28,9 @@ beforeEach(async () => {
 const letter = { estab: 's1', rp: null, to: 'office@s1.example', subject: 'Grüße & “quotes”', text: 'Plain: ünï\n.\nafter a dot\n', html: '<p>Rich: ünï</p>' };
 const post = (on: Db = db, more: object = {}) => on.begin((tx) => enqueueMail(tx, { ...letter, ...more })) as Promise<string>;
 const row = async (id: string) => (await db<{ state: string; attempts: number; body: Buffer | null; dueIn: number; errorClass: string | null; message: string | null }[]>`
-  select o.state, o.attempts, o.body, extract(epoch from o.due_at - a.at)::float8 as "dueIn", a.error_class as "errorClass", a.detail ->> 'message' as message from outbox o left join lateral (select * from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true where o.id = ${id}`)[0];
+  select o.state, o.attempts, o.body, extract(epoch from o.due_at - a.at)::float8 as "dueIn", a.error_class as "errorClass", a.detail ->> 'message' as message
+  from outbox o left join lateral (select * from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true
+  where o.id = ${id}`)[0];
 const becomes = (id: string, state: string, attempts = 1) => until(`${state} after ${attempts}`, async () => { const now = await row(id); return now?.state === state && now.attempts === attempts; }, () => row(id));
 async function again(): Promise<void> {
   await db`update outbox set due_at = now() where state = 'waiting'`;

@@ -120,7 +120,7 @@ const steps = ['claimed', 'calling', 'answered'] as const;
 /** As many as there are pairs of a step and a piece of work. */
 const kills = 12;
 
-test(`two workers, ${kills} kills each after the claim, during the call and after the answer: every event arrives under one id, at most one repeat per kill`, async () => {
+test(`two workers, ${kills} kills each after claim, during call and after answer: every event arrives under one id, at most one repeat per kill`, async () => {
   const sent = new Set<string>();
   const hit = new Map<string, number>();
   let round = 0;

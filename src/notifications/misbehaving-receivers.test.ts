@@ -80,7 +80,10 @@ const cases: [behaviour: string, answer: Answer, expected: Expected][] = [
   ...[400, 401, 404, 409, 422, 500, 502, 503].map((status): [string, Answer, Expected] => [`answers ${status}`, writes(http(`${status} No`, '', 'why')), retried(`status_${status}`, { status })]),
   ['answers 410', writes(http('410 Gone')), { state: 'failed', errorClass: 'status_410', status: 410 }],
   ...(
-    [['0', 3.9, 6.1], ['1', 3.9, 6.1], ['120.6', 120, 121], ['-1', 3.9, 6.1], ['abc', 3.9, 6.1], ['1e99', 3.9, 6.1], [-600, 3.9, 6.1], [90, 60, 91], [3653 * day, day - 1, day], ['999999999', day - 1, day]] as const
+    [
+      ['0', 3.9, 6.1], ['1', 3.9, 6.1], ['120.6', 120, 121], ['-1', 3.9, 6.1], ['abc', 3.9, 6.1], ['1e99', 3.9, 6.1],
+      [-600, 3.9, 6.1], [90, 60, 91], [3653 * day, day - 1, day], ['999999999', day - 1, day],
+    ] as const
   ).map(([asked, from, to]): [string, Answer, Expected] => [
     `answers 429 with Retry-After ${typeof asked === 'number' ? `of a date ${asked} s from now` : asked}`,
     (socket) => socket.write(http('429 Slow', `retry-after: ${typeof asked === 'number' ? date(asked) : asked}\r\n`)),

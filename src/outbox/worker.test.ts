@@ -37,7 +37,12 @@ const put = (key: string, more: Partial<Lane> & { kind?: string } = {}) => {
   const { kind = 'call', ...lane } = more;
   return db.begin((tx) => enqueue(tx, { estab: 'S1', rp: null, kind, lane: { key, host: null, width: 4, lasting: true, ...lane }, payload: {}, body: null }));
 };
-const row = async (lane: string) => (await db<{ state: string; attempts: number; counted: number; claim: string | null }[]>`select state, attempts, attempts - forgiven as counted, claim from outbox where lane = ${lane}`)[0];
+type Row = { state: string; attempts: number; counted: number; claim: string | null };
+const row = async (lane: string) => (await db<Row[]>`select state, attempts, attempts - forgiven as counted, claim from outbox where lane = ${lane}`)[0];
+/** Seconds from the last attempt until the next. */
+const waitOf = async (lane: string) => (await db<{ wait: number }[]>`
+  select extract(epoch from next_at - at)::float8 as wait from outbox_attempt a join outbox o using (estab, id) where o.lane = ${lane}
+  order by number desc limit 1`)[0]?.wait ?? 0;
 /** How many have begun and not ended. */
 let ended = 0;
 const running = () => taken.length - ended;
@@ -134,11 +139,12 @@ test('work that throws, or that nobody knows how to do, is our own fault: it wai
   const waits: number[] = [];
   for (let time = 1; time <= 9; time += 1) {
     for (const lane of ['throws', 'stranger']) await until('it waits again', async () => (await row(lane))?.attempts === time && (await row(lane))?.state === 'waiting');
-    waits.push((await db<{ wait: number }[]>`select extract(epoch from next_at - at)::float8 as wait from outbox_attempt a join outbox o using (estab, id) where o.lane = 'throws' order by number desc limit 1`)[0]?.wait ?? 0);
+    waits.push(await waitOf('throws'));
     await db`update outbox set due_at = now() where state = 'waiting'`;
     await db`update lane set next_at = now() where key in ('throws', 'stranger')`;
   }
-  for (const [at, expected] of [5, 10, 20, 40, 80, 160, 320, 640, 900].entries()) assert.ok(Number(waits[at]) > expected * 0.79 && Number(waits[at]) < expected * 1.21, `${waits.join(', ')}`);
+  const schedule = [5, 10, 20, 40, 80, 160, 320, 640, 900];
+  for (const [at, expected] of schedule.entries()) assert.ok(Number(waits[at]) > expected * 0.79 && Number(waits[at]) < expected * 1.21, `${waits.join(', ')}`);
   assert.equal((await row('throws'))?.counted, 0);
   const [lane] = await db`select failures, failing_since, open_until from lane where key = 'throws'`;
   assert.deepEqual({ ...lane }, { failures: 0, failing_since: null, open_until: null });

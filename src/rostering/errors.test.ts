@@ -247,7 +247,8 @@ async function without(table: string, ask: () => Promise<void>, { db } = broken)
 }
 
 async function assertTokens({ status, error: wanted, type }: { status: number; error: string; type: string }): Promise<void> {
-  const post = (path: string, body: string, headers: Record<string, string>) => fetch(broken.url + path, { method: 'POST', headers, body, signal: AbortSignal.timeout(60_000) });
+  const post = (path: string, body: string, headers: Record<string, string>) =>
+    fetch(broken.url + path, { method: 'POST', headers, body, signal: AbortSignal.timeout(60_000) });
   for (const path of [`${rootA}/token`, `${rootB}/auth/token`]) {
     const response = await post(path, '', { authorization: `Basic ${Buffer.from(`app|${estab}:secret`).toString('base64')}` });
     assert.equal(response.status, status);

@@ -49,7 +49,8 @@ async function letGo(...names: string[]): Promise<void> {
 }
 const expire = (...names: string[]) => db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = any(${names})`;
 const collections = async () => (await db`select from outbox where estab = ${estab} and kind = 'collect'`).length;
-const allOk = () => until('everything is collected', async () => (await readDatabases(db, estab)).every(({ status }) => status === 'OK'), () => readDatabases(db, estab));
+const areOk = async () => (await readDatabases(db, estab)).every(({ status }) => status === 'OK');
+const allOk = () => until('everything is collected', areOk, () => readDatabases(db, estab));
 const statuses = (body: Status) => body.DBStatus.map(({ DatabaseName, Status }) => `${DatabaseName} ${Status}`);
 const both = ['SchoolData', 'Attendance'];
 const day = 'AttendanceForDate?date=2026-11-12';
@@ -195,7 +196,8 @@ test('an application whose authorisation was revoked meanwhile gets nothing', as
   assert.equal(response.status, 202);
   await changeState(db, { rp: 'other', estab, from: ['Approved'], to: 'Revoked' });
   await letGo('SchoolData');
-  await until('the wait has ended', async () => (await db`select from availability_wait where rp = 'other' and done_at is not null`).length === 1, () => readDatabases(db, estab));
+  const hasEnded = async () => (await db`select from availability_wait where rp = 'other' and done_at is not null`).length === 1;
+  await until('the wait has ended', hasEnded, () => readDatabases(db, estab));
   await until('its call is settled', async () => (await db`select from outbox where rp = 'other' and state = 'cancelled'`).length === 1);
   assert.equal(receiver.arrivals.filter(({ url }) => url === '/revoked').length, 0);
 });

@@ -12,7 +12,9 @@ import { steps } from '../../test/writeback-worker.ts';
 
 const { service, db, addSchool } = await useWriteback({ work: false });
 const receiver = await useReceiver();
-const env = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', OUTBOUND_ALLOW: '127.0.0.0/8', DATA_DIR: service.dataDir, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+const { NODE_COMPILE_CACHE } = process.env;
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tests that is long enough', DATA_DIR: service.dataDir };
+const env = { ...settings, OUTBOUND_ALLOW: '127.0.0.0/8', NODE_COMPILE_CACHE };
 
 type Step = (typeof steps)[number];
 const children = new Set<ReturnType<typeof launch>>();

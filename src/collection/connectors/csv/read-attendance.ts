@@ -22,7 +22,9 @@ export function hasAttendance({ files }: Pick<CsvPackage, 'files'>): boolean {
   return files.has(attendanceFile);
 }
 
-export async function* readAttendance(file: PackageFile, problems: Problems, onBytes: (count: number) => void = () => {}, most = maxMarks): AsyncGenerator<MarkRow[]> {
+type OnBytes = (count: number) => void;
+
+export async function* readAttendance(file: PackageFile, problems: Problems, onBytes: OnBytes = () => {}, most = maxMarks): AsyncGenerator<MarkRow[]> {
   let check: MarkCheck | undefined;
   const findEarlier = createRegisterMemory(most);
   for await (const records of readCsv(file, onBytes)) {
