@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Seal } from '../src/access/seal.ts';
 import { applicationCommands } from '../src/commands/application.ts';
 import { authorisationCommands } from '../src/commands/authorisation.ts';
@@ -20,6 +19,9 @@ import { createDelivery } from '../src/notifications/deliver.ts';
 import { enqueue, type Lane } from '../src/outbox/enqueue.ts';
 import { startWorker, type Worker } from '../src/outbox/worker.ts';
 import { useService, type Service } from './service.ts';
+import { until } from './until.ts';
+
+export { until } from './until.ts';
 
 export type Arrival = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer; id: string; at: number };
 export type Answer = (arrival: Arrival, response: ServerResponse) => number | void | Promise<number | void>;
@@ -148,13 +150,4 @@ export async function useReceiver(answer: Answer = () => 200): Promise<Receiver>
     server.close();
   });
   return receiver;
-}
-
-/** Long enough for the slowest machine: only what never comes is waited for that long. */
-const longestWaitSeconds = 60;
-
-type Holds = () => boolean | Promise<boolean>;
-
-export async function until(what: string, holds: Holds, describe: () => unknown = () => '', seconds = longestWaitSeconds): Promise<void> {
-  for (const end = Date.now() + seconds * 1000; !(await holds()); await pause(10)) if (Date.now() > end) assert.fail(`not within ${seconds} s: ${what} ${JSON.stringify(await describe())}`);
 }

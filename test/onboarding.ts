@@ -13,7 +13,8 @@ import { schoolCommands } from '../src/commands/school.ts';
 import { readConfig } from '../src/config.ts';
 import type { CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { makeSignInLink } from '../src/onboarding/links.ts';
-import { until, useReceiver } from './delivery.ts';
+import { useReceiver } from './delivery.ts';
+import { until } from './until.ts';
 import { receiveMail } from './mail-receiver.ts';
 import { rootB, useService, type Service } from './service.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { DemoMode } from '../src/collection/connectors/demo/demo-connector.ts';
 import { csvPackage } from './csv-package.ts';
-import { until } from './delivery.ts';
+import { until } from './until.ts';
 import { useService, type Client } from './service.ts';
 
 /** A school day, and the afternoon of it. */

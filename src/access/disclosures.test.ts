@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';
 import { createLedger } from './disclosures.ts';

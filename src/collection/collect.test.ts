@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, beforeEach, test } from 'node:test';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
 import { parseAllowList } from '../http/address-guard.ts';

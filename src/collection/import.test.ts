@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-package.ts';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';

@@ -9,6 +9,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { until } from '../../test/until.ts';
 import { parseAllowList } from './address-guard.ts';
 import { createOutbound, type ErrorClass, type OutboundCall, type OutboundResult } from './outbound.ts';
 import type { ResolveName } from './resolve-name.ts';
@@ -170,6 +171,7 @@ suite('a connection that is kept open', () => {
       const [outbound, receiver] = [open(t), await receive(t, answer)];
       for (const turn of [1, 2, 3, 4]) {
         assert.deepEqual([(await outbound.call(receiver.url)).status, receiver.sockets.length], [200, turn]);
+        await until('it is closed', () => receiver.sockets.every((socket) => socket.destroyed));
         await pause(60);
       }
     }
@@ -296,8 +298,7 @@ test('close() ends what is under way and leaves no socket, timer or listener', {
   await outbound.close();
   assert.equal((await hung).error?.class, 'network_error');
   assert.equal((await send(outbound.call, well.url)).error?.class, 'network_error', 'a later call is refused');
-  await pause(50);
-  assert.ok([...well.sockets, ...hanging.sockets].every((socket) => socket.destroyed || socket.readableEnded));
+  await until('all are closed', () => [...well.sockets, ...hanging.sockets].every((socket) => socket.destroyed || socket.readableEnded));
   assert.equal(hasSubscribers('undici:client:sendHeaders'), false);
   assert.equal(process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length, 0);
 });

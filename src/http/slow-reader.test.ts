@@ -5,7 +5,7 @@ import { get, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { rootA, rootB, useService } from '../../test/service.ts';
 import { demoPackage } from '../collection/connectors/demo/demo-package.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './slow-reader.ts';

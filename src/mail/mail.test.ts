@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, beforeEach, test } from 'node:test';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 import { mailCommandRunner } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { until as untilHolds } from '../../test/delivery.ts';
+import { until as untilHolds } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { announceChange, sendTest } from './announce.ts';
 import { registerWebhook, type Webhook } from './webhooks.ts';

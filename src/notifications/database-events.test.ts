@@ -8,7 +8,7 @@ import { after, beforeEach, test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { verifyWebhook } from '../../client/verify-webhook.js';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
-import { until as untilHolds } from '../../test/delivery.ts';
+import { until as untilHolds } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { rotateApplicationSecret } from '../access/applications.ts';
 import { authorise, changeState, type AuthorisationState } from '../access/authorisations.ts';

@@ -6,7 +6,8 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { verifyWebhook } from '../../client/verify-webhook.js';
-import { until, useDelivering, useReceiver } from '../../test/delivery.ts';
+import { useDelivering, useReceiver } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { connect } from '../db/connect.ts';
 import { outboundLimits } from '../http/outbound.ts';
 

@@ -2,7 +2,8 @@
 // secret that cannot be opened. Whatever they miss is told when that ends, once; nobody else notices.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { until, useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { announceChange } from './announce.ts';
 
 let skew = 0;

@@ -6,7 +6,8 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { until, useDelivering, useReceiver } from '../../test/delivery.ts';
+import { useDelivering, useReceiver } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { outboundLimits } from '../http/outbound.ts';
 
 const { db, send, rows, hurry, ...delivering } = await useDelivering({ limits: { ...outboundLimits, totalMs: 4_000 } });

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { until, useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { announceChange } from './announce.ts';
 
 const delivering = await useDelivering();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import type { ClaimedWork } from './claim.ts';
 import { enqueue, type Lane } from './enqueue.ts';
 import type { Outcome } from './settle.ts';

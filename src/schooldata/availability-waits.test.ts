@@ -2,7 +2,7 @@
 // callback whatever dies or runs at the same time, what is answered directly, and the cap.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
 import { changeState } from '../access/authorisations.ts';

@@ -10,7 +10,7 @@ import { settleWork } from '../outbox/settle.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { countStatements } from '../../test/count-statements.ts';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback, type WritingSchool } from '../../test/writeback.ts';
 import { undoWriteback } from './undo-writeback.ts';
 import { submitMarks } from './submit-marks.ts';

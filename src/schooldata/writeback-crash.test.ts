@@ -6,7 +6,8 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { until, useReceiver } from '../../test/delivery.ts';
+import { useReceiver } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { mark, student, useWriteback, type WritingSchool } from '../../test/writeback.ts';
 import { steps } from '../../test/writeback-worker.ts';
 

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { until, useReceiver } from '../../test/delivery.ts';
+import { useReceiver } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback, type Answer } from '../../test/writeback.ts';
 
 const { service, db, addSchool, open } = await useWriteback();

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { crc32, deflateRawSync } from 'node:zlib';
 import yazl from 'yazl';
+import { until } from '../../../../test/until.ts';
 import { SourceError, type Problem } from '../../problem.ts';
 import { openCsvSource } from './csv-source.ts';
 import { maxEntries, openPackage } from './package.ts';
@@ -265,6 +265,5 @@ test('no file stays open, whether it worked or not', { skip: !existsSync('/proc/
   await unpack(fine);
   await problemOf(openPackage(unfit).then(openCsvSource));
   await problemOf(openPackage(inFolder));
-  for (let tries = 0; tries < 50 && [fine, unfit, inFolder].some((path) => held(path) > 0); tries += 1) await pause(20);
-  assert.deepEqual([fine, unfit, inFolder].map(held), [0, 0, 0]);
+  await until('none is held open', () => [fine, unfit, inFolder].every((path) => held(path) === 0));
 });
