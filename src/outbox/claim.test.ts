@@ -32,8 +32,8 @@ const passTime = async (seconds: number) => {
   await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds})`;
 };
 
-async function rows(): Promise<{ id: string; state: string; attempts: number; lane: string; dueIn: number }[]> {
-  return db`select id, state, attempts, lane, extract(epoch from due_at - now())::float8 as "dueIn" from outbox order by created_at, id`;
+async function rows(): Promise<{ id: string; state: string; attempts: number; lane: string }[]> {
+  return db`select id, state, attempts, lane from outbox order by created_at, id`;
 }
 
 /** Straight into the tables, where thousands are needed. */
@@ -155,15 +155,16 @@ test('nothing is claimed early', async () => {
 });
 
 test('a burst is one: put off by each change, 2 s after the last, 30 s after the first at most', async () => {
-  for (let seconds = 0; seconds < 29; seconds += 1) {
+  // Real time passes as well, on a slow machine more of it: the last seconds are not waited for one by one.
+  for (let seconds = 0; seconds < 15; seconds += 1) {
     await change(lane('a'));
     await passTime(1);
     assert.deepEqual(await claim(), [], `after ${seconds + 1} s`);
   }
+  await db`update outbox set created_at = clock_timestamp() - interval '29 seconds'`;
   await change(lane('a'));
-  const [row, ...more] = await rows();
-  assert.equal(more.length, 0);
-  assert.ok((row?.dueIn ?? 9) <= 1.01, `due in ${row?.dueIn} s`);
+  const [row, ...more] = await db<{ afterFirst: number }[]>`select extract(epoch from due_at - created_at)::float8 as "afterFirst" from outbox`;
+  assert.deepEqual([row?.afterFirst, more.length], [30, 0]);
   await passTime(1.1);
   assert.equal((await claim()).length, 1);
 });
