@@ -21,7 +21,7 @@ export async function benchBesideHanging(bench: Bench): Promise<void> {
   const hanging = net.createServer((socket) => void hung.add(socket.on('error', () => {}).resume()));
   const [wellPort, hangingPort] = [await listen(well), await listen(hanging)];
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), { ...outboundLimits, totalMs: 600_000 });
-  const delivery = createDelivery(bench.work, createSeal(benchSecretKey), outbound, 'bench');
+  const delivery = createDelivery(bench.work, createSeal([benchSecretKey]), outbound, 'bench');
   const worker = await startWorker({ db: bench.work, handlers: { [callKind]: delivery }, log: console });
 
   const lane = { key: 'bench beside', host: '127.0.0.1', width, lasting: false };
