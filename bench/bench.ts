@@ -108,7 +108,9 @@ export async function openBench(): Promise<Bench> {
 
 /** Requests a second over 16 connections, from a process of its own. `__n__` in the path becomes a number never used before. */
 export async function load(bench: Bench, path: string, seconds = 5): Promise<number> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   for await (const chunk of child.stdout) output += String(chunk);
   return Number(output);

@@ -34,12 +34,20 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
 
   const agent = new Agent({ connections: 16 });
   const bareStarted = performance.now();
-  await Promise.all(Array.from({ length: 16 * hosts }, async (_, lane) => {
-    for (let at = lane; at < deliveries; at += 16 * hosts) {
-      const response = await agent.request({ origin: `http://127.0.0.${1 + (at % hosts)}:${port}`, path: '/event', method: 'POST', headers: { 'content-type': 'application/json' }, body });
-      await response.body.dump();
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: 16 * hosts }, async (_, lane) => {
+      for (let at = lane; at < deliveries; at += 16 * hosts) {
+        const response = await agent.request({
+          origin: `http://127.0.0.${1 + (at % hosts)}:${port}`,
+          path: '/event',
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        });
+        await response.body.dump();
+      }
+    }),
+  );
   const bare = deliveries / ((performance.now() - bareStarted) / 1000);
   await agent.destroy();
 
@@ -52,7 +60,11 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   received = 0;
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
   const started = performance.now();
-  const worker = await startWorker({ db: bench.work, handlers: { [callKind]: createDelivery(bench.work, createSeal([benchSecretKey]), outbound, 'bench') }, log: console });
+  const worker = await startWorker({
+    db: bench.work,
+    handlers: { [callKind]: createDelivery(bench.work, createSeal([benchSecretKey]), outbound, 'bench') },
+    log: console,
+  });
   for (;;) {
     // Asked only at the end: counting is work for the database too.
     const [row] = received < deliveries ? [] : await bench.db`select count(*)::int as left from outbox where state <> 'done'`;
@@ -60,11 +72,23 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   const rate = deliveries / ((performance.now() - started) / 1000);
-  bench.add('deliveries, signed and logged: share of bare POSTs', `${ratio(rate / bare)} (${Math.round(rate)} of ${Math.round(bare)} a second, ${received} calls for ${deliveries})`, '>= 0.4', rate / bare >= 0.4);
+  bench.add(
+    'deliveries, signed and logged: share of bare POSTs',
+    `${ratio(rate / bare)} (${Math.round(rate)} of ${Math.round(bare)} a second, ${received} calls for ${deliveries})`,
+    '>= 0.4',
+    rate / bare >= 0.4,
+  );
 
   const taken: number[] = [];
   for (let at = 0; at < 200; at += 1) {
-    const work: NewWork = { estab, rp: 'bench', kind: callKind, lane: { key: 'bench latency', host: '127.0.0.1', width: 4, lasting: false }, payload: { event: 'bench', method: 'POST', url: url(0), contentType: 'application/json' }, body };
+    const work: NewWork = {
+      estab,
+      rp: 'bench',
+      kind: callKind,
+      lane: { key: 'bench latency', host: '127.0.0.1', width: 4, lasting: false },
+      payload: { event: 'bench', method: 'POST', url: url(0), contentType: 'application/json' },
+      body,
+    };
     const arrived = new Promise<void>((resolve) => (onReceived = () => resolve()));
     await bench.db.begin((tx) => enqueue(tx, work));
     const committed = performance.now();
@@ -87,5 +111,10 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   await bench.db`analyze outbox`;
   await claims();
   const million = await claims();
-  bench.add('claim with 1,000,000 rows waiting for later: time of none', `${ratio(million / none)} (${million.toFixed(2)} ms)`, '<= 1.2', million / none <= 1.2);
+  bench.add(
+    'claim with 1,000,000 rows waiting for later: time of none',
+    `${ratio(million / none)} (${million.toFixed(2)} ms)`,
+    '<= 1.2',
+    million / none <= 1.2,
+  );
 }

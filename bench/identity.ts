@@ -55,12 +55,19 @@ export async function benchIdentity(bench: Bench): Promise<void> {
   await benchFlood(bench, password);
   const outbound = createOutbound(parseAllowList([]));
   // As wide as ours: most of the time goes into pixels.
-  const width = (await sharp((await generateQrCode({ outbound }, parseQrRequest({ text: 'https://school.example/visit/0?term=autumn' }), 'png')).bytes).metadata()).width;
+  const width = (
+    await sharp((await generateQrCode({ outbound }, parseQrRequest({ text: 'https://school.example/visit/0?term=autumn' }), 'png')).bytes).metadata()
+  ).width;
   const text = (at: number) => `https://school.example/visit/${at}?term=autumn`;
   const plain = await perSecond(codes, (at) => QRCode.toBuffer(text(at), { errorCorrectionLevel: 'M', width }));
   const ours = await perSecond(codes, (at) => generateQrCode({ outbound }, parseQrRequest({ text: text(at) }), 'png'));
   await outbound.close();
-  add('QR codes, each read back: share of the bare library', `${ratio(ours / plain)} (${ours.toFixed(0)} of ${plain.toFixed(0)} a second)`, '>= 0.5', ours / plain >= 0.5);
+  add(
+    'QR codes, each read back: share of the bare library',
+    `${ratio(ours / plain)} (${ours.toFixed(0)} of ${plain.toFixed(0)} a second)`,
+    '>= 0.5',
+    ours / plain >= 0.5,
+  );
 
   const ms = await medianMs(() => getUsers(db, { rp: 'bench', estab: school }, {}), 7);
   add(`GetUsers of ${people.toLocaleString('en')} people, milliseconds`, ms.toFixed(0));

@@ -10,15 +10,43 @@ export type LargeSchool = { enrollments: number; users: number; classes: number 
 export async function writeLargeSchool(folder: string, size: LargeSchool): Promise<void> {
   await mkdir(folder, { recursive: true });
   const modes = { academicSessions: 'bulk', classes: 'bulk', courses: 'bulk', enrollments: 'bulk', orgs: 'bulk', users: 'bulk' } as Record<string, string>;
-  const names = ['academicSessions', 'categories', 'classes', 'classResources', 'courses', 'courseResources', 'demographics', 'enrollments', 'lineItems', 'orgs', 'resources', 'results', 'users'];
-  await writeFile(join(folder, 'manifest.csv'), ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', ...names.map((name) => `file.${name},${modes[name] ?? 'absent'}`)].join('\n'));
+  const names = [
+    'academicSessions',
+    'categories',
+    'classes',
+    'classResources',
+    'courses',
+    'courseResources',
+    'demographics',
+    'enrollments',
+    'lineItems',
+    'orgs',
+    'resources',
+    'results',
+    'users',
+  ];
+  await writeFile(
+    join(folder, 'manifest.csv'),
+    ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', ...names.map((name) => `file.${name},${modes[name] ?? 'absent'}`)].join('\n'),
+  );
   await writeRows(folder, 'orgs', 1, () => 'school-1,,,The School,school,,');
   await writeRows(folder, 'academicSessions', 1, () => 'term-1,,,Autumn,term,2026-09-01,2026-12-19,,2027');
   await writeRows(folder, 'courses', 1, () => 'course-1,,,,A course,C1,,school-1,,');
   await writeRows(folder, 'classes', size.classes, (at) => `class-${at},,,Class ${at},,course-1,,scheduled,,school-1,term-1,,,`);
-  await writeRows(folder, 'users', size.users, (at) => `user-${at},,,true,school-1,${at % 20 === 0 ? 'teacher' : 'student'},u${at},,Given${at},Family${at},,,u${at}@school.example,,,,,`);
+  await writeRows(
+    folder,
+    'users',
+    size.users,
+    (at) => `user-${at},,,true,school-1,${at % 20 === 0 ? 'teacher' : 'student'},u${at},,Given${at},Family${at},,,u${at}@school.example,,,,,`,
+  );
   // Keys in no particular order, as real systems have them.
-  await writeRows(folder, 'enrollments', size.enrollments, (at) => `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')},,,class-${at % size.classes},school-1,user-${at % size.users},student,,2026-09-01,2027-07-20`);
+  await writeRows(
+    folder,
+    'enrollments',
+    size.enrollments,
+    (at) =>
+      `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')},,,class-${at % size.classes},school-1,user-${at % size.users},student,,2026-09-01,2027-07-20`,
+  );
 }
 
 async function writeRows(folder: string, collection: keyof typeof collections, count: number, row: (at: number) => string): Promise<void> {

@@ -15,21 +15,42 @@ export async function benchPages(bench: Bench, deltaFolder: string, total: numbe
   const first = await load(bench, `${list}?limit=100&first=__n__`);
   const again = await load(bench, `${list}?limit=100`);
   bench.add('constant bytes, requests a second', `${Math.round(constant)} of ${page.length} bytes`);
-  bench.add('page of 100 with total, first: share of constant', `${ratio(first / constant)} (${Math.round(first)} a second)`, '>= 0.15', first / constant >= 0.15);
-  bench.add('page of 100 with total, again: share of constant', `${ratio(again / constant)} (${Math.round(again)} a second)`, '>= 0.15', again / constant >= 0.15);
+  bench.add(
+    'page of 100 with total, first: share of constant',
+    `${ratio(first / constant)} (${Math.round(first)} a second)`,
+    '>= 0.15',
+    first / constant >= 0.15,
+  );
+  bench.add(
+    'page of 100 with total, again: share of constant',
+    `${ratio(again / constant)} (${Math.round(again)} a second)`,
+    '>= 0.15',
+    again / constant >= 0.15,
+  );
 
   const deep = Math.floor(total * 0.99);
-  const at = (offset: number) => medianMs((n) => get(bench, `${list}?limit=100&offset=${offset}&first=${offset}.${n}`).then((response) => response.text()), 101);
+  const at = (offset: number) =>
+    medianMs((n) => get(bench, `${list}?limit=100&offset=${offset}&first=${offset}.${n}`).then((response) => response.text()), 101);
   await at(deep);
   const shallowMs = await at(0);
   const deepMs = await at(deep);
   bench.add(`page at offset ${deep}: time of offset 0`, `${ratio(deepMs / shallowMs)} (${deepMs.toFixed(2)} ms)`, '<= 1.5', deepMs / shallowMs <= 1.5);
 
   const before = new Date().toISOString();
-  const report = await importRoster(bench.db, async () => openCsvSource(await openPackage(deltaFolder)), { estab, partial: false, force: false, shrinkLimitPercent: 20 });
+  const report = await importRoster(bench.db, async () => openCsvSource(await openPackage(deltaFolder)), {
+    estab,
+    partial: false,
+    force: false,
+    shrinkLimitPercent: 20,
+  });
   const filter = encodeURIComponent(`dateLastModified>'${before}'`);
   const matched = (await get(bench, `${list}?limit=100&filter=${filter}`)).headers.get('x-total-count');
   const deltaMs = await medianMs((n) => get(bench, `${list}?limit=100&filter=${filter}&first=d${n}`).then((response) => response.text()), 101);
   const plainMs = await at(0);
-  bench.add(`filter by dateLastModified, ${matched} of ${total} (${report.changed} changed): time of a page`, `${ratio(deltaMs / plainMs)} (${deltaMs.toFixed(2)} ms)`, '<= 2', deltaMs / plainMs <= 2);
+  bench.add(
+    `filter by dateLastModified, ${matched} of ${total} (${report.changed} changed): time of a page`,
+    `${ratio(deltaMs / plainMs)} (${deltaMs.toFixed(2)} ms)`,
+    '<= 2',
+    deltaMs / plainMs <= 2,
+  );
 }

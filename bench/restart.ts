@@ -37,6 +37,14 @@ export async function benchRestart(bench: Bench): Promise<void> {
     }
   }));
   clearTimeout(restart);
-  const said = [...counts].toSorted(([one], [other]) => one - other).map(([status, count]) => `${count} of ${status}`).join(', ');
-  bench.add('PostgreSQL restarted under load: longest answer', `${Math.round(longest)} ms (${said}; whole again after ${Math.round(backAfter ?? Number.NaN)} ms)`, `<= ${longestGoalMs} ms`, longest <= longestGoalMs);
+  const said = [...counts]
+    .toSorted(([one], [other]) => one - other)
+    .map(([status, count]) => `${count} of ${status}`)
+    .join(', ');
+  bench.add(
+    'PostgreSQL restarted under load: longest answer',
+    `${Math.round(longest)} ms (${said}; whole again after ${Math.round(backAfter ?? Number.NaN)} ms)`,
+    `<= ${longestGoalMs} ms`,
+    longest <= longestGoalMs,
+  );
 }

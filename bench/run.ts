@@ -32,16 +32,39 @@ try {
   await benchAttendanceFile(bench);
   await benchRestart(bench);
   console.log();
-  console.table(bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })));
+  console.table(
+    bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })),
+  );
 } finally {
   await bench.close();
 }
 
 /** A delta that changes a few enrolments. */
 async function writeDelta(folder: string): Promise<void> {
-  const names = ['academicSessions', 'categories', 'classes', 'classResources', 'courses', 'courseResources', 'demographics', 'lineItems', 'orgs', 'resources', 'results', 'users'];
-  await writeFile(join(folder, 'manifest.csv'), ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', 'file.enrollments,delta', ...names.map((name) => `file.${name},absent`)].join('\n'));
-  for (const { file } of Object.values(collections)) if (file !== 'enrollments.csv') await import('node:fs/promises').then(({ rm }) => rm(join(folder, file), { force: true }));
-  const rows = Array.from({ length: changed }, (_, at) => `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,2027-06-30`);
+  const names = [
+    'academicSessions',
+    'categories',
+    'classes',
+    'classResources',
+    'courses',
+    'courseResources',
+    'demographics',
+    'lineItems',
+    'orgs',
+    'resources',
+    'results',
+    'users',
+  ];
+  await writeFile(
+    join(folder, 'manifest.csv'),
+    ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', 'file.enrollments,delta', ...names.map((name) => `file.${name},absent`)].join('\n'),
+  );
+  for (const { file } of Object.values(collections))
+    if (file !== 'enrollments.csv') await import('node:fs/promises').then(({ rm }) => rm(join(folder, file), { force: true }));
+  const rows = Array.from(
+    { length: changed },
+    (_, at) =>
+      `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,2027-06-30`,
+  );
   await writeFile(join(folder, 'enrollments.csv'), [collections.enrollments.header, ...rows].join('\r\n'));
 }

@@ -61,7 +61,10 @@ const hashThreads = Math.max(1, availableParallelism() - 1);
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 const rememberedEndsBytes = 4 * 1024 * 1024;
 
-const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [...accessErrorShapes, ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors }))];
+const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
+  ...accessErrorShapes,
+  ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors })),
+];
 
 const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
 const pageErrors = pageErrorShape({ path: '/school', label: 'To the pages of your school' });
@@ -116,7 +119,14 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(callers, tokens, limit),
-      reader: { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals: createRemembered(rememberedTotalsBytes), ends: createRemembered(rememberedEndsBytes) },
+      reader: {
+        db: reads,
+        searches: pools.searches,
+        lists: pools.lists,
+        facts: createFactsReader(),
+        totals: createRemembered(rememberedTotalsBytes),
+        ends: createRemembered(rememberedEndsBytes),
+      },
       publicUrl: config.publicUrl,
       ledger,
       slowReader,

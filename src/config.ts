@@ -83,7 +83,9 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     const [, before = '', hosts = '', behind = ''] = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
     const each = hosts.split(',').map((host) => `${before}${host.trim()}${behind}`);
     if (before !== '' && each.every((one) => URL.canParse(one))) return each;
-    problems.push(`${name}: not a URL that begins with postgres:// or postgresql://, or with several hosts not postgres://user:password@one:5432,two:5432/database`);
+    problems.push(
+      `${name}: not a URL that begins with postgres:// or postgresql://, or with several hosts not postgres://user:password@one:5432,two:5432/database`,
+    );
     return undefined;
   }
 

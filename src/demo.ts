@@ -16,7 +16,15 @@ import { importRoster } from './collection/import.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 
-export type DemoCredentials = { estab: string; rp: string; clientId: string; clientSecret: string; managementSecret: string; signingSecret: string; schoolSecret: string };
+export type DemoCredentials = {
+  estab: string;
+  rp: string;
+  clientId: string;
+  clientSecret: string;
+  managementSecret: string;
+  signingSecret: string;
+  schoolSecret: string;
+};
 
 const rp = 'demo.example';
 const advisoryLock = 5_219_004;
@@ -37,11 +45,18 @@ export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<D
 /** Loaded before the first request is answered; from then on the worker collects it like any other school. */
 async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
   const { estab } = demoEstablishment;
-  const [known] = await db<{ version: number; connector: string | null }[]>`select r.version, e.connector from establishment e join roster r using (estab) where estab = ${estab}`;
+  const [known] = await db<
+    { version: number; connector: string | null }[]
+  >`select r.version, e.connector from establishment e join roster r using (estab) where estab = ${estab}`;
   if (!known) await addEstablishment(db, demoEstablishment);
   if (known && known.version > 0 && known.connector === 'demo') return;
   await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
-  const report = await importRoster(db, () => openCsvSource(demoPackage(new Date())), { estab, partial: false, force: true, shrinkLimitPercent: config.shrinkLimitPercent });
+  const report = await importRoster(db, () => openCsvSource(demoPackage(new Date())), {
+    estab,
+    partial: false,
+    force: true,
+    shrinkLimitPercent: config.shrinkLimitPercent,
+  });
   if (report.outcome === 'refused') throw new Error(`the demo school did not load: ${JSON.stringify(report.problems[0])}`);
 }
 
@@ -64,7 +79,13 @@ async function findCredentials(db: Db, config: Config): Promise<DemoCredentials 
 /** Secrets are shown once, so that a lost file means a new application. */
 async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<DemoCredentials> {
   await db`delete from application where rp = ${rp}`;
-  const application = await addApplication(db, seal, { rp, name: 'Demo application', callbackUrl: 'http://127.0.0.1:8081/events', scopes: scopeNames.join(','), redirectUris: [] });
+  const application = await addApplication(db, seal, {
+    rp,
+    name: 'Demo application',
+    callbackUrl: 'http://127.0.0.1:8081/events',
+    scopes: scopeNames.join(','),
+    redirectUris: [],
+  });
   const { schoolSecret } = await authorise(db, { rp, estab: demoEstablishment.estab });
   const credentials = { estab: demoEstablishment.estab, ...application, schoolSecret };
   mkdirSync(config.dataDir, { recursive: true });

@@ -59,7 +59,8 @@ function start({ name, everyMs, run }: Chore, log: Log): { timer: NodeJS.Timeout
 }
 
 async function warn(db: Db, log: Log): Promise<void> {
-  for (const { key, failingSince } of await warnFailingLanes(db)) log.warn({ lane: key, failingSince }, 'will be disabled in a day: four days of nothing but failures');
+  for (const { key, failingSince } of await warnFailingLanes(db))
+    log.warn({ lane: key, failingSince }, 'will be disabled in a day: four days of nothing but failures');
 }
 
 async function forget(db: Db, config: Config): Promise<void> {

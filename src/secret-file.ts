@@ -25,6 +25,7 @@ export function readOrMakeSecret(file: string, make: () => string): string {
 
 function read(file: string): string {
   const secret = readFileSync(file, 'utf8').trim();
-  if (secret.length < shortest) throw new Error(`${file} holds fewer than ${shortest} characters: it was damaged; put back the one that this data was made with`);
+  if (secret.length < shortest)
+    throw new Error(`${file} holds fewer than ${shortest} characters: it was damaged; put back the one that this data was made with`);
   return secret;
 }

@@ -38,9 +38,19 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
   const calls = createOutbound(allowed);
   const providers = createOutbound(allowed, pageLimits);
   const mailing = createMailing(pools.outbox, config.mail);
-  const worker = await startWorker({ db: pools.outbox, handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }, log });
+  const worker = await startWorker({
+    db: pools.outbox,
+    handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing },
+    log,
+  });
   const housekeeping = startHousekeeping(pools.chores, seal, config, log);
-  const listening = await pools.chores.listen(statusChannel, (estab) => void onStatus(pools.chores, seal, estab).catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again')));
+  const listening = await pools.chores.listen(
+    statusChannel,
+    (estab) =>
+      void onStatus(pools.chores, seal, estab).catch((error: unknown) =>
+        log.error({ err: error }, 'a change of status could not be followed; it is looked at again'),
+      ),
+  );
   return async () => {
     await Promise.all([listening.unlisten(), housekeeping.stop(), worker.stop()]);
     mailing.close();

@@ -16,7 +16,9 @@ import { callKind } from '../src/notifications/webhooks.ts';
 import { createDelivery } from '../src/notifications/deliver.ts';
 
 const text = { type: 'string' } as const;
-const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, nth: { ...text, default: '1' }, name: { ...text, default: 'crash worker' }, estab: { ...text, default: '' } } });
+const { values: told } = parseArgs({
+  options: { step: { ...text, default: 'never' }, nth: { ...text, default: '1' }, name: { ...text, default: 'crash worker' }, estab: { ...text, default: '' } },
+});
 const { step } = told;
 const nth = Number(told.nth);
 const config = readConfig();

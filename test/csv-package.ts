@@ -21,7 +21,9 @@ export function csvPackage(files: Partial<Record<string, Rows>>, { mode = 'bulk'
   contents.set('manifest.csv', Buffer.from(manifest.map(renderCsvRow).join('')));
   for (const [name, content] of Object.entries(raw)) contents.set(name, Buffer.from(content));
   return {
-    files: new Map([...contents].map(([name, content]) => [name, { name, size: content.length, open: async () => Readable.from([content], { objectMode: false }) }])),
+    files: new Map(
+      [...contents].map(([name, content]) => [name, { name, size: content.length, open: async () => Readable.from([content], { objectMode: false }) }]),
+    ),
     close: async () => {},
   };
 }

@@ -40,7 +40,10 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   const { db, seal } = service;
   const warnings: Logged[] = [];
   const errors: Logged[] = [];
-  const log = { warn: (details: object, message: string) => void warnings.push({ details: { ...details }, message }), error: (details: object, message: string) => void errors.push({ details: { ...details }, message }) };
+  const log = {
+    warn: (details: object, message: string) => void warnings.push({ details: { ...details }, message }),
+    error: (details: object, message: string) => void errors.push({ details: { ...details }, message }),
+  };
   const start = (on: Db = db) => startDelivering(on, seal, { log, limits: options.limits ?? outboundLimits, now: options.now });
   if (options.worker !== false) await start();
   let schools = 0;
@@ -51,9 +54,14 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
     await service.addSchool(estab);
     const client = await service.addClient(`app${schools}`, [estab], scopes);
     const json = { 'content-type': 'application/json' };
-    const granted = await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: json, body: JSON.stringify({ estab, relyingParty: client.rp, password: client.schoolSecrets[estab] }) });
+    const granted = await fetch(`${service.url}/api/oauth/GetToken`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ estab, relyingParty: client.rp, password: client.schoolSecrets[estab] }),
+    });
     const headers = { authorization: `Idaas ${((await granted.json()) as { token: string }).token}` };
-    const api: School['api'] = (method, path = '', body) => fetch(`${service.url}/api/v1/Webhook${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
+    const api: School['api'] = (method, path = '', body) =>
+      fetch(`${service.url}/api/v1/Webhook${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
     return { estab, rp: client.rp, signingSecret: client.signingSecret, api };
   }
 
@@ -86,7 +94,13 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   /** Until nothing is due or under way any more. */
   async function settled(estab: string): Promise<void> {
     await hurry(estab);
-    await until(`${estab} is settled`, async () => (await db`select from outbox where estab = ${estab} and ${notOnboarding} and (state = 'running' or (state = 'waiting' and due_at <= now()))`).length === 0, () => rows(estab));
+    await until(
+      `${estab} is settled`,
+      async () =>
+        (await db`select from outbox where estab = ${estab} and ${notOnboarding} and (state = 'running' or (state = 'waiting' and due_at <= now()))`).length ===
+        0,
+      () => rows(estab),
+    );
   }
 
   /** Nothing is left, and nothing under way: a worker must not lose the lane of what it still holds. */
@@ -104,7 +118,16 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   const send = (school: School, url: string, more: { lane?: Partial<Lane>; body?: Buffer; contentType?: string } = {}) => {
     const { body = null, contentType, lane } = more;
     const payload = { event: 'example', method: body ? 'POST' : 'GET', url, ...(contentType ? { contentType } : {}) };
-    return db.begin((tx) => enqueue(tx, { estab: school.estab, rp: school.rp, kind: 'call', lane: { key: url, host: new URL(url).host, width: 4, lasting: true, ...lane }, payload, body }));
+    return db.begin((tx) =>
+      enqueue(tx, {
+        estab: school.estab,
+        rp: school.rp,
+        kind: 'call',
+        lane: { key: url, host: new URL(url).host, width: 4, lasting: true, ...lane },
+        payload,
+        body,
+      }),
+    );
   };
 
   return {
@@ -124,7 +147,15 @@ async function runCommand({ db, seal }: Service, name: string, options: Record<s
 
 async function startDelivering(db: Db, seal: Seal, given: { log: Log; limits: OutboundLimits; now?: (() => number) | undefined }): Promise<Worker> {
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), given.limits);
-  const worker = await startWorker({ db, handlers: { call: createDelivery(db, seal, outbound, '1.2.3', given.now), mail: { longestSeconds: 1, run: async () => ({ success: true, state: 'done', detail: {} }) } }, log: given.log, pollMs: 50 });
+  const worker = await startWorker({
+    db,
+    handlers: {
+      call: createDelivery(db, seal, outbound, '1.2.3', given.now),
+      mail: { longestSeconds: 1, run: async () => ({ success: true, state: 'done', detail: {} }) },
+    },
+    log: given.log,
+    pollMs: 50,
+  });
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= worker.stop().then(() => outbound.close()));
   after(stop);
@@ -137,7 +168,14 @@ export async function useReceiver(answer: Answer = () => 200): Promise<Receiver>
     const at = performance.now();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const arrival = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks), id: String(request.headers['webhook-id']), at };
+    const arrival = {
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: request.headers,
+      body: Buffer.concat(chunks),
+      id: String(request.headers['webhook-id']),
+      at,
+    };
     receiver.arrivals.push(arrival);
     const status = await receiver.answer(arrival, response);
     if (typeof status === 'number') response.writeHead(status).end('thank you');

@@ -13,7 +13,8 @@ export async function describeSchema(db: Db): Promise<string> {
 
 async function refuseUnknown(db: Db): Promise<void> {
   const extensions = await db`select extname as name from pg_extension where extname <> 'plpgsql'`;
-  const relations = await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds}) and not exists (select from pg_depend d where d.objid = pg_class.oid and d.deptype = 'i')`;
+  const relations =
+    await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds}) and not exists (select from pg_depend d where d.objid = pg_class.oid and d.deptype = 'i')`;
   const types = await db`select typname as name from pg_type where typnamespace = ${db.unsafe(inPublic)} and typtype in ('e', 'd', 'r')`;
   const triggers = await db`select tgname as name from pg_trigger where not tgisinternal`;
   const unknown = [...extensions, ...relations, ...types, ...triggers].map((row) => row.name as string);
@@ -24,7 +25,10 @@ async function describeCollations(db: Db): Promise<string[]> {
   const rows = await db<{ name: string; provider: string; locale: string; deterministic: boolean }[]>`
     select quote_ident(collname) as name, case collprovider when 'b' then 'builtin' when 'i' then 'icu' else 'libc' end as provider, quote_literal(coalesce(colllocale, collcollate)) as locale, collisdeterministic as deterministic
     from pg_collation where collnamespace = ${db.unsafe(inPublic)} order by collname collate "C"`;
-  return rows.map(({ name, provider, locale, deterministic }) => `create collation ${name} (provider = ${provider}, locale = ${locale}${deterministic ? '' : ', deterministic = false'});`);
+  return rows.map(
+    ({ name, provider, locale, deterministic }) =>
+      `create collation ${name} (provider = ${provider}, locale = ${locale}${deterministic ? '' : ', deterministic = false'});`,
+  );
 }
 
 async function describeFunctions(db: Db): Promise<string[]> {

@@ -6,9 +6,23 @@ import { after } from 'node:test';
 import type { CollectionName } from '../src/roster/resource.ts';
 
 export type Data = Partial<Record<CollectionName, Record<string, unknown>[]>>;
-export type Asked = Readonly<{ collection: CollectionName; limit: number; offset: number; filter: string | null; authorization: string | undefined; query: string }>;
+export type Asked = Readonly<{
+  collection: CollectionName;
+  limit: number;
+  offset: number;
+  filter: string | null;
+  authorization: string | undefined;
+  query: string;
+}>;
 /** What is about to be answered; a test changes what it likes. */
-export type Reply = { status: number; headers: Record<string, string>; body: unknown; records: Record<string, unknown>[]; total: number | undefined; end: 'well' | 'broken' | 'never' };
+export type Reply = {
+  status: number;
+  headers: Record<string, string>;
+  body: unknown;
+  records: Record<string, unknown>[];
+  total: number | undefined;
+  end: 'well' | 'broken' | 'never';
+};
 export type Login = Readonly<{ path: string; authorization: string | undefined; body: string }>;
 
 export type FakeProvider = {
@@ -28,7 +42,15 @@ const basic = `Basic ${Buffer.from('id:secret').toString('base64')}`;
 const dated = (sourcedId: string, more: Record<string, unknown>) => ({ sourcedId, status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z', ...more });
 const to = (sourcedId: string) => ({ href: `https://elsewhere.example/${sourcedId}`, sourcedId, type: 'any' });
 
-export const fakeUser = (at: number) => dated(`u${String(at).padStart(5, '0')}`, { username: `name${at}`, enabledUser: true, givenName: 'Given', familyName: `Family ${at}`, role: 'student', orgs: [to('o1')] });
+export const fakeUser = (at: number) =>
+  dated(`u${String(at).padStart(5, '0')}`, {
+    username: `name${at}`,
+    enabledUser: true,
+    givenName: 'Given',
+    familyName: `Family ${at}`,
+    role: 'student',
+    orgs: [to('o1')],
+  });
 
 export function fakeSchool(users = 30): Data {
   return {
@@ -37,7 +59,9 @@ export function fakeSchool(users = 30): Data {
     courses: [dated('c1', { title: 'Maths', org: to('o1') })],
     classes: [dated('k1', { title: '7A', classType: 'homeroom', course: to('c1'), school: to('o1'), terms: [to('t1')] })],
     users: Array.from({ length: users }, (_, at) => fakeUser(at)),
-    enrollments: Array.from({ length: 12 }, (_, at) => dated(`e${at}`, { user: to(fakeUser(at).sourcedId), class: to('k1'), school: to('o1'), role: 'student' })),
+    enrollments: Array.from({ length: 12 }, (_, at) =>
+      dated(`e${at}`, { user: to(fakeUser(at).sourcedId), class: to('k1'), school: to('o1'), role: 'student' }),
+    ),
     demographics: [dated(fakeUser(0).sourcedId, { sex: 'female' })],
   };
 }
@@ -72,7 +96,14 @@ export async function useFakeProvider(): Promise<FakeProvider> {
     }
     const collection = pathname.slice(root.length + 1) as CollectionName;
     const filter = searchParams.get('filter');
-    const asked: Asked = { collection, limit: Number(searchParams.get('limit')), offset: Number(searchParams.get('offset')), filter, authorization, query: request.url ?? '' };
+    const asked: Asked = {
+      collection,
+      limit: Number(searchParams.get('limit')),
+      offset: Number(searchParams.get('offset')),
+      filter,
+      authorization,
+      query: request.url ?? '',
+    };
     fake.asked.push(asked);
     const since = /^dateLastModified>='(.*)'$/.exec(filter ?? '')?.[1];
     const all = (fake.data[collection] ?? []).filter((record) => since === undefined || Date.parse(String(record.dateLastModified)) >= Date.parse(since));

@@ -44,7 +44,11 @@ export function renderGenerated(): Promise<Record<string, string>> {
 
 async function describeOpenApi(url: string, db: Db): Promise<string> {
   const secretKey = randomBytes(32).toString('hex');
-  const app = createApp({ config: readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' }), pools: createPools(() => db), seal: createSeal([secretKey]) });
+  const app = createApp({
+    config: readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' }),
+    pools: createPools(() => db),
+    seal: createSeal([secretKey]),
+  });
   try {
     await app.ready();
     return `${JSON.stringify(sortKeys(app.swagger()), null, 2)}\n`;

@@ -7,13 +7,29 @@ import { managementToken } from './onboarding.ts';
 import { useService, type Client } from './service.ts';
 import { smallPackage, smallSchool, user, type Row } from './small-school.ts';
 
-export type Asked = { method?: string; query?: string | Record<string, string>; body?: unknown; authorization?: string | undefined; headers?: Record<string, string> };
-export type User = Record<'Id' | 'DisplayName' | 'FirstName' | 'Surname' | 'LastLoggedIn' | 'UserName' | 'Roles' | 'PresenceType' | 'WorkEmail' | 'Email', string>;
+export type Asked = {
+  method?: string;
+  query?: string | Record<string, string>;
+  body?: unknown;
+  authorization?: string | undefined;
+  headers?: Record<string, string>;
+};
+export type User = Record<
+  'Id' | 'DisplayName' | 'FirstName' | 'Surname' | 'LastLoggedIn' | 'UserName' | 'Roles' | 'PresenceType' | 'WorkEmail' | 'Email',
+  string
+>;
 export type Failure = { Message: null; ExceptionType: string; ExceptionMessage: string; InnerException: null };
 
 /** p1 and s1 have an e-mail, the rest of the small school has none; s3 is an administrator. */
 export const withOffice = (more: readonly Row[] = [], without: readonly string[] = []) =>
-  smallPackage({ users: [...smallSchool.users.filter(({ sourcedId }) => !without.includes(sourcedId ?? '')), user('s3', 'administrator', { email: 's3@school.example', givenName: 'Philippa', familyName: 'Featherstone' }), ...more], enrollments: smallSchool.enrollments.filter(({ userSourcedId }) => !without.includes(userSourcedId ?? '')) });
+  smallPackage({
+    users: [
+      ...smallSchool.users.filter(({ sourcedId }) => !without.includes(sourcedId ?? '')),
+      user('s3', 'administrator', { email: 's3@school.example', givenName: 'Philippa', familyName: 'Featherstone' }),
+      ...more,
+    ],
+    enrollments: smallSchool.enrollments.filter(({ userSourcedId }) => !without.includes(userSourcedId ?? '')),
+  });
 
 export const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`;
 
@@ -27,7 +43,10 @@ export async function useIdentity(env: Record<string, string> = {}, parts: Param
   const management = basic('app', client.managementSecret);
 
   /** As the school `one`, unless another credential is given. */
-  function ask(operation: string, { method = operation.toLowerCase() === 'getusers' ? 'GET' : 'POST', query = {}, body, authorization = school, headers = {} }: Asked = {}): Promise<Response> {
+  function ask(
+    operation: string,
+    { method = operation.toLowerCase() === 'getusers' ? 'GET' : 'POST', query = {}, body, authorization = school, headers = {} }: Asked = {},
+  ): Promise<Response> {
     const text = typeof query === 'string' ? query : new URLSearchParams(query).toString();
     return fetch(`${url}/api/v1/Identity/${operation}${text === '' ? '' : `?${text}`}`, {
       method,
@@ -74,7 +93,11 @@ export async function useIdentity(env: Record<string, string> = {}, parts: Param
     },
     token: async (kind: 'school' | 'management', estab = 'one') => {
       if (kind === 'management') return managementToken(url, 'app', client.managementSecret);
-      const response = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ estab, relyingParty: 'app', password: client.schoolSecrets[estab] }) });
+      const response = await fetch(`${url}/api/oauth/GetToken`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ estab, relyingParty: 'app', password: client.schoolSecrets[estab] }),
+      });
       return ((await response.json()) as { token: string }).token;
     },
     change: (rp: string, estab: string, to: AuthorisationState) => changeState(db, { rp, estab, from: ['Approved', 'Paused', 'Revoked'], to }),
@@ -89,7 +112,10 @@ export async function useIdentity(env: Record<string, string> = {}, parts: Param
       const rows = await db<{ body: Buffer | null }[]>`select body from outbox where kind = 'mail' and payload ->> 'to' = ${to} order by seq`;
       return rows.map(({ body }) => registrationLink(body ? (JSON.parse(body.toString('utf8')) as { text: string }).text : ''));
     },
-    audited: (estab: string) => db<{ rp: string | null; operation: string; id: string | null; outcome: string }[]>`select rp, operation, presence_id as id, outcome from identity_audit where estab = ${estab} order by number`,
+    audited: (estab: string) =>
+      db<
+        { rp: string | null; operation: string; id: string | null; outcome: string }[]
+      >`select rp, operation, presence_id as id, outcome from identity_audit where estab = ${estab} order by number`,
   };
 }
 
@@ -100,14 +126,24 @@ export function registrationLink(text: string): string {
 }
 
 /** A browser's form without a browser: the cookie and the token of the page at `path`. */
-export async function openForm(url: string, path: string, cookies: readonly string[] = []): Promise<{ cookie: string; token: string; post(fields: Record<string, string>, to?: string): Promise<Response> }> {
+export async function openForm(
+  url: string,
+  path: string,
+  cookies: readonly string[] = [],
+): Promise<{ cookie: string; token: string; post(fields: Record<string, string>, to?: string): Promise<Response> }> {
   const response = await fetch(`${url}${path}`, { headers: { cookie: cookies.join('; ') }, redirect: 'manual' });
   const cookie = [...cookies, ...response.headers.getSetCookie().map((one) => one.split(';', 1)[0] ?? '')].join('; ');
   const [, token = ''] = /name="token" value="([^"]+)"/.exec(await response.text()) ?? [];
   return {
     cookie,
     token,
-    post: (fields, to = path) => fetch(`${url}${to}`, { method: 'POST', headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ token, ...fields }), redirect: 'manual' }),
+    post: (fields, to = path) =>
+      fetch(`${url}${to}`, {
+        method: 'POST',
+        headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ token, ...fields }),
+        redirect: 'manual',
+      }),
   };
 }
 
@@ -116,4 +152,8 @@ export async function signIn(url: string, estab: string, username: string, passw
   return form.post({ estab, username, password });
 }
 
-export const sessionCookie = (response: Response) => response.headers.getSetCookie().map((one) => one.split(';', 1)[0] ?? '').find((one) => one.startsWith('schoolbell_login=')) ?? '';
+export const sessionCookie = (response: Response) =>
+  response.headers
+    .getSetCookie()
+    .map((one) => one.split(';', 1)[0] ?? '')
+    .find((one) => one.startsWith('schoolbell_login=')) ?? '';

@@ -21,7 +21,15 @@ import { rootB, useService, type Service } from './service.ts';
 export type Onboarding = Awaited<ReturnType<typeof useOnboarding>>;
 export type Answered = { Schools: { Estab: string; Status: string; Message: string }[] };
 /** A school's browser: what it asks carries the cookie, what it sends the token of the form. */
-export type Visitor = { cookie: string; token: string; get(path: string): Promise<Response>; text(path: string): Promise<string>; post(path: string, fields: Record<string, string | string[]>): Promise<Response>; /** With what the page of the request carries. */ decide(path: string, fields: Record<string, string | string[]>): Promise<Response>; upload(bytes: Uint8Array): Promise<Response> };
+export type Visitor = {
+  cookie: string;
+  token: string;
+  get(path: string): Promise<Response>;
+  text(path: string): Promise<string>;
+  post(path: string, fields: Record<string, string | string[]>): Promise<Response>;
+  /** With what the page of the request carries. */ decide(path: string, fields: Record<string, string | string[]>): Promise<Response>;
+  upload(bytes: Uint8Array): Promise<Response>;
+};
 
 const commands = [...applicationCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands];
 
@@ -32,17 +40,38 @@ export async function useOnboarding(env: Record<string, string> = {}) {
   const { db, url, seal } = service;
 
   /** Its forms arrive under /<rp>. */
-  async function addAsking(rp: string, scopes = 'School,Student,Staff:optional,Contact:optional', more: { name?: string; callbackUrl?: string } = {}): Promise<NewApplication & { manage(method: string, body?: unknown, path?: string): Promise<Response>; invite(estab: string, given?: object): Promise<Answered['Schools'][number]> }> {
-    const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl: `${receiver.origin}/${rp}`, scopes, redirectUris: [], ...more });
+  async function addAsking(
+    rp: string,
+    scopes = 'School,Student,Staff:optional,Contact:optional',
+    more: { name?: string; callbackUrl?: string } = {},
+  ): Promise<
+    NewApplication & {
+      manage(method: string, body?: unknown, path?: string): Promise<Response>;
+      invite(estab: string, given?: object): Promise<Answered['Schools'][number]>;
+    }
+  > {
+    const application = await addApplication(db, seal, {
+      rp,
+      name: `Application ${rp}`,
+      callbackUrl: `${receiver.origin}/${rp}`,
+      scopes,
+      redirectUris: [],
+      ...more,
+    });
     const manage = async (method: string, body?: unknown, path = '') => {
-      const headers = { authorization: `Idaas ${await managementToken(url, rp, application.managementSecret)}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+      const headers = {
+        authorization: `Idaas ${await managementToken(url, rp, application.managementSecret)}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      };
       return fetch(`${url}/api/Manage/SchoolRegister${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     };
     return {
       ...application,
       manage,
       async invite(estab, given = {}) {
-        const response = await manage('POST', { Schools: [{ Estab: estab, SchoolName: `School ${estab}`, SchoolContactEmail: `someone@elsewhere.example`, ...given }] });
+        const response = await manage('POST', {
+          Schools: [{ Estab: estab, SchoolName: `School ${estab}`, SchoolContactEmail: `someone@elsewhere.example`, ...given }],
+        });
         assert.equal(response.status, 200, await response.clone().text());
         const [school] = ((await response.json()) as Answered).Schools;
         assert.ok(school);
@@ -90,17 +119,29 @@ export async function useOnboarding(env: Record<string, string> = {}) {
       assert.ok(row, `${rp} asks nothing of ${estab}`);
       return row.id;
     },
-    events: (estab: string) => db<{ rp: string; state: string; actor: string; scopes: string[] | null }[]>`select rp, state, actor, scopes from authorisation_event where estab = ${estab} order by number`,
-    authorisations: (estab: string) => db<{ rp: string; state: string; scopes: string[]; installed: boolean }[]>`select rp, state, scopes, installed_at is not null as installed from authorisation where estab = ${estab} order by rp`,
+    events: (estab: string) =>
+      db<
+        { rp: string; state: string; actor: string; scopes: string[] | null }[]
+      >`select rp, state, actor, scopes from authorisation_event where estab = ${estab} order by number`,
+    authorisations: (estab: string) =>
+      db<
+        { rp: string; state: string; scopes: string[]; installed: boolean }[]
+      >`select rp, state, scopes, installed_at is not null as installed from authorisation where estab = ${estab} order by rp`,
     /** The authentication events that are stored, oldest first. */
     stored: (estab: string) => db<{ id: string; rp: string; state: string; body: Buffer | null; last: boolean; secretId: string; attempts: number }[]>`
       select id, rp, state, body, (payload ->> 'last')::boolean as last, payload ->> 'secretId' as "secretId", attempts from outbox where estab = ${estab} and payload ->> 'event' = 'authentication' order by seq`,
     /** What arrived at an application, as forms. */
-    forms: (rp: string) => receiver.arrivals.filter((one) => one.url === `/${rp}`).map((one) => Object.fromEntries(new URLSearchParams(one.body.toString('utf8'))) as Record<string, string>),
+    forms: (rp: string) =>
+      receiver.arrivals
+        .filter((one) => one.url === `/${rp}`)
+        .map((one) => Object.fromEntries(new URLSearchParams(one.body.toString('utf8'))) as Record<string, string>),
     /** Domains are sent in small letters. */
     mailsTo: (address: string) => mail.mails.filter((one) => one.to.some((to) => to.toLowerCase() === address.toLowerCase())),
     /** Kept or sent: what the outbox holds for this address. */
-    mailsOf: (estab: string) => db<{ to: string; subject: string; state: string }[]>`select payload ->> 'to' as to, payload ->> 'subject' as subject, state from outbox where kind = 'mail' and estab = ${estab} order by seq`,
+    mailsOf: (estab: string) =>
+      db<
+        { to: string; subject: string; state: string }[]
+      >`select payload ->> 'to' as to, payload ->> 'subject' as subject, state from outbox where kind = 'mail' and estab = ${estab} order by seq`,
     /** Whatever waits is due now, and whatever failed counts as long ago. */
     async hurry(): Promise<void> {
       await db`update outbox set due_at = now() where state = 'waiting'`;
@@ -123,12 +164,19 @@ export function linkIn(mail: { text: string } | undefined): string {
 }
 
 export async function managementToken(url: string, relyingParty: string, password: string): Promise<string> {
-  const response = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ relyingParty, password }) });
+  const response = await fetch(`${url}/api/oauth/GetToken`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ relyingParty, password }),
+  });
   return ((await response.json()) as { token: string }).token;
 }
 
 export function rosteringToken(url: string, rp: string, estab: string, secret: string): Promise<Response> {
-  return fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${rp}|${estab}:${secret}`).toString('base64')}` } });
+  return fetch(`${url}${rootB}/auth/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${rp}|${estab}:${secret}`).toString('base64')}` },
+  });
 }
 
 export function postForm(url: string, cookie: string, fields: Record<string, string | string[]>): Promise<Response> {
@@ -146,7 +194,16 @@ export async function zip(given: CsvPackage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-export type ShownMail = { id: string; state: string; to: string; subject: string; attempts: number; text: string | null; html: string | null; error: string | null };
+export type ShownMail = {
+  id: string;
+  state: string;
+  to: string;
+  subject: string;
+  attempts: number;
+  text: string | null;
+  html: string | null;
+  error: string | null;
+};
 
 /** What the command mails prints, newest first. */
 export function mailCommandRunner({ db, seal, url }: Service): () => Promise<ShownMail[]> {

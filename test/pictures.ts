@@ -20,7 +20,10 @@ const stripes = (x: number, y: number) => ((x >> 4) + (y >> 4)) % 2 * 255;
 const square: Pixels = { width: 256, height: 256, channels: 3 };
 
 export async function goodPictures(): Promise<Record<string, Buffer>> {
-  const large = await sharp({ create: { width: 4000, height: 3000, channels: 3, background: '#224488' } }).composite([{ input: await paint(square, gradient).png().toBuffer(), tile: true }]).jpeg({ quality: 60 }).toBuffer();
+  const large = await sharp({ create: { width: 4000, height: 3000, channels: 3, background: '#224488' } })
+    .composite([{ input: await paint(square, gradient).png().toBuffer(), tile: true }])
+    .jpeg({ quality: 60 })
+    .toBuffer();
   return {
     gradient: await paint(square, gradient).jpeg().toBuffer(),
     noise: await paint(square, noise).png().toBuffer(),
@@ -31,7 +34,9 @@ export async function goodPictures(): Promise<Record<string, Buffer>> {
     tiny: await paint({ width: 1, height: 1, channels: 3 }, () => 90).png().toBuffer(),
     thin: await paint({ width: 3000, height: 1, channels: 3 }, gradient).png().toBuffer(),
     large,
-    animated: await sharp(await Promise.all([gradient, noise].map((look) => paint(square, look).png().toBuffer())), { join: { animated: true } }).webp().toBuffer(),
+    animated: await sharp(await Promise.all([gradient, noise].map((look) => paint(square, look).png().toBuffer())), { join: { animated: true } })
+      .webp()
+      .toBuffer(),
     grey: await paint(square, gradient).greyscale().jpeg().toBuffer(),
     cmyk: await paint(square, gradient).toColourspace('cmyk').jpeg().toBuffer(),
     deep: await paint(square, gradient).toColourspace('rgb16').png().toBuffer(),

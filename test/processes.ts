@@ -41,7 +41,9 @@ after(async () => {
 
 /** The files of the repository, with what is installed linked, so that nothing is downloaded. */
 export function copyTree(target: string, ownPrograms = false): string {
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: repository, encoding: 'utf8' }).split('\0').filter((file) => file !== '' && file !== 'node_modules' && existsSync(join(repository, file)));
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: repository, encoding: 'utf8' })
+    .split('\0')
+    .filter((file) => file !== '' && file !== 'node_modules' && existsSync(join(repository, file)));
   for (const file of files) cpSync(join(repository, file), join(target, file));
   const [from, to] = [join(repository, 'node_modules'), join(target, 'node_modules')];
   if (!ownPrograms) symlinkSync(from, to);
@@ -59,7 +61,12 @@ export type Running = { child: ChildProcess; url: string; output: () => string; 
 export type Options = { env?: Record<string, string>; tree?: string; uid?: number };
 
 export function launch(script: string, args: string[], dataDir: string, { env = {}, tree = clone, uid }: Options = {}): Running {
-  const child = spawn(process.execPath, [join(tree, script), ...args], { cwd: tree, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) });
+  const child = spawn(process.execPath, [join(tree, script), ...args], {
+    cwd: tree,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, ...env },
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
   children.add(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (piece: string) => (text += piece));
@@ -132,8 +139,12 @@ export async function assertStopped(dataDir: string): Promise<void> {
   assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false, 'postmaster.pid was left');
 }
 
-export const curlLines = ({ output }: Running) => output().split('\n').filter((line) => line.startsWith('curl'));
-export const readDemo = (dataDir: string) => JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as Record<'estab' | 'rp' | 'clientId' | 'clientSecret' | 'schoolSecret', string>;
+export const curlLines = ({ output }: Running) =>
+  output()
+    .split('\n')
+    .filter((line) => line.startsWith('curl'));
+export const readDemo = (dataDir: string) =>
+  JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as Record<'estab' | 'rp' | 'clientId' | 'clientSecret' | 'schoolSecret', string>;
 
 export async function token({ url }: Running, dataDir: string): Promise<string> {
   const { rp, estab, schoolSecret } = readDemo(dataDir);
@@ -157,7 +168,9 @@ export async function standing(running: Running, dataDir: string): Promise<Recor
 export const sizes = (of: Record<string, string>) => Object.fromEntries(Object.entries(of).map(([name, text]) => [name, text.split(' ', 1)[0]]));
 
 export function openList(running: Running, bearer: string, agent: Agent): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => get(`${running.url}${rootB}/enrollments`, { agent, headers: { authorization: `Bearer ${bearer}` } }, resolve).once('error', reject));
+  return new Promise((resolve, reject) =>
+    get(`${running.url}${rootB}/enrollments`, { agent, headers: { authorization: `Bearer ${bearer}` } }, resolve).once('error', reject),
+  );
 }
 
 export const readyStatus = async ({ url }: Running) => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(60_000) }).catch(() => undefined))?.status;

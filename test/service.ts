@@ -79,7 +79,12 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
   const url = `http://127.0.0.1:${port}`;
 
   const load: Service['load'] = (estab, given, options = {}) =>
-    importRoster(db, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), { estab, partial: options.partial ?? false, force: options.force ?? false, shrinkLimitPercent: config.shrinkLimitPercent });
+    importRoster(db, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), {
+      estab,
+      partial: options.partial ?? false,
+      force: options.force ?? false,
+      shrinkLimitPercent: config.shrinkLimitPercent,
+    });
 
   return {
     db,
@@ -121,16 +126,29 @@ export async function useService(env: Record<string, string> = {}, parts: Partia
         schoolSecrets,
         tokenA,
         tokenB,
-        s: async (estab, path, init = {}) => fetch(`${url}/api/v1/${path}`, { ...init, headers: { ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers, authorization: `Idaas ${await once(`school ${estab}`, () => schoolToken(url, rp, estab, schoolSecrets[estab] ?? ''))}` } }),
+        s: async (estab, path, init = {}) =>
+          fetch(`${url}/api/v1/${path}`, {
+            ...init,
+            headers: {
+              ...(init.body ? { 'content-type': 'application/json' } : {}),
+              ...init.headers,
+              authorization: `Idaas ${await once(`school ${estab}`, () => schoolToken(url, rp, estab, schoolSecrets[estab] ?? ''))}`,
+            },
+          }),
         a: async (path, headers = {}) => fetch(`${url}${rootA}${path}`, { headers: { authorization: `Bearer ${await once('A', tokenA)}`, ...headers } }),
-        b: async (estab, path, headers = {}) => fetch(`${url}${rootB}${path}`, { headers: { authorization: `Bearer ${await once(estab, () => tokenB(estab))}`, ...headers } }),
+        b: async (estab, path, headers = {}) =>
+          fetch(`${url}${rootB}${path}`, { headers: { authorization: `Bearer ${await once(estab, () => tokenB(estab))}`, ...headers } }),
       };
     },
   };
 }
 
 async function schoolToken(url: string, relyingParty: string, estab: string, password: string): Promise<string> {
-  const response = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ estab, relyingParty, password }) });
+  const response = await fetch(`${url}/api/oauth/GetToken`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ estab, relyingParty, password }),
+  });
   return ((await response.json()) as { token: string }).token;
 }
 

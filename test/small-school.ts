@@ -6,9 +6,33 @@ import { csvPackage, type PackageOptions, type Rows } from './csv-package.ts';
 export type Row = Rows[number];
 export type SchoolFiles = Record<CollectionName, Row[]>;
 
-export const user = (sourcedId: string, role: string, more: Row = {}): Row => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: `Given ${sourcedId}`, familyName: 'Family', ...more });
-export const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId: string, more: Row = {}): Row => ({ sourcedId, userSourcedId, classSourcedId, schoolSourcedId: 'o1', role: 'student', ...more });
-export const schoolClass = (sourcedId: string, title: string, more: Row = {}): Row => ({ sourcedId, title, courseSourcedId: 'c1', classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't1', ...more });
+export const user = (sourcedId: string, role: string, more: Row = {}): Row => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'o1',
+  role,
+  username: sourcedId,
+  givenName: `Given ${sourcedId}`,
+  familyName: 'Family',
+  ...more,
+});
+export const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId: string, more: Row = {}): Row => ({
+  sourcedId,
+  userSourcedId,
+  classSourcedId,
+  schoolSourcedId: 'o1',
+  role: 'student',
+  ...more,
+});
+export const schoolClass = (sourcedId: string, title: string, more: Row = {}): Row => ({
+  sourcedId,
+  title,
+  courseSourcedId: 'c1',
+  classType: 'scheduled',
+  schoolSourcedId: 'o1',
+  termSourcedIds: 't1',
+  ...more,
+});
 
 export const smallSchool: SchoolFiles = {
   orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }],
@@ -17,7 +41,11 @@ export const smallSchool: SchoolFiles = {
     { sourcedId: 't1', title: 'Autumn', type: 'term', startDate: '2026-09-01', endDate: '2026-12-19', parentSourcedId: 'y1', schoolYear: '2027' },
   ],
   courses: [{ sourcedId: 'c1', title: 'Mathematics', orgSourcedId: 'o1', subjects: 'Maths' }],
-  classes: [schoolClass('g1', '7A', { classType: 'homeroom', classCode: '7A', subjects: 'Registration' }), schoolClass('g2', '7B', { classType: 'homeroom' }), schoolClass('k1', '7x/Ma1', { classCode: 'Ma1' })],
+  classes: [
+    schoolClass('g1', '7A', { classType: 'homeroom', classCode: '7A', subjects: 'Registration' }),
+    schoolClass('g2', '7B', { classType: 'homeroom' }),
+    schoolClass('k1', '7x/Ma1', { classCode: 'Ma1' }),
+  ],
   users: [
     user('p1', 'student', { grades: '07', middleName: 'Middle', email: 'p1@school.example', agentSourcedIds: 'a2' }),
     user('p2', 'student', { grades: '08,09', agentSourcedIds: 'a2' }),
@@ -29,16 +57,28 @@ export const smallSchool: SchoolFiles = {
     user('a2', 'guardian', { sms: '07701', email: 'a2@home.example' }),
   ],
   enrollments: [
-    enrolment('e1', 'p1', 'g1'), enrolment('e2', 'p2', 'g1'), enrolment('e3', 'p9', 'g1'), enrolment('e4', 's1', 'g1', { role: 'teacher', primary: 'true' }),
-    enrolment('e5', 'p1', 'k1'), enrolment('e6', 's1', 'k1', { role: 'teacher', primary: 'true' }), enrolment('e7', 's2', 'k1', { role: 'aide' }), enrolment('e8', 'p3', 'k1'),
+    enrolment('e1', 'p1', 'g1'),
+    enrolment('e2', 'p2', 'g1'),
+    enrolment('e3', 'p9', 'g1'),
+    enrolment('e4', 's1', 'g1', { role: 'teacher', primary: 'true' }),
+    enrolment('e5', 'p1', 'k1'),
+    enrolment('e6', 's1', 'k1', { role: 'teacher', primary: 'true' }),
+    enrolment('e7', 's2', 'k1', { role: 'aide' }),
+    enrolment('e8', 'p3', 'k1'),
   ],
   demographics: [],
 };
 
 /** The school with some of its files replaced. */
-export const smallPackage = (files: Partial<SchoolFiles> = {}, options: PackageOptions = {}) => csvPackage(Object.fromEntries(Object.entries({ ...smallSchool, ...files }).filter(([, rows]) => rows.length > 0)), options);
+export const smallPackage = (files: Partial<SchoolFiles> = {}, options: PackageOptions = {}) =>
+  csvPackage(Object.fromEntries(Object.entries({ ...smallSchool, ...files }).filter(([, rows]) => rows.length > 0)), options);
 
 export const deltaPackage = (files: Partial<SchoolFiles>, status: 'active' | 'tobedeleted' = 'active') =>
-  csvPackage(Object.fromEntries(Object.entries(files).map(([name, rows]) => [name, rows.map((row) => ({ ...row, status, dateLastModified: '2026-09-01T08:00:00.000Z' }))])), { mode: 'delta' });
+  csvPackage(
+    Object.fromEntries(
+      Object.entries(files).map(([name, rows]) => [name, rows.map((row) => ({ ...row, status, dateLastModified: '2026-09-01T08:00:00.000Z' }))]),
+    ),
+    { mode: 'delta' },
+  );
 
 export const attendanceCsv = (...lines: readonly string[]) => ['studentSourcedId,date,session,mark,minutesLate,notes', ...lines, ''].join('\r\n');

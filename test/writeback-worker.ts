@@ -33,7 +33,10 @@ async function run(): Promise<void> {
   const text = { type: 'string' } as const;
   const { values: told } = parseArgs({ options: { step: { ...text, default: 'never' }, estab: { ...text, default: '' } } });
   const config = readConfig();
-  const [db, mis] = [connect(config.databaseUrls?.[0] ?? '', { max: 6, name: 'lost worker' }), connect(config.databaseUrls?.[0] ?? '', { max: 2, name: 'lost mis' })];
+  const [db, mis] = [
+    connect(config.databaseUrls?.[0] ?? '', { max: 6, name: 'lost worker' }),
+    connect(config.databaseUrls?.[0] ?? '', { max: 2, name: 'lost mis' }),
+  ];
   const seal = createSeal(config.secretKeys);
   const outbound = createOutbound(parseAllowList(config.outboundAllow));
   const parts: ConnectorParts = { db, mis, seal, outbound, dataDir: config.dataDir };
@@ -41,7 +44,9 @@ async function run(): Promise<void> {
   const lost: ConnectorParts = {
     ...parts,
     mis: told.step === 'writing' ? withBegin(mis, beforeCommit) : mis,
-    db: withBegin(db, (really) => (told.step === 'answered' ? die : told.step === 'finishing' ? beforeCommit(really) : told.step === 'finished' ? (work) => really(work).then(die) : really)),
+    db: withBegin(db, (really) =>
+      told.step === 'answered' ? die : told.step === 'finishing' ? beforeCommit(really) : told.step === 'finished' ? (work) => really(work).then(die) : really,
+    ),
   };
   const [whole, losing] = [createWriteback(parts), createWriteback(lost)];
   const handler: Handler = {

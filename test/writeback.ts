@@ -11,7 +11,17 @@ export const date = '2026-10-14';
 export const now = '2026-10-14T15:00:00Z';
 
 export type Given = Record<string, unknown>;
-export type OutcomeMark = { Index: number; StudentId: string; Date: string; Session: string; Mark: string | null; PreviousMark: string | null; Result: string; Code: string | null; Message: string | null };
+export type OutcomeMark = {
+  Index: number;
+  StudentId: string;
+  Date: string;
+  Session: string;
+  Mark: string | null;
+  PreviousMark: string | null;
+  Result: string;
+  Code: string | null;
+  Message: string | null;
+};
 export type Answer = {
   status: number;
   TrackingId: string; Estab: string; Status: string; SubmittedAt: string; CompletedAt: string | null; Attempts: number;
@@ -33,13 +43,28 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
   let schools = 0;
 
   /** A few pupils, collected once; afterwards the connector is the one given. The demo MIS is not asked for its own school. */
-  async function addSchool({ students = 5, connector = 'demo', folder }: { students?: number; connector?: 'demo' | 'csv' | 'oneroster' | null; folder?: string } = {}) {
+  async function addSchool({
+    students = 5,
+    connector = 'demo',
+    folder,
+  }: { students?: number; connector?: 'demo' | 'csv' | 'oneroster' | null; folder?: string } = {}) {
     const estab = `W${(schools += 1)}`;
-    await service.addSchool(estab, csvPackage({
-      orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }],
-      academicSessions: [{ sourcedId: 't', title: 'Autumn', type: 'term', startDate: '2026-09-01', endDate: '2026-12-19', schoolYear: '2027' }],
-      users: Array.from({ length: students }, (_, at) => ({ sourcedId: student(at), enabledUser: 'true', orgSourcedIds: 'o1', role: 'student', username: student(at), givenName: 'Given', familyName: 'Family' })),
-    }));
+    await service.addSchool(
+      estab,
+      csvPackage({
+        orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }],
+        academicSessions: [{ sourcedId: 't', title: 'Autumn', type: 'term', startDate: '2026-09-01', endDate: '2026-12-19', schoolYear: '2027' }],
+        users: Array.from({ length: students }, (_, at) => ({
+          sourcedId: student(at),
+          enabledUser: 'true',
+          orgSourcedIds: 'o1',
+          role: 'student',
+          username: student(at),
+          givenName: 'Given',
+          familyName: 'Family',
+        })),
+      }),
+    );
     await db`update establishment set connector = ${connector} where estab = ${estab}`;
     await db`insert into connector_setting (estab, settings) values (${estab}, ${db.json(folder === undefined ? {} : { folder })}) on conflict (estab) do update set settings = excluded.settings`;
     return open(estab, await service.addClient(`app${schools}`, [estab]));
@@ -50,14 +75,20 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
       const response = await client.s(estab, path, init);
       return { status: response.status, ...((await response.json()) as Omit<Answer, 'status'>) };
     };
-    const post = (marks: unknown, { query = '', headers = {}, callback }: Asking = {}) => ask(`School/${estab}/Attendance${query}`, { method: 'POST', headers, body: JSON.stringify({ Marks: marks, ...(callback === undefined ? {} : { callback }) }) });
+    const post = (marks: unknown, { query = '', headers = {}, callback }: Asking = {}) =>
+      ask(`School/${estab}/Attendance${query}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ Marks: marks, ...(callback === undefined ? {} : { callback }) }),
+      });
     const outcome = async (trackingId: string) => {
       const found = await ask(`Writeback/${trackingId}`);
       assert.equal(found.status, 200, String(found.ExceptionMessage));
       if (found.Status !== 'Pending') assert.equal(found.Total, found.Written + found.Unchanged + found.Failed, 'the numbers add up');
       return found;
     };
-    const register = async (query = '') => ((await (await client.s(estab, `AttendanceForDate?date=${date}${query}`)).json()) as { AttendanceForDate: Register[] }).AttendanceForDate;
+    const register = async (query = '') =>
+      ((await (await client.s(estab, `AttendanceForDate?date=${date}${query}`)).json()) as { AttendanceForDate: Register[] }).AttendanceForDate;
     /** Writebacks and the calls about them, in the outbox; dueIn in seconds from the last attempt. */
     const workOf = async (trackingId?: string) => [
       ...(await db<{ id: string; kind: string; state: string; attempts: number; dueIn: number | null; trackingId: string | null; url: string | null }[]>`
@@ -82,9 +113,18 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
       set: (mode: DemoMode) => db`update connector_setting set settings = ${db.json({ mode })} where estab = ${estab}`,
       /** Marks as the register shows them, by student and session. */
       shown: async () => Object.fromEntries((await register()).map((row) => [`${row.StudentId} ${row.Session}`, row.Mark])),
-      history: async () => [...(await db`select student_id as id, session, mark, previous_mark as previous, rp, tracking_id as "trackingId", reason from attendance_history where estab = ${estab} order by version, student_id, session`)],
+      history: async () => [
+        ...(await db`select student_id as id, session, mark, previous_mark as previous, rp, tracking_id as "trackingId", reason from attendance_history where estab = ${estab} order by version, student_id, session`),
+      ],
       /** What the MIS itself holds. */
-      kept: async () => Object.fromEntries((await db<{ id: string; session: string; mark: string | null }[]>`select student_id as id, session, mark from demo_mark where estab = ${estab} order by student_id, session`).map((row) => [`${row.id} ${row.session}`, row.mark])),
+      kept: async () =>
+        Object.fromEntries(
+          (
+            await db<
+              { id: string; session: string; mark: string | null }[]
+            >`select student_id as id, session, mark from demo_mark where estab = ${estab} order by student_id, session`
+          ).map((row) => [`${row.id} ${row.session}`, row.mark]),
+        ),
       work: () => workOf(),
     };
   }

@@ -15,7 +15,8 @@ export async function addApplication(db: Db, seal: Seal, given: Given): Promise<
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": 1 to 64 of A-Z a-z 0-9 . _ -`);
   if (given.name.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
   for (const [option, url] of [['--callback-url', given.callbackUrl] as const, ...given.redirectUris.map((uri) => ['--redirect-uri', uri] as const)]) {
-    if (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol)) throw new SchoolbellError('invalid_request', `${option} "${url}": not a URL that begins with http:// or https://`);
+    if (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol))
+      throw new SchoolbellError('invalid_request', `${option} "${url}": not a URL that begins with http:// or https://`);
   }
   const { required, optional } = parseScopes(given.scopes);
   const clientId = `${given.rp}.${randomBytes(6).toString('hex')}`;
@@ -37,7 +38,8 @@ export async function rotateApplicationSecret(db: Db, seal: Seal, rp: string, ki
   return db.begin(async (tx) => {
     const [known] = await tx`select from application where rp = ${rp} for update`;
     if (!known) throw new SchoolbellError('not_found', `there is no application ${rp}`);
-    if (kind === 'signing') await tx`update application_secret set valid_until = now() + interval '24 hours' where rp = ${rp} and kind = ${kind} and valid_until is null`;
+    if (kind === 'signing')
+      await tx`update application_secret set valid_until = now() + interval '24 hours' where rp = ${rp} and kind = ${kind} and valid_until is null`;
     else await tx`delete from application_secret where rp = ${rp} and kind = ${kind}`;
     return storeSecret(tx, seal, rp, kind);
   });

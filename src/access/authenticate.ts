@@ -16,26 +16,34 @@ export type Authenticate = (authorization: string | undefined, kind: 'rostering-
 export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Authenticate {
   return async (authorization, kind) => {
     const claims = await tokens.verify(bearerToken(authorization), kind);
-    const secretHolds = claims.estab === undefined
-      ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
-      : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`;
+    const secretHolds =
+      claims.estab === undefined
+        ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
+        : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`;
     const rows = await db<(Reach & { state: string; secretHolds: boolean; keyTrusted: boolean })[]>`
       select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, ${secretHolds} as "secretHolds", ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
       from authorisation a join roster r using (estab)
       where a.rp = ${claims.rp} ${claims.estab === undefined ? db`` : db`and a.estab = ${claims.estab}`}
       order by a.estab`;
-    if (!rows[0]?.secretHolds) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.');
+    if (!rows[0]?.secretHolds)
+      throw new SchoolbellError(
+        'invalid_token',
+        'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.',
+      );
     requireTrustedKey(rows[0].keyTrusted);
     limit.count(claims.secretId);
     const reach = rows.filter((row) => row.state === 'Approved').map(({ estab, scopes, rosterId, version }) => ({ estab, scopes, rosterId, version }));
-    if (reach.length === 0) throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
+    if (reach.length === 0)
+      throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
     return { rp: claims.rp, reach, oneRosterScopes: claims.oneRosterScopes };
   };
 }
 
 function bearerToken(authorization: string | undefined): string {
-  if (authorization === undefined) throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Bearer" and a token from the token endpoint.');
+  if (authorization === undefined)
+    throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Bearer" and a token from the token endpoint.');
   const [scheme = '', token = '', ...rest] = authorization.trim().split(/\s+/);
-  if (scheme.toLowerCase() !== 'bearer' || token === '' || rest.length > 0) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Bearer" followed by one token.');
+  if (scheme.toLowerCase() !== 'bearer' || token === '' || rest.length > 0)
+    throw new SchoolbellError('invalid_token', 'The Authorization header must be "Bearer" followed by one token.');
   return token;
 }

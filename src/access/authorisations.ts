@@ -12,7 +12,11 @@ export type IssuedSecret = { id: string; text: string };
 const nothing = async () => {};
 
 /** Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. */
-export async function authorise(db: Db, given: { rp: string; estab: string; scopes?: string | undefined }, meanwhile: (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown> = nothing): Promise<Authorised> {
+export async function authorise(
+  db: Db,
+  given: { rp: string; estab: string; scopes?: string | undefined },
+  meanwhile: (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown> = nothing,
+): Promise<Authorised> {
   return db.begin(async (tx) => {
     const asked = await requirePair(tx, given.rp, given.estab);
     const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
@@ -37,17 +41,26 @@ function chosenScopes(text: string, asked: { required: string[]; optional: strin
   const request = parseScopes(text);
   const chosen = [...request.required, ...request.optional];
   const stranger = chosen.find((scope) => !asked.required.includes(scope) && !asked.optional.includes(scope));
-  if (stranger) throw new SchoolbellError('invalid_request', `the application does not ask for ${stranger}; it asks for ${[...asked.required, ...asked.optional].join(', ')}`);
+  if (stranger)
+    throw new SchoolbellError(
+      'invalid_request',
+      `the application does not ask for ${stranger}; it asks for ${[...asked.required, ...asked.optional].join(', ')}`,
+    );
   return chosen;
 }
 
 /** Pauses, resumes or revokes; the next call with any token of the pair sees it. `meanwhile` is part of the same transaction, here as above. */
-export async function changeState(db: Db, given: { rp: string; estab: string; from: readonly AuthorisationState[]; to: AuthorisationState }, meanwhile: (tx: Tx) => Promise<unknown> = nothing): Promise<{ rp: string; estab: string; state: AuthorisationState }> {
+export async function changeState(
+  db: Db,
+  given: { rp: string; estab: string; from: readonly AuthorisationState[]; to: AuthorisationState },
+  meanwhile: (tx: Tx) => Promise<unknown> = nothing,
+): Promise<{ rp: string; estab: string; state: AuthorisationState }> {
   return db.begin(async (tx) => {
     await requirePair(tx, given.rp, given.estab);
     const [row] = await tx<{ state: AuthorisationState }[]>`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${given.estab} has not authorised ${given.rp}`);
-    if (row.state !== given.to && !given.from.includes(row.state)) throw new SchoolbellError('conflict', `the authorisation is ${row.state}; approve it again with: authorise --rp ${given.rp} --estab ${given.estab}`);
+    if (row.state !== given.to && !given.from.includes(row.state))
+      throw new SchoolbellError('conflict', `the authorisation is ${row.state}; approve it again with: authorise --rp ${given.rp} --estab ${given.estab}`);
     if (row.state === given.to) return { rp: given.rp, estab: given.estab, state: given.to };
     await tx`update authorisation set state = ${given.to}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
     await meanwhile(tx);
@@ -55,11 +68,17 @@ export async function changeState(db: Db, given: { rp: string; estab: string; fr
   });
 }
 
-export async function rotateSchoolSecret(db: Db, rp: string, estab: string, meanwhile: (tx: Tx, issued: IssuedSecret) => Promise<unknown> = nothing): Promise<string> {
+export async function rotateSchoolSecret(
+  db: Db,
+  rp: string,
+  estab: string,
+  meanwhile: (tx: Tx, issued: IssuedSecret) => Promise<unknown> = nothing,
+): Promise<string> {
   return db.begin(async (tx) => {
     const [row] = await tx`select state from authorisation where estab = ${estab} and rp = ${rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
-    if (row.state === 'Revoked') throw new SchoolbellError('conflict', `the authorisation is Revoked; approve it again with: authorise --rp ${rp} --estab ${estab}`);
+    if (row.state === 'Revoked')
+      throw new SchoolbellError('conflict', `the authorisation is Revoked; approve it again with: authorise --rp ${rp} --estab ${estab}`);
     await tx`delete from school_secret where estab = ${estab} and rp = ${rp}`;
     const issued = await storeSchoolSecret(tx, estab, rp);
     await meanwhile(tx, issued);
@@ -74,7 +93,9 @@ async function storeSchoolSecret(tx: Tx, estab: string, rp: string): Promise<Iss
 }
 
 async function requirePair(tx: Tx, rp: string, estab: string): Promise<{ required: string[]; optional: string[] }> {
-  const [application] = await tx<{ required: string[]; optional: string[] }[]>`select required_scopes as required, optional_scopes as optional from application where rp = ${rp}`;
+  const [application] = await tx<
+    { required: string[]; optional: string[] }[]
+  >`select required_scopes as required, optional_scopes as optional from application where rp = ${rp}`;
   if (!application) throw new SchoolbellError('not_found', `there is no application ${rp}`);
   const [establishment] = await tx`select from establishment where estab = ${estab}`;
   if (!establishment) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);

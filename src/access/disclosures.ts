@@ -18,7 +18,9 @@ export function createLedger(db: Db): Ledger {
     const sent = [...sums.values()];
     sums = new Map();
     if (sent.length === 0) return;
-    const rows = sent.map(({ estab, rp, collection, requests, records, fields }) => ({ estab, rp, collection, requests, records, fields: [...fields] })).toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
+    const rows = sent
+      .map(({ estab, rp, collection, requests, records, fields }) => ({ estab, rp, collection, requests, records, fields: [...fields] }))
+      .toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
     try {
       await db`
         insert into disclosure (estab, rp, day, collection, requests, records, fields)

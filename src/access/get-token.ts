@@ -13,7 +13,16 @@ import { judgeTry } from './wrong-tries.ts';
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 export const getTokenSchema = {
-  response: { 200: Type.Object({ token: Type.String(), expires: Type.String(), Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable }) },
+  response: {
+    200: Type.Object({
+      token: Type.String(),
+      expires: Type.String(),
+      Message: nullable,
+      ExceptionType: nullable,
+      ExceptionMessage: nullable,
+      InnerException: nullable,
+    }),
+  },
 };
 
 /** Errors say `token: null` as well, for clients that look there first. */
@@ -34,7 +43,8 @@ export function getToken(db: Db, tokens: Tokens) {
     const client = estab === undefined ? rp : `${rp}|${estab}`;
     const found = await judgeTry(db, client, request.ip, async (sql) => findMatch(password, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
-    if (found.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
+    if (found.state !== 'Approved')
+      throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     const issued = await tokens.issue({ kind: estab === undefined ? 'management' : 'school', rp, estab, secretId: found.secretId, oneRosterScopes: undefined });
     reply.header('cache-control', 'no-store');
     return { token: issued.token, expires: issued.expiresAt.toISOString(), ...fine };
@@ -43,7 +53,9 @@ export function getToken(db: Db, tokens: Tokens) {
 
 function findSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<Found[]> {
   if (estab === undefined) {
-    return sql<Found[]>`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+    return sql<
+      Found[]
+    >`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
   }
   return sql<Found[]>`
     select s.id as "secretId", s.hash, a.state from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp

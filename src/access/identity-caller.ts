@@ -15,7 +15,17 @@ const unknown = 'The relying party is not known to this establishment, or the se
 
 type Found = { id: string; hash: Uint8Array; state: string; scopes: string[] };
 
-export function createIdentityCaller({ db, requireSchool, requireManagement, limit }: { db: Db; requireSchool: RequireSchoolCaller; requireManagement: RequireManagementCaller; limit: RateLimit }): RequireIdentityCaller {
+export function createIdentityCaller({
+  db,
+  requireSchool,
+  requireManagement,
+  limit,
+}: {
+  db: Db;
+  requireSchool: RequireSchoolCaller;
+  requireManagement: RequireManagementCaller;
+  limit: RateLimit;
+}): RequireIdentityCaller {
   async function byToken(authorization: string | undefined, kind: 'school' | 'management'): Promise<IdentityCaller> {
     if (kind === 'management') return { ...(await requireManagement(authorization)), estab: undefined };
     const { rp, estab, scopes } = await requireSchool(authorization);
@@ -27,13 +37,20 @@ export function createIdentityCaller({ db, requireSchool, requireManagement, lim
     const [user = '', secret = ''] = decodeBasic(request.headers.authorization ?? '');
     const cut = user.indexOf('|');
     const [rp, estab] = cut < 0 ? [user, undefined] : [user.slice(0, cut), user.slice(cut + 1)];
-    if (kind !== 'either' && (estab === undefined) !== (kind === 'management')) throw new SchoolbellError('invalid_token', kind === 'school' ? 'This takes a school credential: rp|estab with the school secret.' : 'This takes a management credential: rp with the management secret.');
+    if (kind !== 'either' && (estab === undefined) !== (kind === 'management'))
+      throw new SchoolbellError(
+        'invalid_token',
+        kind === 'school'
+          ? 'This takes a school credential: rp|estab with the school secret.'
+          : 'This takes a management credential: rp with the management secret.',
+      );
     // PostgreSQL has no NUL in a text, so that nobody's name holds one.
     if (user.includes('\0')) throw new SchoolbellError('invalid_token', unknown);
     const found = await judgeTry(db, user, request.ip, async (sql) => findMatch(secret, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_token', unknown);
     limit.count(found.id);
-    if (found.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
+    if (found.state !== 'Approved')
+      throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     if (estab !== undefined) requireIdentityScope(found.scopes);
     return { rp, estab };
   }
@@ -61,7 +78,10 @@ function decodeBasic(authorization: string): string[] {
 }
 
 async function findSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<Found[]> {
-  if (estab === undefined) return sql<Found[]>`select id, hash, 'Approved' as state, '{}'::text[] as scopes from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+  if (estab === undefined)
+    return sql<
+      Found[]
+    >`select id, hash, 'Approved' as state, '{}'::text[] as scopes from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
   return sql<Found[]>`
     select s.id, s.hash, a.state, a.scopes from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp where a.estab = ${estab} and a.rp = ${rp} and (s.valid_until is null or s.valid_until > now())`;
 }

@@ -10,7 +10,11 @@ export type RequireManagementCaller = (authorization: string | undefined) => Pro
 
 export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireManagementCaller {
   return async (authorization) => {
-    if (authorization === undefined) throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Idaas" and a management token from /api/oauth/GetToken.');
+    if (authorization === undefined)
+      throw new SchoolbellError(
+        'missing_token',
+        'There is no Authorization header. Send "Authorization: Idaas" and a management token from /api/oauth/GetToken.',
+      );
     const token = /^(?:idaas|bearer)\s+(\S+)\s*$/i.exec(authorization)?.[1];
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'management');

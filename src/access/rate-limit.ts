@@ -17,7 +17,9 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
   let exchanging: Promise<void> | undefined;
 
   async function exchange(): Promise<void> {
-    const sent = [...counts].filter(([, count]) => count.pending > 0).map(([credential, count]) => ({ credential, minute: count.minute, pending: count.pending }));
+    const sent = [...counts]
+      .filter(([, count]) => count.pending > 0)
+      .map(([credential, count]) => ({ credential, minute: count.minute, pending: count.pending }));
     for (const [credential, count] of counts) if (count.minute < startOfMinute(now())) counts.delete(credential);
     if (sent.length === 0) return;
     const rows = await db<{ credential: string; count: number }[]>`
@@ -49,7 +51,9 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
       if (!count || count.minute !== minute) counts.set(credential, (count = { minute, pending: 0, known: 0 }));
       if (count.known + count.pending >= perMinute) {
         const wait = Math.max(1, Math.ceil((minute + minuteMs - now()) / 1000));
-        throw new SchoolbellError('too_many_requests', `More than ${perMinute} requests in this minute. Wait and try again.`, { headers: { 'retry-after': String(wait) } });
+        throw new SchoolbellError('too_many_requests', `More than ${perMinute} requests in this minute. Wait and try again.`, {
+          headers: { 'retry-after': String(wait) },
+        });
       }
       count.pending += 1;
     },

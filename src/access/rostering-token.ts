@@ -53,7 +53,8 @@ export function exchangeForRosteringToken(db: Db, tokens: Tokens, { kind, findCl
     const parameters = readParameters(request);
     const client = await requireClient(db, findClients, readCredentials(request), request.ip);
     const grant = parameters.get('grant_type');
-    if (grant !== undefined && grant !== 'client_credentials') throw new SchoolbellError('unsupported_grant_type', `The grant type "${grant.slice(0, 60)}" is not supported; use client_credentials.`);
+    if (grant !== undefined && grant !== 'client_credentials')
+      throw new SchoolbellError('unsupported_grant_type', `The grant type "${grant.slice(0, 60)}" is not supported; use client_credentials.`);
     const oneRosterScopes = narrowScopes(parameters.get('scope'), client.scopes);
     const { token, expiresIn } = await tokens.issue({ kind, rp: client.rp, estab: client.estab ?? undefined, secretId: client.secretId, oneRosterScopes });
     reply.header('cache-control', 'no-store');

@@ -32,7 +32,11 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
     scope.post(getTokenPath, { schema: { summary: 'School or management token', ...getTokenSchema } }, getToken(db, tokens));
     refuseOtherMethods(scope, getTokenPath, ['POST']);
   });
-  app.get(jwksPath, { schema: { summary: 'Keys that verify tokens', response: { 200: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }) } } }, async () => ({ keys: await keys.publicKeys() }));
+  app.get(
+    jwksPath,
+    { schema: { summary: 'Keys that verify tokens', response: { 200: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }) } } },
+    async () => ({ keys: await keys.publicKeys() }),
+  );
   refuseOtherMethods(app, jwksPath, ['GET']);
 }
 

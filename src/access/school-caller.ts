@@ -10,7 +10,8 @@ export type RequireSchoolCaller = (authorization: string | undefined) => Promise
 
 export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireSchoolCaller {
   return async (authorization) => {
-    if (authorization === undefined) throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.');
+    if (authorization === undefined)
+      throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.');
     const token = /^(?:idaas|bearer)\s+(\S+)\s*$/i.exec(authorization)?.[1];
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'school');
@@ -21,7 +22,8 @@ export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): Re
     if (!row) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     requireTrustedKey(row.keyTrusted);
     limit.count(claims.secretId);
-    if (row.state !== 'Approved') throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);
+    if (row.state !== 'Approved')
+      throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);
     return { rp: claims.rp, estab: claims.estab ?? '', scopes: row.scopes, expiresAt: new Date(claims.expiresAt) };
   };
 }

@@ -29,7 +29,11 @@ export const scopeDescriptions: Readonly<Record<Scope, { category: string; descr
 };
 
 const oneRosterPrefix = 'https://purl.imsglobal.org/spec/or/v1p1/scope/';
-export const oneRosterScopes = { core: `${oneRosterPrefix}roster-core.readonly`, roster: `${oneRosterPrefix}roster.readonly`, demographics: `${oneRosterPrefix}roster-demographics.readonly` };
+export const oneRosterScopes = {
+  core: `${oneRosterPrefix}roster-core.readonly`,
+  roster: `${oneRosterPrefix}roster.readonly`,
+  demographics: `${oneRosterPrefix}roster-demographics.readonly`,
+};
 export type OneRosterScope = keyof typeof oneRosterScopes;
 
 /** The OneRoster scopes that a grant can serve. */
@@ -63,6 +67,7 @@ export function parseScopes(text: string): ScopeRequest {
     if ([...request.required, ...request.optional].includes(scope)) throw new SchoolbellError('invalid_request', `the scope ${scope} is named twice`);
     (mark === 'optional' ? request.optional : request.required).push(scope);
   }
-  if (request.required.length + request.optional.length === 0) throw new SchoolbellError('invalid_request', `at least one scope is needed: ${scopeNames.join(', ')}`);
+  if (request.required.length + request.optional.length === 0)
+    throw new SchoolbellError('invalid_request', `at least one scope is needed: ${scopeNames.join(', ')}`);
   return request;
 }

@@ -40,7 +40,11 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
       const { kid, key } = await keys.signingKey();
       const issuedAt = Math.floor(now() / 1000);
       const expiresIn = tokenLifetimes[given.kind];
-      const token = await new SignJWT({ sid: given.secretId, ...(given.estab === undefined ? {} : { estab: given.estab }), ...(given.oneRosterScopes ? { scope: given.oneRosterScopes.join(' ') } : {}) })
+      const token = await new SignJWT({
+        sid: given.secretId,
+        ...(given.estab === undefined ? {} : { estab: given.estab }),
+        ...(given.oneRosterScopes ? { scope: given.oneRosterScopes.join(' ') } : {}),
+      })
         .setProtectedHeader({ alg: tokenAlgorithm, kid, typ: 'JWT' })
         .setIssuer(issuer)
         .setSubject(given.rp)

@@ -22,7 +22,13 @@ export async function lockMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 
-export async function mergeMarks(tx: Tx, estab: string, batches: AsyncIterable<readonly MarkRow[]> | Iterable<readonly MarkRow[]>, problems: Problems, origin: Origin): Promise<MarksCount> {
+export async function mergeMarks(
+  tx: Tx,
+  estab: string,
+  batches: AsyncIterable<readonly MarkRow[]> | Iterable<readonly MarkRow[]>,
+  problems: Problems,
+  origin: Origin,
+): Promise<MarksCount> {
   await tx`create temp table if not exists stage_mark (line int, student_id text collate "C", date date, session text, mark text, minutes_late int, notes text) on commit drop`;
   await tx`truncate stage_mark`;
   let staged = 0;
@@ -50,13 +56,17 @@ async function rejectUnknown(tx: Tx, estab: string, problems: Problems): Promise
   const rows = await tx<{ line: number; studentId: string }[]>`
     delete from stage_mark s where not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student')
     returning s.line, s.student_id as "studentId"`;
-  for (const { line, studentId } of rows) problems.add({ file: 'attendance.csv', line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
+  for (const { line, studentId } of rows)
+    problems.add({ file: 'attendance.csv', line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
   return rows.length;
 }
 
 async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
   const author = 'author' in origin ? origin.author : undefined;
-  const older = 'asOf' in origin ? tx`and not exists (select from attendance_history h where h.estab = ${estab} and h.date = s.date and h.student_id = s.student_id and h.session = s.session and h.tracking_id is not null and h.at > ${origin.asOf})` : tx``;
+  const older =
+    'asOf' in origin
+      ? tx`and not exists (select from attendance_history h where h.estab = ${estab} and h.date = s.date and h.student_id = s.student_id and h.session = s.session and h.tracking_id is not null and h.at > ${origin.asOf})`
+      : tx``;
   const [current] = await tx<{ version: number }[]>`select coalesce(max(version), 0)::int as version from attendance_version where estab = ${estab}`;
   const version = (current?.version ?? 0) + 1;
   const [counted] = await tx<{ written: number }[]>`

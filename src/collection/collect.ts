@@ -36,14 +36,21 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
     async run(work) {
       const { database, force, full, upload } = work.payload as Payload;
       try {
-        const trouble = await collectDatabase(parts, work.estab, database, { force, full, upload, shrinkLimitPercent, beforeCommit: (tx) => requireClaim(tx, work) });
+        const trouble = await collectDatabase(parts, work.estab, database, {
+          force,
+          full,
+          upload,
+          shrinkLimitPercent,
+          beforeCommit: (tx) => requireClaim(tx, work),
+        });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
         // What was half written, or moved while it was read, is right a moment later.
         const again = !trouble.held && work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
         if (error instanceof LostClaim) return end('cancelled', 'another worker has taken this over');
-        if (error instanceof RosterFirst) return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
+        if (error instanceof RosterFirst)
+          return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
         if (!(error instanceof MisError)) throw error;
         const delaySeconds = error.later ? retries[work.attempts] : undefined;
         return { ...end(delaySeconds === undefined ? 'failed' : 'waiting', error.message), ...(delaySeconds === undefined ? {} : { delaySeconds }) };
@@ -78,15 +85,34 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
 }
 
 /** Only by the worker that still holds the work: another may have ended well meanwhile. */
-async function fail(db: Db, estab: string, database: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string, { beforeCommit }: How): Promise<void> {
+async function fail(
+  db: Db,
+  estab: string,
+  database: DatabaseName,
+  status: 'Error' | 'Timeout' | 'Paused',
+  message: string,
+  { beforeCommit }: How,
+): Promise<void> {
   await db.begin(async (tx) => {
     await recordFailure(tx, estab, database, status, message);
     await beforeCommit?.(tx);
   });
 }
 
-async function collectRoster(db: Db, connector: Connector, estab: string, { force, full, shrinkLimitPercent, beforeCommit }: How): Promise<Trouble | undefined> {
-  const report = await importRoster(db, () => connector.openRoster({ full }), { estab, partial: false, force, shrinkLimitPercent, onProgress: createProgress(db, estab, 'SchoolData'), ...(beforeCommit ? { beforeCommit } : {}) });
+async function collectRoster(
+  db: Db,
+  connector: Connector,
+  estab: string,
+  { force, full, shrinkLimitPercent, beforeCommit }: How,
+): Promise<Trouble | undefined> {
+  const report = await importRoster(db, () => connector.openRoster({ full }), {
+    estab,
+    partial: false,
+    force,
+    shrinkLimitPercent,
+    onProgress: createProgress(db, estab, 'SchoolData'),
+    ...(beforeCommit ? { beforeCommit } : {}),
+  });
   const message = describeTrouble(report);
   if (message !== undefined) return { message, held: report.outcome === 'held' };
   // A folder may have marks from now on.
@@ -119,7 +145,10 @@ async function collectMarks(db: Db, connector: Connector, estab: string, { befor
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
     const [first = error.problem] = problems.listed;
-    return { message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${first.file}${first.line === null ? '' : `, line ${first.line}`}: ${first.rule}`, held: false };
+    return {
+      message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${first.file}${first.line === null ? '' : `, line ${first.line}`}: ${first.rule}`,
+      held: false,
+    };
   }
 }
 

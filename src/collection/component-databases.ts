@@ -35,7 +35,18 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
     from component_database where estab = ${estab}`;
   return names.map((name) => {
     const row = rows.find((one) => one.name === name);
-    if (!row) return { name, status: 'NotInstalled', updatedAt: null, changedAt: null, expiresAt: null, rowCount: 0, message: 'the school is not connected to a source that has this', progress: null, refreshing: false };
+    if (!row)
+      return {
+        name,
+        status: 'NotInstalled',
+        updatedAt: null,
+        changedAt: null,
+        expiresAt: null,
+        rowCount: 0,
+        message: 'the school is not connected to a source that has this',
+        progress: null,
+        refreshing: false,
+      };
     const { stored: _, expired: __, ...shown } = row;
     return { ...shown, status: statusOf(row) };
   });
@@ -53,11 +64,29 @@ export async function installDatabases(sql: Sql, estab: string, names: readonly 
 }
 
 /** Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. */
-export async function requestCollection(sql: Sql, estab: string, name: DatabaseName, how: { force?: boolean; full?: boolean; upload?: string } = {}): Promise<void> {
-  const [row] = await sql<{ refreshing: boolean }[]>`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
+export async function requestCollection(
+  sql: Sql,
+  estab: string,
+  name: DatabaseName,
+  how: { force?: boolean; full?: boolean; upload?: string } = {},
+): Promise<void> {
+  const [row] = await sql<
+    { refreshing: boolean }[]
+  >`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
   if (!row || (row.refreshing && !how.force && how.upload === undefined)) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
-  await enqueueOnce(sql, { estab, rp: null, kind: collectKind, lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false }, payload: { database: name, force: how.force ?? false, full: how.full ?? false, ...(how.upload === undefined ? {} : { upload: how.upload }) }, body: null }, `collect ${name}`);
+  await enqueueOnce(
+    sql,
+    {
+      estab,
+      rp: null,
+      kind: collectKind,
+      lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false },
+      payload: { database: name, force: how.force ?? false, full: how.full ?? false, ...(how.upload === undefined ? {} : { upload: how.upload }) },
+      body: null,
+    },
+    `collect ${name}`,
+  );
   await tellStatus(sql, estab);
 }
 
@@ -65,7 +94,12 @@ export async function requestCollection(sql: Sql, estab: string, name: DatabaseN
  * A collection that ended well. A source that can be asked again grows old; what is only ever uploaded does not.
  * The demo moves every ten minutes; other rosters are read again at night, attendance when it has grown old.
  */
-export async function recordCollected(sql: Sql, estab: string, name: DatabaseName, { rowCount, changed, message = null }: { rowCount: number; changed: boolean; message?: string | null }): Promise<void> {
+export async function recordCollected(
+  sql: Sql,
+  estab: string,
+  name: DatabaseName,
+  { rowCount, changed, message = null }: { rowCount: number; changed: boolean; message?: string | null },
+): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
     update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = clock_timestamp(), refreshing_since = null, progress = null,

@@ -52,7 +52,8 @@ function settingsOf(setup: ConnectorSetup): Settings {
 export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
   if (setup.kind === 'oneroster') {
     for (const url of [setup.url, setup.tokenUrl]) if (url !== undefined) requireUrl(url);
-    if (setup.clientId === '' || setup.clientSecret === '') throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
+    if (setup.clientId === '' || setup.clientSecret === '')
+      throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
   }
   if (setup.kind !== 'csv' || setup.folder === undefined) return;
   if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);
@@ -75,10 +76,15 @@ export async function openConnector({ db, mis, seal, outbound, dataDir, now = Da
     from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
   if (!row?.connector) return undefined;
   const settings = row.settings ?? {};
-  if (row.connector === 'demo') return createDemoConnector({ db: mis, estab, mode: demoModes.find((mode) => mode === settings.mode) ?? 'normal', now, pause: (ms) => pause(ms) });
+  if (row.connector === 'demo')
+    return createDemoConnector({ db: mis, estab, mode: demoModes.find((mode) => mode === settings.mode) ?? 'normal', now, pause: (ms) => pause(ms) });
   if (row.connector === 'csv') {
     const { folder } = settings;
-    return createCsvConnector({ folder, writebackFolder: folder === undefined ? join(dataDir, 'writeback', estab) : join(folder, 'writeback'), hasAttendance: row.state?.marks === true });
+    return createCsvConnector({
+      folder,
+      writebackFolder: folder === undefined ? join(dataDir, 'writeback', estab) : join(folder, 'writeback'),
+      hasAttendance: row.state?.marks === true,
+    });
   }
   if (!row.sealed) throw new Error(`the OneRoster provider of ${estab} has no credentials`);
   const credentials = JSON.parse(seal.open(row.sealed)) as { clientId: string; clientSecret: string };

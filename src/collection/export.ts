@@ -50,8 +50,16 @@ export async function exportRoster(reading: ExportReading, path: string): Promis
 }
 
 function renderManifest(counts: ReadonlyMap<Resource, number>): string {
-  const files = [...[...counts].map(([resource, count]) => [resource.file.replace('.csv', ''), count > 0 ? 'bulk' : 'absent'] as const), ...otherFiles.map((name) => [name, 'absent'] as const)];
-  const properties = [['manifest.version', '1.0'], ['oneroster.version', '1.1'], ...files.toSorted().map(([name, mode]) => [`file.${name}`, mode]), ['source.systemName', 'Schoolbell']];
+  const files = [
+    ...[...counts].map(([resource, count]) => [resource.file.replace('.csv', ''), count > 0 ? 'bulk' : 'absent'] as const),
+    ...otherFiles.map((name) => [name, 'absent'] as const),
+  ];
+  const properties = [
+    ['manifest.version', '1.0'],
+    ['oneroster.version', '1.1'],
+    ...files.toSorted().map(([name, mode]) => [`file.${name}`, mode]),
+    ['source.systemName', 'Schoolbell'],
+  ];
   return [['propertyName', 'value'], ...properties].map(renderCsvRow).join('');
 }
 
@@ -62,7 +70,11 @@ async function* renderFile(resource: Resource, reading: ExportReading): AsyncGen
   yield Buffer.from(renderCsvRow([...header, ...keys.map((key) => `metadata.${key}`)]));
   for await (const piece of reading.records(resource)) {
     const records = JSON.parse(`[${piece}]`) as Record<string, unknown>[];
-    yield Buffer.from(records.map((record) => renderCsvRow([...header.map((column) => cellOf(record, column, fields.get(column))), ...keys.map((key) => metadataOf(record, key))])).join(''));
+    yield Buffer.from(
+      records
+        .map((record) => renderCsvRow([...header.map((column) => cellOf(record, column, fields.get(column))), ...keys.map((key) => metadataOf(record, key))]))
+        .join(''),
+    );
   }
 }
 

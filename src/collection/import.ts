@@ -50,7 +50,21 @@ class NothingChanged extends Error {}
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const startedAt = new Date();
   const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${options.estab}`;
-  const report: ImportReport = { estab: options.estab, outcome: 'refused', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0, version: roster?.version ?? 0, collections: {}, ignored: [], shrinkage: [], problems: [], problemsTotal: 0 };
+  const report: ImportReport = {
+    estab: options.estab,
+    outcome: 'refused',
+    added: 0,
+    changed: 0,
+    removed: 0,
+    unchanged: 0,
+    rejected: 0,
+    version: roster?.version ?? 0,
+    collections: {},
+    ignored: [],
+    shrinkage: [],
+    problems: [],
+    problemsTotal: 0,
+  };
   const problems = new Problems();
   let source: RosterReading | undefined;
   try {
@@ -103,7 +117,9 @@ function forgetCounts(report: ImportReport, version: number): void {
 /** For a school: what would have to be approved or put right. Nothing when all went well. */
 export function describeTrouble({ outcome, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
   if (outcome === 'held') {
-    const parts = shrinkage.map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`);
+    const parts = shrinkage.map(
+      ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,
+    );
     return `held until a person approves it: ${parts.join(', ')} would go`;
   }
   if (outcome !== 'refused') return undefined;
@@ -139,7 +155,9 @@ async function importInto(tx: Tx, source: RosterReading, options: ImportOptions,
   await tx`update establishment set connector = 'csv' where estab = ${options.estab} and connector is null`;
   if (source.marks) await importMarks(tx, source.marks, options, report, problems);
   await rememberState(tx, options.estab, source);
-  const [active] = await tx<{ count: number }[]>`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${options.estab} and status = 'active'`;
+  const [active] = await tx<
+    { count: number }[]
+  >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${options.estab} and status = 'active'`;
   await recordCollected(tx, options.estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: version !== current });
   await options.beforeCommit?.(tx);
 }
@@ -172,7 +190,10 @@ async function stageAll(tx: Tx, source: Source, options: ImportOptions, report: 
 }
 
 async function countRejected(tx: Tx, modes: Modes, report: ImportReport): Promise<number> {
-  const rows = await tx<{ collection: CollectionName; count: number }[]>`select collection, count(distinct line)::int as count from stage_rejected group by collection`;
-  for (const { collection, count } of rows) report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: count };
+  const rows = await tx<
+    { collection: CollectionName; count: number }[]
+  >`select collection, count(distinct line)::int as count from stage_rejected group by collection`;
+  for (const { collection, count } of rows)
+    report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: count };
   return rows.reduce((sum, row) => sum + row.count, 0);
 }

@@ -55,7 +55,13 @@ async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 
   return { added, changed: updated - removed.marked, removed: removed.missing + removed.marked, unchanged: (staged?.count ?? 0) - added - updated };
 }
 
-async function updateLive(tx: Tx, estab: string, resource: Resource, mode: 'bulk' | 'delta', version: number): Promise<{ updated: number; removed: { missing: number; marked: number } }> {
+async function updateLive(
+  tx: Tx,
+  estab: string,
+  resource: Resource,
+  mode: 'bulk' | 'delta',
+  version: number,
+): Promise<{ updated: number; removed: { missing: number; marked: number } }> {
   const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
   const [marked] = await tx<{ count: number }[]>`
     select count(*)::int as count from ${stage} s join ${table} t on t.estab = ${estab} and t.sourced_id = s.sourced_id and t.status = 'active' where s.status = 'tobedeleted'`;
@@ -70,7 +76,11 @@ async function updateLive(tx: Tx, estab: string, resource: Resource, mode: 'bulk
   await noteTouches(tx, estab, resource, version);
   const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
   const { count: updated } = await tx`
-    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)}, ${tx.unsafe(sourceColumns(resource).map((name) => `${name} = s.${name}`).join(', '))}
+    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)}, ${tx.unsafe(
+      sourceColumns(resource)
+        .map((name) => `${name} = s.${name}`)
+        .join(', '),
+    )}
     from ${stage} s ${joinPerson(tx, estab, resource)} where t.estab = ${estab} and t.sourced_id = s.sourced_id and (t.record <> s.record or t.status <> s.status ${late})`;
   return { updated, removed: { missing, marked: marked?.count ?? 0 } };
 }

@@ -14,7 +14,9 @@ export async function purgeRosters(db: Db, afterDays: number): Promise<number> {
 
 async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<number> {
   const current = await lockRoster(tx, estab);
-  const [ripe] = await tx<{ version: number | null }[]>`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
+  const [ripe] = await tx<
+    { version: number | null }[]
+  >`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
   await tx`create temp table leaving (collection text, sourced_id text collate "C", primary key (collection, sourced_id)) on commit drop`;
   for (const { table, collection } of allResources) {
     await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted' and version <= ${ripe?.version ?? 0}`;
@@ -23,7 +25,8 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   const touched = new Set<Resource>();
   let purged = 0;
   for (const resource of allResources) {
-    const { count } = await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection} and t.sourced_id = l.sourced_id`;
+    const { count } =
+      await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection} and t.sourced_id = l.sourced_id`;
     if (count > 0) touched.add(resource);
     purged += count;
   }

@@ -51,7 +51,9 @@ export async function stageCollection(tx: Tx, source: SourceCollection, problems
       if (text !== '') yield Buffer.from(text);
     }
   }
-  const writable = await tx.unsafe(`copy ${stageTable(resource)} (line, sourced_id, kind, status, ${own.join(', ')}, metadata, record, late) from stdin`).writable();
+  const writable = await tx
+    .unsafe(`copy ${stageTable(resource)} (line, sourced_id, kind, status, ${own.join(', ')}, metadata, record, late) from stdin`)
+    .writable();
   await pipeline(lines(), writable);
   await tx.unsafe(`analyze ${stageTable(resource)}`);
   for (let at = 0; at < rejected.length; at += 10_000) {
@@ -65,7 +67,9 @@ export async function stageCollection(tx: Tx, source: SourceCollection, problems
 function createRowEncoder(resource: Resource): (row: SourceRow) => string {
   const kindAt = resource.fields.findIndex((field) => field.name === resource.kindBy?.field);
   const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && field.csv !== undefined ? [{ field, at }] : []));
-  const derived = resource.fields.flatMap((field, at) => (field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : []));
+  const derived = resource.fields.flatMap((field, at) =>
+    field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : [],
+  );
   return ({ line, sourcedId, status, values: given, metadata }) => {
     let values = given;
     if (derived.length > 0) {

@@ -23,7 +23,12 @@ function touchesOf(tx: Tx, resource: Resource): { touched: Fragment; when: Fragm
     case collections.enrollments:
       return [{ touched: tx`values ('classes', t.class_id), ('users', t.user_id)`, when: tx`(t.class_id <> s.class_id or t.user_id <> s.user_id)` }];
     case collections.classes:
-      return [{ touched: tx`select 'users', e.user_id from roster_enrollment e where e.estab = t.estab and e.class_id = t.sourced_id`, when: tx`t.class_type <> s.class_type` }];
+      return [
+        {
+          touched: tx`select 'users', e.user_id from roster_enrollment e where e.estab = t.estab and e.class_id = t.sourced_id`,
+          when: tx`t.class_type <> s.class_type`,
+        },
+      ];
     case collections.users:
       return [
         { touched: tx`select 'users', unnest(t.agent_ids)`, when: tx`t.agent_ids is distinct from s.agent_ids` },

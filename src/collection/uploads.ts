@@ -34,7 +34,8 @@ async function store(db: Db, estab: string, path: string): Promise<string> {
     const [row] = await tx<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
     const id = row?.id ?? '';
     let number = 0;
-    for await (const piece of createReadStream(path, { highWaterMark: pieceBytes })) await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
+    for await (const piece of createReadStream(path, { highWaterMark: pieceBytes }))
+      await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
     await installDatabases(tx, estab, ['SchoolData']);
     await requestCollection(tx, estab, 'SchoolData', { upload: id });
     return id;
@@ -68,7 +69,8 @@ export async function openUpload(db: Db, estab: string, id: string): Promise<{ p
 }
 
 async function* readPieces(db: Db, estab: string, id: string): AsyncGenerator<Uint8Array> {
-  for await (const [row] of db<{ bytes: Uint8Array }[]>`select bytes from upload_piece where estab = ${estab} and upload = ${id} order by number`.cursor(1)) if (row) yield row.bytes;
+  for await (const [row] of db<{ bytes: Uint8Array }[]>`select bytes from upload_piece where estab = ${estab} and upload = ${id} order by number`.cursor(1))
+    if (row) yield row.bytes;
 }
 
 /** The package that is held until somebody approves it. */

@@ -39,7 +39,13 @@ async function rejectDuplicates(tx: Tx, resource: Resource, problems: Problems):
     delete from ${stage} s using (select sourced_id, min(line) as first from ${stage} group by sourced_id having count(*) > 1) d
     where s.sourced_id = d.sourced_id and s.line > d.first
     returning s.line, s.sourced_id as "sourcedId", d.first`;
-  return reject(tx, resource, rows, problems, ({ line, sourcedId, first }) => ({ file: resource.file, line, column: 'sourcedId', value: sourcedId, rule: `must be unique; line ${first} has it already` }));
+  return reject(tx, resource, rows, problems, ({ line, sourcedId, first }) => ({
+    file: resource.file,
+    line,
+    column: 'sourcedId',
+    value: sourcedId,
+    rule: `must be unique; line ${first} has it already`,
+  }));
 }
 
 async function rejectUnknown(tx: Tx, estab: string, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<number> {
@@ -60,10 +66,22 @@ async function rejectUnknown(tx: Tx, estab: string, modes: Modes, resource: Reso
     where ${stage}.line = unknown.line
     returning ${stage}.line, ${stage}.sourced_id as "sourcedId", unknown.id`;
   const where = modes.has(target) ? target.file : `the roster (${target.file} is not in this import)`;
-  return reject(tx, resource, rows, problems, ({ line, id }) => ({ file: resource.file, line, column: field.csv ?? null, value: id, rule: `there is no such record in ${where}` }));
+  return reject(tx, resource, rows, problems, ({ line, id }) => ({
+    file: resource.file,
+    line,
+    column: field.csv ?? null,
+    value: id,
+    rule: `there is no such record in ${where}`,
+  }));
 }
 
-async function reject<Row extends { line: number; sourcedId: string }>(tx: Tx, resource: Resource, rows: readonly Row[], problems: Problems, describe: (row: Row) => Parameters<Problems['add']>[0]): Promise<number> {
+async function reject<Row extends { line: number; sourcedId: string }>(
+  tx: Tx,
+  resource: Resource,
+  rows: readonly Row[],
+  problems: Problems,
+  describe: (row: Row) => Parameters<Problems['add']>[0],
+): Promise<number> {
   const sorted = rows.toSorted((a, b) => a.line - b.line);
   for (const row of sorted.slice(0, listedProblems)) problems.add(describe(row));
   problems.count(Math.max(0, sorted.length - listedProblems));

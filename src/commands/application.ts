@@ -23,7 +23,13 @@ export const applicationCommands: readonly Command[] = [
     },
     async run({ db, seal }, given) {
       const redirectUris = ((given.options['redirect-uri'] as string[] | undefined) ?? []).map(String);
-      const data = await addApplication(db, seal, { rp: text(given, 'rp'), name: text(given, 'name'), callbackUrl: text(given, 'callback-url'), scopes: text(given, 'scopes'), redirectUris });
+      const data = await addApplication(db, seal, {
+        rp: text(given, 'rp'),
+        name: text(given, 'name'),
+        callbackUrl: text(given, 'callback-url'),
+        scopes: text(given, 'scopes'),
+        redirectUris,
+      });
       return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
     },
   },
@@ -36,8 +42,12 @@ export const applicationCommands: readonly Command[] = [
       const known = secretKinds.find((one) => one === kind);
       if (!known) throw new SchoolbellError('invalid_request', `--secret "${kind}": must be one of ${secretKinds.join(', ')}`);
       const [forRp, forEstab] = [text(given, 'rp'), optionalText(given, 'estab')];
-      if (known === 'school' && !forEstab) throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
-      const secret = known === 'school' ? await rotateSchoolSecret(db, forRp, forEstab ?? '', (tx, issued) => announceRotation(tx, seal, { rp: forRp, estab: forEstab ?? '' }, issued)) : await rotateApplicationSecret(db, seal, forRp, known);
+      if (known === 'school' && !forEstab)
+        throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
+      const secret =
+        known === 'school'
+          ? await rotateSchoolSecret(db, forRp, forEstab ?? '', (tx, issued) => announceRotation(tx, seal, { rp: forRp, estab: forEstab ?? '' }, issued))
+          : await rotateApplicationSecret(db, seal, forRp, known);
       const data = { rp: forRp, ...(known === 'school' ? { estab: forEstab } : {}), [`${known}Secret`]: secret };
       return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
     },

@@ -18,7 +18,10 @@ function changeCommand(name: 'pause' | 'resume' | 'revoke', help: string): Comma
     async run(context, given) {
       const pair = pairOf(given);
       const { state, stopped } = await change(deciding(context), name, pair);
-      return { data: { rp: pair.rp, estab: pair.estab, state, stopped }, lines: [`${pair.rp} at ${pair.estab}: ${state}${stopped > 0 ? `; ${stopped} waiting calls were stopped` : ''}`] };
+      return {
+        data: { rp: pair.rp, estab: pair.estab, state, stopped },
+        lines: [`${pair.rp} at ${pair.estab}: ${state}${stopped > 0 ? `; ${stopped} waiting calls were stopped` : ''}`],
+      };
     },
   };
 }
@@ -41,8 +44,19 @@ export const authorisationCommands: readonly Command[] = [
         await withdraw(db, { ...pair, by: 'operator' });
         return { data: { ...pair, state: 'Withdrawn' }, lines: [`the invitation of ${pair.rp} to ${pair.estab} was withdrawn`] };
       }
-      const { state, link } = await invite(db, config.publicUrl, { ...pair, schoolName: text(given, 'name'), contactEmail: text(given, 'email'), reason: optionalText(given, 'reason') ?? null, scopes: undefined, by: 'operator' });
-      if (state === 'Proposed') throw new SchoolbellError('conflict', `nobody has confirmed ${pair.estab} yet: school confirm --estab ${pair.estab} [--email …]; the invitation goes out then`);
+      const { state, link } = await invite(db, config.publicUrl, {
+        ...pair,
+        schoolName: text(given, 'name'),
+        contactEmail: text(given, 'email'),
+        reason: optionalText(given, 'reason') ?? null,
+        scopes: undefined,
+        by: 'operator',
+      });
+      if (state === 'Proposed')
+        throw new SchoolbellError(
+          'conflict',
+          `nobody has confirmed ${pair.estab} yet: school confirm --estab ${pair.estab} [--email …]; the invitation goes out then`,
+        );
       return { data: { ...pair, state, link }, lines: [`invited ${pair.estab}; the link, which was mailed to the school:`, link ?? ''] };
     },
   },

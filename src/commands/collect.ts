@@ -16,12 +16,20 @@ export const collectCommands: readonly Command[] = [
   {
     name: 'collect',
     help: "Collects a school's data from its MIS now.",
-    options: { estab: { value: '<id>', help: 'the establishment', required: true }, database: { value: '<name>', help: `${databaseNames.join(' or ')}; all that there are unless given` }, force: { value: undefined, help: 'approve that a large part of the roster goes' } },
+    options: {
+      estab: { value: '<id>', help: 'the establishment', required: true },
+      database: { value: '<name>', help: `${databaseNames.join(' or ')}; all that there are unless given` },
+      force: { value: undefined, help: 'approve that a large part of the roster goes' },
+    },
     async run(context, given) {
       const { estab } = await requireEstablishment(context.db, text(given, 'estab'));
       const troubles = await collectAll(context, estab, findName(optionalText(given, 'database')), given.options.force === true);
       const data = { estab, databases: await readDatabases(context.db, estab) };
-      return { data, lines: data.databases.map(({ name, status, rowCount, message }) => `${name}\t${status}\t${rowCount} rows\t${message ?? ''}`), ...(troubles.length > 0 ? { failed: troubles.join('; ') } : {}) };
+      return {
+        data,
+        lines: data.databases.map(({ name, status, rowCount, message }) => `${name}\t${status}\t${rowCount} rows\t${message ?? ''}`),
+        ...(troubles.length > 0 ? { failed: troubles.join('; ') } : {}),
+      };
     },
   },
   {
@@ -33,7 +41,12 @@ export const collectCommands: readonly Command[] = [
       const [trackingId = '', ...more] = given.positionals;
       if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one trackingId at a time');
       const data = await undoWriteback(db, trackingId);
-      return { data, lines: [`${data.marks} marks will be written as they were, under ${data.trackingId}${data.changedSince > 0 ? `; ${data.changedSince} were changed since and are left alone` : ''}`] };
+      return {
+        data,
+        lines: [
+          `${data.marks} marks will be written as they were, under ${data.trackingId}${data.changedSince > 0 ? `; ${data.changedSince} were changed since and are left alone` : ''}`,
+        ],
+      };
     },
   },
   {
@@ -43,7 +56,8 @@ export const collectCommands: readonly Command[] = [
     options: {},
     async run({ db }, given) {
       const mode = demoModes.find((one) => one === given.positionals[0]);
-      if (!mode || given.positionals.length > 1) throw new SchoolbellError('invalid_request', `"${given.positionals.join(' ')}": must be one of ${demoModes.join(', ')}`);
+      if (!mode || given.positionals.length > 1)
+        throw new SchoolbellError('invalid_request', `"${given.positionals.join(' ')}": must be one of ${demoModes.join(', ')}`);
       const schools = await setDemoMode(db, mode);
       if (schools === 0) throw new SchoolbellError('not_found', 'there is no demo school; start with DEMO=on, or add one: school add --connector demo');
       return { data: { mode, schools }, lines: [`the demo's MIS is ${mode} now`] };

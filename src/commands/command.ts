@@ -21,7 +21,11 @@ export type Command = Readonly<{
 
 /** `value` undefined is a switch. */
 export function parseOptionsOf(command: Command): ParseArgsOptionsConfig {
-  return Object.fromEntries(Object.entries(command.options).map(([name, option]) => [name, { type: option.value === undefined ? 'boolean' : 'string', multiple: option.many ?? false }] as const));
+  return Object.fromEntries(
+    Object.entries(command.options).map(
+      ([name, option]) => [name, { type: option.value === undefined ? 'boolean' : 'string', multiple: option.many ?? false }] as const,
+    ),
+  );
 }
 
 export function text(given: Given, name: string): string {

@@ -9,17 +9,45 @@ import { optionalText, type Command, type Outcome } from './command.ts';
 const states = ['waiting', 'running', 'done', 'failed', 'superseded', 'cancelled'] as const;
 const listed = 500;
 
-type Attempt = { number: number; at: string; success: boolean; errorClass: string | null; status: number | null; message: string | null; response: string | null };
-type Delivery = { id: string; estab: string; rp: string; event: string; method: string; url: string; state: string; attempts: number; created: Date; due: Date; settled: Date | null; disabled: string | null; body: Buffer | string | null; log: Attempt[] };
+type Attempt = {
+  number: number;
+  at: string;
+  success: boolean;
+  errorClass: string | null;
+  status: number | null;
+  message: string | null;
+  response: string | null;
+};
+type Delivery = {
+  id: string;
+  estab: string;
+  rp: string;
+  event: string;
+  method: string;
+  url: string;
+  state: string;
+  attempts: number;
+  created: Date;
+  due: Date;
+  settled: Date | null;
+  disabled: string | null;
+  body: Buffer | string | null;
+  log: Attempt[];
+};
 
 export const deliveryCommands: readonly Command[] = [
   {
     name: 'deliveries',
     help: `Lists the latest ${listed} deliveries with their attempts.`,
-    options: { state: { value: '<state>', help: states.join(', ') }, rp: { value: '<id>', help: 'of one application' }, estab: { value: '<id>', help: 'of one establishment' } },
+    options: {
+      state: { value: '<state>', help: states.join(', ') },
+      rp: { value: '<id>', help: 'of one application' },
+      estab: { value: '<id>', help: 'of one establishment' },
+    },
     async run({ db }, given) {
       const [state, rp, estab] = [optionalText(given, 'state'), optionalText(given, 'rp'), optionalText(given, 'estab')];
-      if (state !== undefined && !states.some((one) => one === state)) throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
+      if (state !== undefined && !states.some((one) => one === state))
+        throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
       const data = await db<Delivery[]>`
         select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts, o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
           case when o.payload ->> 'contentType' = 'application/json' then o.body end as body,
@@ -29,15 +57,40 @@ export const deliveryCommands: readonly Command[] = [
         from outbox o join lane l on l.key = o.lane
         where o.kind = 'call' ${state ? db`and o.state = ${state}` : db``} ${rp ? db`and o.rp = ${rp}` : db``} ${estab ? db`and o.estab = ${estab}` : db``}
         order by o.created_at desc limit ${listed}`;
-      const shown = data.map((one) => ({ ...one, body: one.body?.toString('utf8') ?? null, log: one.log.map((attempt) => ({ ...attempt, response: attempt.response === null ? null : Buffer.from(attempt.response, 'base64').toString('utf8') })) }));
-      return { data: shown, lines: shown.map((one) => [one.id, one.state, one.estab, one.rp, one.event, `${one.attempts} attempts`, one.log.at(-1)?.errorClass ?? '', one.log.at(-1)?.message ?? '', one.disabled ?? '', one.url].map(printable).join('\t')) };
+      const shown = data.map((one) => ({
+        ...one,
+        body: one.body?.toString('utf8') ?? null,
+        log: one.log.map((attempt) => ({ ...attempt, response: attempt.response === null ? null : Buffer.from(attempt.response, 'base64').toString('utf8') })),
+      }));
+      return {
+        data: shown,
+        lines: shown.map((one) =>
+          [
+            one.id,
+            one.state,
+            one.estab,
+            one.rp,
+            one.event,
+            `${one.attempts} attempts`,
+            one.log.at(-1)?.errorClass ?? '',
+            one.log.at(-1)?.message ?? '',
+            one.disabled ?? '',
+            one.url,
+          ]
+            .map(printable)
+            .join('\t'),
+        ),
+      };
     },
   },
   {
     name: 'replay',
     help: 'Delivers again under the same webhook-id: one delivery, all that failed since a time, or events that registrations were never told of.',
     positional: { name: '[<id>]', help: 'one delivery', optional: true },
-    options: { 'failed-since': { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' }, missing: { value: undefined, help: 'events that were never sent' } },
+    options: {
+      'failed-since': { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' },
+      missing: { value: undefined, help: 'events that were never sent' },
+    },
     async run({ db }, given) {
       const since = optionalText(given, 'failed-since');
       const [id, ...more] = given.positionals;
@@ -47,12 +100,19 @@ export const deliveryCommands: readonly Command[] = [
         const announced = Number(await db.begin((tx) => announceMissing(tx)));
         return { data: { announced }, lines: [`${announced} events will be sent`] };
       }
-      if (since !== undefined && Number.isNaN(Date.parse(since))) throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
+      if (since !== undefined && Number.isNaN(Date.parse(since)))
+        throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
       if (id !== undefined) return replayById(db, id);
       const from = new Date(since ?? '');
       const replayed = await replayFailedSince(db, callKind, from);
       const ended = await listEndedLanes(db, from);
-      return { data: { replayed, left: ended }, lines: [`${replayed.length} deliveries will be sent again`, ...ended.map(({ key, why, failed }) => `left alone: ${failed} of ${key}, which is disabled (${why}); replay one by its id to open it again`)] };
+      return {
+        data: { replayed, left: ended },
+        lines: [
+          `${replayed.length} deliveries will be sent again`,
+          ...ended.map(({ key, why, failed }) => `left alone: ${failed} of ${key}, which is disabled (${why}); replay one by its id to open it again`),
+        ],
+      };
     },
   },
 ];
@@ -61,8 +121,13 @@ export const deliveryCommands: readonly Command[] = [
 async function replayById(db: Db, id: string): Promise<Outcome> {
   const found = await requireReplayable(db, id);
   const [pair] = await db<{ state: string }[]>`select state from authorisation where estab = ${found.estab} and rp = ${found.rp}`;
-  if (pair?.state !== 'Approved') throw new SchoolbellError('conflict', `${found.rp} is not authorised at ${found.estab} (${pair?.state ?? 'removed'}); approve it first`);
-  if (found.erased) throw new SchoolbellError('conflict', `the school secret in this event was erased once it had arrived; approve again with: authorise --rp ${found.rp} --estab ${found.estab}`);
+  if (pair?.state !== 'Approved')
+    throw new SchoolbellError('conflict', `${found.rp} is not authorised at ${found.estab} (${pair?.state ?? 'removed'}); approve it first`);
+  if (found.erased)
+    throw new SchoolbellError(
+      'conflict',
+      `the school secret in this event was erased once it had arrived; approve again with: authorise --rp ${found.rp} --estab ${found.estab}`,
+    );
   if (found.lane.startsWith('webhook ')) {
     const [registration] = await db`select from webhook where estab = ${found.estab} and 'webhook ' || id = ${found.lane}`;
     if (!registration) throw new SchoolbellError('conflict', 'the registration was removed; there is nobody to send this to');

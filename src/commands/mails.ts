@@ -4,7 +4,18 @@ import type { Command } from './command.ts';
 
 const listed = 200;
 
-type Row = { id: string; estab: string; rp: string | null; to: string; subject: string; state: string; created: Date; attempts: number; body: Buffer | null; error: string | null };
+type Row = {
+  id: string;
+  estab: string;
+  rp: string | null;
+  to: string;
+  subject: string;
+  state: string;
+  created: Date;
+  attempts: number;
+  body: Buffer | null;
+  error: string | null;
+};
 
 export const mailCommands: readonly Command[] = [
   {
@@ -16,8 +27,17 @@ export const mailCommands: readonly Command[] = [
         select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state, o.created_at as created, o.attempts, o.body,
           (select a.detail ->> 'message' from outbox_attempt a where a.estab = o.estab and a.id = o.id and not a.success order by a.number desc limit 1) as error
         from outbox o where o.kind = ${mailKind} order by o.created_at desc limit ${listed}`;
-      const data = rows.map(({ body, ...row }) => ({ ...row, ...(body ? (JSON.parse(body.toString('utf8')) as { text: string; html: string }) : { text: null, html: null }) }));
-      return { data, lines: data.flatMap((one) => [`${one.created.toISOString()}\t${one.state}\t${one.to}\t${one.subject}${one.error ? `\t${one.error}` : ''}`, ...(one.text ? [one.text.replace(/^/gm, '    ')] : [])]) };
+      const data = rows.map(({ body, ...row }) => ({
+        ...row,
+        ...(body ? (JSON.parse(body.toString('utf8')) as { text: string; html: string }) : { text: null, html: null }),
+      }));
+      return {
+        data,
+        lines: data.flatMap((one) => [
+          `${one.created.toISOString()}\t${one.state}\t${one.to}\t${one.subject}${one.error ? `\t${one.error}` : ''}`,
+          ...(one.text ? [one.text.replace(/^/gm, '    ')] : []),
+        ]),
+      };
     },
   },
 ];

@@ -20,10 +20,18 @@ export const rosterCommands: readonly Command[] = [
     name: 'import',
     help: "Imports a OneRoster 1.1 CSV package into a school's roster, whole or not at all.",
     positional: { name: '<zip or folder>', help: 'the package, with manifest.csv' },
-    options: { estab, partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' }, force: { value: undefined, help: 'approve that a large part of the roster goes' } },
+    options: {
+      estab,
+      partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' },
+      force: { value: undefined, help: 'approve that a large part of the roster goes' },
+    },
     async run({ db, config }, given) {
       const { estab: known, connector } = await requireEstablishment(db, text(given, 'estab'));
-      if (connector !== null && connector !== 'csv') throw new SchoolbellError('conflict', `the data of ${known} comes through ${connector}: the next collection would undo an import; use: collect --estab ${known}`);
+      if (connector !== null && connector !== 'csv')
+        throw new SchoolbellError(
+          'conflict',
+          `the data of ${known} comes through ${connector}: the next collection would undo an import; use: collect --estab ${known}`,
+        );
       const progress = createProgressBar('importing');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
         estab: known,
@@ -45,7 +53,10 @@ export const rosterCommands: readonly Command[] = [
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const path = requirePath(given);
       const { reading, collections } = await exportWhole(db, known, path);
-      return { data: { estab: known, version: reading.version, file: path, collections }, lines: Object.entries(collections).map(([name, count]) => `${name}\t${count}`) };
+      return {
+        data: { estab: known, version: reading.version, file: path, collections },
+        lines: Object.entries(collections).map(([name, count]) => `${name}\t${count}`),
+      };
     },
   },
 ];
@@ -80,6 +91,8 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
 function describeFailure({ outcome, problemsTotal, shrinkage }: ImportReport): string | undefined {
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed (--partial imports what is right)`;
   if (outcome !== 'held') return undefined;
-  const parts = shrinkage.map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`);
+  const parts = shrinkage.map(
+    ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,
+  );
   return `held: ${parts.join(', ')} would go, nothing was changed (--force approves it)`;
 }

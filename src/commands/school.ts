@@ -27,7 +27,12 @@ export const schoolCommands: readonly Command[] = [
     async run({ db, seal }, given) {
       const setup = parseSetup(given);
       if (setup) await requireUsableSetup(setup);
-      const added = await addEstablishment(db, { estab: text(given, 'estab'), name: text(given, 'name'), email: text(given, 'email'), timeZone: optionalText(given, 'time-zone') });
+      const added = await addEstablishment(db, {
+        estab: text(given, 'estab'),
+        name: text(given, 'name'),
+        email: text(given, 'email'),
+        timeZone: optionalText(given, 'time-zone'),
+      });
       if (setup) await db.begin((tx) => setConnector(tx, seal, added.estab, setup));
       const data = { ...added, connector: setup?.kind ?? null };
       return { data, lines: [`added ${data.estab} ${data.name}${setup ? `, connected by ${setup.kind}` : ''}`] };
@@ -39,7 +44,10 @@ export const schoolCommands: readonly Command[] = [
     options: {},
     async run({ db }) {
       const data = await listEstablishments(db);
-      return { data, lines: data.map((one) => `${one.estab}\t${one.name}\t${one.email}\t${one.connector ?? 'no connector'}${one.confirmed ? '' : '\tnot confirmed'}`) };
+      return {
+        data,
+        lines: data.map((one) => `${one.estab}\t${one.name}\t${one.email}\t${one.connector ?? 'no connector'}${one.confirmed ? '' : '\tnot confirmed'}`),
+      };
     },
   },
   {
@@ -67,10 +75,17 @@ const setupOptions = { csv: ['folder'], oneroster: ['url', 'token-url', 'client-
 
 function parseSetup(given: Given): ConnectorSetup | undefined {
   const kind = optionalText(given, 'connector');
-  if (kind !== undefined && !Object.hasOwn(setupOptions, kind)) throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
+  if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
+    throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
   const allowed: readonly string[] = kind === undefined ? [] : setupOptions[kind as ConnectorSetup['kind']];
-  const stranger = Object.values(setupOptions).flat().find((name) => given.options[name] !== undefined && !allowed.includes(name));
-  if (stranger) throw new SchoolbellError('invalid_request', `--${stranger} does not go with ${kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`}`);
+  const stranger = Object.values(setupOptions)
+    .flat()
+    .find((name) => given.options[name] !== undefined && !allowed.includes(name));
+  if (stranger)
+    throw new SchoolbellError(
+      'invalid_request',
+      `--${stranger} does not go with ${kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`}`,
+    );
   if (kind === undefined) return undefined;
   if (kind === 'demo') return { kind };
   if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };

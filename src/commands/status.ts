@@ -10,7 +10,8 @@ export const statusCommands: readonly Command[] = [
     help: 'Shows the database and, for each school, its roster, its last import and who may read it.',
     options: {},
     async run({ db, config }) {
-      const [server] = await db`select current_setting('server_version') as version, (select max(version) from migration) as migration, pg_database_size(current_database())::float8 as bytes`;
+      const [server] =
+        await db`select current_setting('server_version') as version, (select max(version) from migration) as migration, pg_database_size(current_database())::float8 as bytes`;
       const schools = await db<School[]>`
         select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt",
           (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab) as records
@@ -24,13 +25,29 @@ export const statusCommands: readonly Command[] = [
         select a.estab, a.rp, ${shownState(db)} as state, a.scopes from authorisation a join establishment e using (estab)
         union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited') and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
         order by 1, 2`;
-      const data = { database: { postgres: server?.version as string, migration: server?.migration as number, bytes: server?.bytes as number, embedded: config.databaseUrls === undefined }, schools, databases, authorisations };
+      const data = {
+        database: {
+          postgres: server?.version as string,
+          migration: server?.migration as number,
+          bytes: server?.bytes as number,
+          embedded: config.databaseUrls === undefined,
+        },
+        schools,
+        databases,
+        authorisations,
+      };
       return {
         data,
         lines: [
           `PostgreSQL ${data.database.postgres}, migration ${data.database.migration}, ${Math.round(data.database.bytes / 1024 ** 2)} MB`,
-          ...schools.map((one) => `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\tlast changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`),
-          ...databases.map((one) => `${one.estab}\t${one.name}\t${one.status}\t${one.rowCount} rows\tlast collected ${one.updatedAt?.toISOString() ?? 'never'}\t${one.message ?? ''}`),
+          ...schools.map(
+            (one) =>
+              `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\tlast changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`,
+          ),
+          ...databases.map(
+            (one) =>
+              `${one.estab}\t${one.name}\t${one.status}\t${one.rowCount} rows\tlast collected ${one.updatedAt?.toISOString() ?? 'never'}\t${one.message ?? ''}`,
+          ),
           ...authorisations.map((one) => `${one.estab}\t${one.rp}\t${one.state}\t${one.scopes.join(', ')}`),
         ],
       };

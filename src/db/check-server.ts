@@ -11,7 +11,8 @@ export async function requireUsableServer(db: Db): Promise<void> {
   const major = Math.floor(Number(row?.version) / 10_000);
   if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
   if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
-  if (row.standby) throw new Error('DATABASE_URL: this server is a standby, which only reads; name the primary (several hosts may be given, with commas between them)');
+  if (row.standby)
+    throw new Error('DATABASE_URL: this server is a standby, which only reads; name the primary (several hosts may be given, with commas between them)');
   await refusePooler(db);
 }
 
@@ -26,7 +27,9 @@ async function refusePooler(db: Db): Promise<void> {
       const after = await backendOf(one);
       await other`rollback`;
       if (meanwhile === before || after !== before) {
-        throw new Error('DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode');
+        throw new Error(
+          'DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode',
+        );
       }
     }
   } finally {

@@ -57,7 +57,9 @@ function findAccount(): Account {
     const entry = lines.find(([login]) => login === name);
     if (entry) return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
   }
-  throw new Error('started as root, and PostgreSQL refuses that: there is no account "postgres" or "nobody" to run it as; start as an ordinary user or set DATABASE_URL');
+  throw new Error(
+    'started as root, and PostgreSQL refuses that: there is no account "postgres" or "nobody" to run it as; start as an ordinary user or set DATABASE_URL',
+  );
 }
 
 /** Whether the account may pass through every folder on the way to this path. */

@@ -80,7 +80,13 @@ export async function startServer(place: Place, all: Record<string, string>, dea
     const log = openSync(place.log, 'a', 0o600);
     const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.
-    const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, { ...identity(place), detached: true, stdio: ['ignore', log, log], env: serverEnvironment, cwd: place.cluster });
+    const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, {
+      ...identity(place),
+      detached: true,
+      stdio: ['ignore', log, log],
+      env: serverEnvironment,
+      cwd: place.cluster,
+    });
     closeSync(log);
     const failures: string[] = [];
     server.once('error', (error) => failures.push(error.message));
@@ -92,7 +98,8 @@ export async function startServer(place: Place, all: Record<string, string>, dea
       await pause(50);
     }
     // Somebody else may have taken the port in between.
-    if (attempt >= 3 || Date.now() >= deadline) throw new Error(`the embedded PostgreSQL did not start: ${failures[0] ?? 'it took too long'}; see ${place.log}`);
+    if (attempt >= 3 || Date.now() >= deadline)
+      throw new Error(`the embedded PostgreSQL did not start: ${failures[0] ?? 'it took too long'}; see ${place.log}`);
   }
 }
 

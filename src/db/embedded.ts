@@ -103,7 +103,15 @@ function readLastPort(dataDir: string): number | undefined {
 
 /** A connection that holds the users' lock, or undefined when the server is on its way down. */
 async function takeSeat(password: string, port: number, onLost: () => void): Promise<pg.Client | undefined> {
-  const seat = new pg.Client({ host: '127.0.0.1', port, user: serverUser, password, database: 'postgres', connectionTimeoutMillis: longestAnswerMs, application_name: 'schoolbell seat' });
+  const seat = new pg.Client({
+    host: '127.0.0.1',
+    port,
+    user: serverUser,
+    password,
+    database: 'postgres',
+    connectionTimeoutMillis: longestAnswerMs,
+    application_name: 'schoolbell seat',
+  });
   seat.on('error', () => {});
   try {
     await seat.connect();

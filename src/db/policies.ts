@@ -26,7 +26,12 @@ export type PoolPolicy = Readonly<{
 const second = 1_000;
 const minute = 60 * second;
 
-function policy(name: string, max: number, plans: Plans, limits: readonly [connection: number, statement: number, lock: number, idle: number, answer: number]): PoolPolicy {
+function policy(
+  name: string,
+  max: number,
+  plans: Plans,
+  limits: readonly [connection: number, statement: number, lock: number, idle: number, answer: number],
+): PoolPolicy {
   const [connectionMs, statementMs, lockMs, idleInTransactionMs, answerMs] = limits;
   return { name, max, plans, connectionMs, statementMs, lockMs, idleInTransactionMs, answerMs };
 }

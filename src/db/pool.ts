@@ -104,8 +104,17 @@ export class SessionPool {
   }
 
   #explain(error: Error): Error {
-    if (this.#out >= this.policy.max) return new DatabaseUnavailable('busy', `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${this.policy.connectionMs / 1000} s`, error);
+    if (this.#out >= this.policy.max)
+      return new DatabaseUnavailable(
+        'busy',
+        `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${this.policy.connectionMs / 1000} s`,
+        error,
+      );
     if (error instanceof NotPrimary) return new DatabaseUnavailable('away', 'none of the servers in DATABASE_URL takes writes at present', error);
-    return new DatabaseUnavailable('away', `the database cannot be reached: ${error.message || (error as NodeJS.ErrnoException).code || 'no connection'}`, error);
+    return new DatabaseUnavailable(
+      'away',
+      `the database cannot be reached: ${error.message || (error as NodeJS.ErrnoException).code || 'no connection'}`,
+      error,
+    );
   }
 }

@@ -10,7 +10,9 @@ export type Snapshot = { sql: Sql; close(): Promise<void> };
 export async function openSnapshot(db: Db): Promise<Snapshot> {
   const connection = await db.reserve().catch((error: unknown) => {
     if (!(error instanceof DatabaseUnavailable) || error.why !== 'busy') throw error;
-    throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again, or read in pages.', { headers: { 'retry-after': '10' } });
+    throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again, or read in pages.', {
+      headers: { 'retry-after': '10' },
+    });
   });
   let closing: Promise<void> | undefined;
   const end = async () => {

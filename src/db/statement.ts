@@ -53,7 +53,10 @@ export class Statement<T extends readonly unknown[]> implements Promise<Rows<T>>
 
   /** Runs it, once however often it is awaited. */
   // oxlint-disable-next-line unicorn/no-thenable -- to be awaited is what a statement is for
-  then<A = Rows<T>, B = never>(whenDone?: ((rows: Rows<T>) => A | PromiseLike<A>) | null, whenFailed?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+  then<A = Rows<T>, B = never>(
+    whenDone?: ((rows: Rows<T>) => A | PromiseLike<A>) | null,
+    whenFailed?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
     this.#running ??= this.#runner.run(this.#compose()) as unknown as Promise<Rows<T>>;
     return this.#running.then(whenDone, whenFailed);
   }

@@ -24,5 +24,6 @@ const own = new Map<number, (text: string) => unknown>([
 ]);
 
 export const valueParsers = {
-  getTypeParser: (id: number, format?: string) => (format === 'binary' ? undefined : own.get(id)) ?? pg.types.getTypeParser(id as never, (format ?? 'text') as never),
+  getTypeParser: (id: number, format?: string) =>
+    (format === 'binary' ? undefined : own.get(id)) ?? pg.types.getTypeParser(id as never, (format ?? 'text') as never),
 } as pg.CustomTypesConfig;

@@ -40,7 +40,12 @@ export function parseTarget(url: string): CallTarget {
   const { protocol, hostname, port: given } = new URL(`${scheme}://${authority}/`);
   const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
   if (port !== 80 && port !== 443 && port < lowestUnprivilegedPort) refuse(`Port ${port} is not called; use 80, 443 or one from ${lowestUnprivilegedPort} on.`);
-  return { origin: `${protocol}//${hostname}${given === '' ? '' : `:${given}`}`, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: rest.startsWith('/') ? rest : `/${rest}` };
+  return {
+    origin: `${protocol}//${hostname}${given === '' ? '' : `:${given}`}`,
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port,
+    path: rest.startsWith('/') ? rest : `/${rest}`,
+  };
 }
 
 /** Throws unless the address is public, or an operator opened it. */
@@ -48,7 +53,10 @@ export function requireAllowedAddress(text: string, allowed: AllowList): void {
   if (!ipaddr.isValid(text)) throw new BlockedTarget('blocked_address', `"${text}" is not an address.`);
   const address = ipaddr.process(text);
   if (isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never))) return;
-  throw new BlockedTarget('blocked_address', `${address.toString()} is ${describe(address)}, not a public address; the operator can open it with OUTBOUND_ALLOW.`);
+  throw new BlockedTarget(
+    'blocked_address',
+    `${address.toString()} is ${describe(address)}, not a public address; the operator can open it with OUTBOUND_ALLOW.`,
+  );
 }
 
 /** Outside 2000::/3 nothing is assigned, though some of it is not in any list of special ranges. */
@@ -60,7 +68,9 @@ function isPublic(address: Address): boolean {
 function describe(address: Address): string {
   const range = address.range();
   if (range === 'unicast') return 'not assigned';
-  return /^(private|loopback|linkLocal|multicast|uniqueLocal)$/.test(range) ? `a ${range.replace(/[A-Z]/g, ' $&').toLowerCase()} address` : 'in a range reserved for special use';
+  return /^(private|loopback|linkLocal|multicast|uniqueLocal)$/.test(range)
+    ? `a ${range.replace(/[A-Z]/g, ' $&').toLowerCase()} address`
+    : 'in a range reserved for special use';
 }
 
 export function isLiteral(hostname: string): boolean {

@@ -47,7 +47,11 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
   const known = toSchoolbellError(error);
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
-  else if (known.code === 'unavailable') request.log.error({ err: error }, isDiskFull(error) ? "the database's disk is full: nothing can be written until there is room" : 'the database does not answer');
+  else if (known.code === 'unavailable')
+    request.log.error(
+      { err: error },
+      isDiskFull(error) ? "the database's disk is full: nothing can be written until there is room" : 'the database does not answer',
+    );
   else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
   // Headers of an answer that failed half-way (its length, encoding, version) do not describe the error.
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
@@ -68,7 +72,8 @@ function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellErr
   if (isUnavailable(error)) return noAnswerInTime(error);
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
-  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
   return new SchoolbellError('unexpected', 'Something went wrong on the server; it has been logged.', { cause: error });
 }

@@ -22,7 +22,9 @@ export async function listenForMetrics(host: string, port: number, collect: () =
 
 export function renderMetric({ name, help, type, values }: Metric): string {
   const lines = values.map(({ labels, value }) => {
-    const rendered = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`))}"`);
+    const rendered = Object.entries(labels).map(
+      ([label, text]) => `${label}="${text.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`))}"`,
+    );
     return `${name}${rendered.length > 0 ? `{${rendered.join(',')}}` : ''} ${value}\n`;
   });
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;

@@ -17,7 +17,20 @@ export type OutboundCall = { id: string; method: string; url: string; headers: R
 /** Where the time went, in milliseconds; a connection that was kept open has no first three. */
 export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?: number; total: number };
 
-export const errorClasses = ['invalid_url', 'blocked_address', 'dns_error', 'connection_refused', 'connection_reset', 'network_unreachable', 'connect_timeout', 'timeout', 'tls_error', 'protocol_error', 'body_too_large', 'network_error'] as const;
+export const errorClasses = [
+  'invalid_url',
+  'blocked_address',
+  'dns_error',
+  'connection_refused',
+  'connection_reset',
+  'network_unreachable',
+  'connect_timeout',
+  'timeout',
+  'tls_error',
+  'protocol_error',
+  'body_too_large',
+  'network_error',
+] as const;
 export type ErrorClass = (typeof errorClasses)[number];
 
 export type OutboundResult = {
@@ -41,7 +54,14 @@ const connectionsPerOrigin = 16;
 export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
   const sockets = new WeakMap<Socket, Reached>();
   const underWay = new Map<string, Reached>();
-  const agent = new Agent({ connect: guardedConnect(allowed, limits, sockets, resolve), connections: connectionsPerOrigin, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 16 * 1024 });
+  const agent = new Agent({
+    connect: guardedConnect(allowed, limits, sockets, resolve),
+    connections: connectionsPerOrigin,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: 16 * 1024,
+  });
 
   /** Which connection a request went out on is told by undici here only. */
   const onSent = (message: unknown) => {
@@ -64,7 +84,14 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
     underWay.set(id, reached);
     try {
       const { origin, path } = parseTarget(url);
-      const response = await agent.request({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body: body === null ? null : Buffer.from(body), signal: stop.signal });
+      const response = await agent.request({
+        origin,
+        path,
+        method: method as 'GET' | 'POST',
+        headers: { 'accept-encoding': 'identity', ...headers },
+        body: body === null ? null : Buffer.from(body),
+        signal: stop.signal,
+      });
       result.timings.firstByte = performance.now() - started;
       result.status = response.statusCode;
       result.headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
@@ -122,7 +149,11 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
   return (options, callback) => {
     const started = performance.now();
     let [resolved, opened, connected] = [0, 0, 0];
-    const lookup: typeof dns.lookup = ((name: string, how: dns.LookupAllOptions, done: (error: Error | null, addresses?: dns.LookupAddress[] | string, family?: number) => void) => {
+    const lookup: typeof dns.lookup = ((
+      name: string,
+      how: dns.LookupAllOptions,
+      done: (error: Error | null, addresses?: dns.LookupAddress[] | string, family?: number) => void,
+    ) => {
       resolveAllowed(name, (refusal: Error | null, addresses: dns.LookupAddress[]) => {
         resolved = performance.now();
         if (refusal) done(refusal);
@@ -152,7 +183,11 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
         callback(refusal as Error, null);
         return;
       }
-      const phase = { dns: (resolved || started) - started, connect: opened - (resolved || started), ...(options.protocol === 'https:' ? { tls: connected - opened } : {}) };
+      const phase = {
+        dns: (resolved || started) - started,
+        connect: opened - (resolved || started),
+        ...(options.protocol === 'https:' ? { tls: connected - opened } : {}),
+      };
       sockets.set(socket, { address: socket.remoteAddress, ...phase });
       callback(null, socket);
     });
@@ -188,6 +223,10 @@ function classify(error: unknown): { class: ErrorClass; message: string } {
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) return { class: 'protocol_error', message: `${message}: an unasked 100 or 101` };
   if (byCode[code]) return { class: byCode[code], message };
   if (code.startsWith('HPE_') || given instanceof errors.HTTPParserError) return { class: 'protocol_error', message };
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) return { class: 'tls_error', message: (cause as { reason?: string }).reason && code.startsWith('ERR_SSL') ? String((cause as { reason?: string }).reason) : message };
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code))
+    return {
+      class: 'tls_error',
+      message: (cause as { reason?: string }).reason && code.startsWith('ERR_SSL') ? String((cause as { reason?: string }).reason) : message,
+    };
   return { class: 'network_error', message };
 }

@@ -28,7 +28,10 @@ async function resolve(given: string, tryMs: number): Promise<LookupAddress[]> {
   if (found.length > 0) return found;
   const codes = [four, six].map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as NodeJS.ErrnoException).code : undefined));
   const unknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME');
-  throw Object.assign(new Error(unknown ? `ENOTFOUND ${given}: there is no such name` : `EAI_AGAIN ${given}: the name servers do not answer (${codes.join(', ')})`), { code: unknown ? 'ENOTFOUND' : 'EAI_AGAIN' });
+  throw Object.assign(
+    new Error(unknown ? `ENOTFOUND ${given}: there is no such name` : `EAI_AGAIN ${given}: the name servers do not answer (${codes.join(', ')})`),
+    { code: unknown ? 'ENOTFOUND' : 'EAI_AGAIN' },
+  );
 }
 
 function addressesOf(outcome: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
@@ -37,7 +40,9 @@ function addressesOf(outcome: PromiseSettledResult<string[]>, family: 4 | 6): Lo
 
 async function findLocal(name: string): Promise<LookupAddress[]> {
   const lines = (await readFile(hostsFile, 'utf8').catch(() => '')).split('\n').map((line) => line.replace(/#.*/, '').trim().split(/\s+/));
-  const found = lines.filter(([, ...names]) => names.some((one) => one.toLowerCase() === name)).flatMap(([address = '']) => (isIP(address) ? [{ address, family: isIP(address) }] : []));
+  const found = lines
+    .filter(([, ...names]) => names.some((one) => one.toLowerCase() === name))
+    .flatMap(([address = '']) => (isIP(address) ? [{ address, family: isIP(address) }] : []));
   if (found.length > 0 || (name !== 'localhost' && !name.endsWith('.localhost'))) return found;
   return [{ address: '127.0.0.1', family: 4 }];
 }

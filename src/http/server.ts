@@ -34,7 +34,12 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     requestIdHeader: false,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: longestRequestMs,
-    routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: maxHeaderBytes, querystringParser: (text) => parseQuery(text) as Record<string, unknown> },
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      caseSensitive: false,
+      maxParamLength: maxHeaderBytes,
+      querystringParser: (text) => parseQuery(text) as Record<string, unknown>,
+    },
     frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url, request.headers.accept), request, reply),
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -96,6 +101,8 @@ function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
     return;
   }
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const [status, text] = tooLarge ? ['431 Request Header Fields Too Large', `The headers exceed ${maxHeaderBytes} bytes.`] : ['400 Bad Request', 'This is not a valid HTTP request.'];
+  const [status, text] = tooLarge
+    ? ['431 Request Header Fields Too Large', `The headers exceed ${maxHeaderBytes} bytes.`]
+    : ['400 Bad Request', 'This is not a valid HTTP request.'];
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
 }

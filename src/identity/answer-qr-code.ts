@@ -19,7 +19,9 @@ function findWanted(accept = '*/*'): 'png' | 'svg' | 'json' {
     const [type = '', ...more] = part.trim().toLowerCase().split(';');
     return { type: type.trim(), quality: Number(/q=([\d.]+)/.exec(more.join(';'))?.[1] ?? 1) };
   });
-  const [best] = types.filter(({ type, quality }) => quality > 0 && ['image/png', 'image/svg+xml', 'application/json'].includes(type)).toSorted((a, b) => b.quality - a.quality);
+  const [best] = types
+    .filter(({ type, quality }) => quality > 0 && ['image/png', 'image/svg+xml', 'application/json'].includes(type))
+    .toSorted((a, b) => b.quality - a.quality);
   return best?.type === 'image/svg+xml' ? 'svg' : best?.type === 'application/json' ? 'json' : 'png';
 }
 

@@ -36,8 +36,10 @@ function parseUsers(given: unknown): ManualUser[] {
   const users = given.map((one: unknown, at) => {
     if (typeof one !== 'object' || one === null || Array.isArray(one)) throw new SchoolbellError('invalid_request', `manualUser[${at}] must be an object.`);
     const user = Object.fromEntries(names.map((name) => [name, findTextField(one, name)?.trim() ?? ''])) as ManualUser;
-    for (const name of ['firstName', 'lastName'] as const) if (user[name] === '') throw new SchoolbellError('invalid_request', `manualUser[${at}].${name} is missing.`);
-    if (!/^[^\s@,;<>()"]+@[^\s@,;<>()"]+$/.test(user.email)) throw new SchoolbellError('invalid_request', `manualUser[${at}].email "${user.email.slice(0, 60)}" is not an e-mail address.`);
+    for (const name of ['firstName', 'lastName'] as const)
+      if (user[name] === '') throw new SchoolbellError('invalid_request', `manualUser[${at}].${name} is missing.`);
+    if (!/^[^\s@,;<>()"]+@[^\s@,;<>()"]+$/.test(user.email))
+      throw new SchoolbellError('invalid_request', `manualUser[${at}].email "${user.email.slice(0, 60)}" is not an e-mail address.`);
     return { ...user, displayName: user.displayName === '' ? `${user.firstName} ${user.lastName}` : user.displayName };
   });
   const twice = users.find(({ email }, at) => users.findIndex((one) => one.email.toLowerCase() === email.toLowerCase()) !== at);
@@ -46,7 +48,13 @@ function parseUsers(given: unknown): ManualUser[] {
 }
 
 /** Where the caller may add people: its own school, or one that authorises the application, or is being asked to. */
-async function requirePlace(tx: Tx, { rp, estab }: IdentityCaller, orgId: string, partnerId: string | undefined, flow: boolean): Promise<{ invitation: string | undefined }> {
+async function requirePlace(
+  tx: Tx,
+  { rp, estab }: IdentityCaller,
+  orgId: string,
+  partnerId: string | undefined,
+  flow: boolean,
+): Promise<{ invitation: string | undefined }> {
   const nowhere = new SchoolbellError('not_found', 'There is no such establishment for this caller.');
   const [open] = await tx<{ id: string }[]>`select id from invitation where estab = ${orgId} and rp = ${rp} and state = 'Invited' and expires_at > now()`;
   if (estab !== undefined) {
@@ -68,7 +76,12 @@ async function requireNew(tx: Tx, estab: string, emails: readonly string[]): Pro
   if (known) throw new SchoolbellError('conflict', `${known.email} is known at this school already; nobody was added.`);
 }
 
-async function add(tx: Tx, publicUrl: string, { estab, rp, invitation }: { estab: string; rp: string; invitation: string | undefined }, user: ManualUser): Promise<void> {
+async function add(
+  tx: Tx,
+  publicUrl: string,
+  { estab, rp, invitation }: { estab: string; rp: string; invitation: string | undefined },
+  user: ManualUser,
+): Promise<void> {
   const id = `m-${randomBytes(12).toString('hex')}`;
   await tx`
     insert into manual_user (estab, presence_id, title, first_name, last_name, display_name, email, mobile, rp)

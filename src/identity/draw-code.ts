@@ -30,8 +30,16 @@ export function drawPlain(matrix: Matrix): Drawing {
 export function drawWithPicture(matrix: Matrix, picture: string, percent: number): Drawing {
   const side = (matrix.size * percent) / 100;
   const reach = 2 * Math.ceil(side / 2) + 1;
-  const [square, inner] = [reach, side].map((length) => `x="${round((matrix.size - length) / 2 + quietModules)}" y="${round((matrix.size - length) / 2 + quietModules)}" width="${round(length)}" height="${round(length)}"`);
-  return frame(matrix, modulePixels(matrix, pictureWidth), `<path shape-rendering="crispEdges" d="${drawRuns(matrix, matrix.dark)}"/><rect ${square} rx="${corner}" fill="#fff"/><image ${inner} href="${picture}"/>`, true);
+  const [square, inner] = [reach, side].map(
+    (length) =>
+      `x="${round((matrix.size - length) / 2 + quietModules)}" y="${round((matrix.size - length) / 2 + quietModules)}" width="${round(length)}" height="${round(length)}"`,
+  );
+  return frame(
+    matrix,
+    modulePixels(matrix, pictureWidth),
+    `<path shape-rendering="crispEdges" d="${drawRuns(matrix, matrix.dark)}"/><rect ${square} rx="${corner}" fill="#fff"/><image ${inner} href="${picture}"/>`,
+    true,
+  );
 }
 
 function round(length: number): number {

@@ -15,14 +15,28 @@ const mostMegapixels = 16;
 const decodeSeconds = 10;
 const white = '#ffffff';
 /** A quarter more colour for a picture that black and white dots will dull. As a matrix: `modulate` takes three times as long or more. */
-const livelier: [[number, number, number], [number, number, number], [number, number, number]] = [[1.197, -0.179, -0.018], [-0.053, 1.071, -0.018], [-0.053, -0.179, 1.232]];
+const livelier: [[number, number, number], [number, number, number], [number, number, number]] = [
+  [1.197, -0.179, -0.018],
+  [-0.053, 1.071, -0.018],
+  [-0.053, -0.179, 1.232],
+];
 
 export async function fetchPicture(outbound: Outbound, url: string): Promise<Buffer> {
-  const result = await outbound.call({ id: randomUUID(), method: 'GET', url, headers: { accept: 'image/png, image/jpeg, image/webp', 'user-agent': `Schoolbell/${version}` }, body: null });
+  const result = await outbound.call({
+    id: randomUUID(),
+    method: 'GET',
+    url,
+    headers: { accept: 'image/png, image/jpeg, image/webp', 'user-agent': `Schoolbell/${version}` },
+    body: null,
+  });
   requireFetched(result, url);
   if (!isPicture(result.response)) {
     const packed = result.headers['content-encoding'];
-    throw unusable(packed !== undefined && packed !== 'identity' ? `it was sent with content-encoding ${packed.slice(0, 40)}, which was not asked for` : 'it is not a PNG, JPEG or WebP picture');
+    throw unusable(
+      packed !== undefined && packed !== 'identity'
+        ? `it was sent with content-encoding ${packed.slice(0, 40)}, which was not asked for`
+        : 'it is not a PNG, JPEG or WebP picture',
+    );
   }
   return result.response;
 }
@@ -33,7 +47,8 @@ function requireFetched({ error, status }: OutboundResult, url: string): void {
   }
   if (error?.class === 'body_too_large') throw unusable(`it has more than ${mebibytes} MiB`);
   if (error) throw unusable(`it could not be fetched (${error.class}: ${error.message})`);
-  if (status !== undefined && status >= 300 && status < 400) throw unusable(`its server answered ${status}, and redirects are not followed; give the address of the picture itself`);
+  if (status !== undefined && status >= 300 && status < 400)
+    throw unusable(`its server answered ${status}, and redirects are not followed; give the address of the picture itself`);
   if (status !== 200) throw unusable(`its server answered ${status}`);
 }
 
@@ -57,7 +72,14 @@ export async function preparePicture(fetched: Buffer, side: number, fit: 'contai
     return { bytes: made, dataUri: `data:image/${type};base64,${made.toString('base64')}` };
   } catch (error) {
     const { message } = error as Error;
-    throw unusable(/pixel limit/.test(message) ? `it has more than ${mostMegapixels} megapixels` : /timeout/.test(message) ? `it takes more than ${decodeSeconds} s to decode` : 'it is damaged', message);
+    throw unusable(
+      /pixel limit/.test(message)
+        ? `it has more than ${mostMegapixels} megapixels`
+        : /timeout/.test(message)
+          ? `it takes more than ${decodeSeconds} s to decode`
+          : 'it is damaged',
+      message,
+    );
   }
 }
 

@@ -43,7 +43,8 @@ function parseFlag(name: string, value: string | undefined, unlessGiven: boolean
 /** A value of the query or of the body; in both places it must be equal, which is said without repeating it. */
 export function findGiven(query: Query, body: unknown, name: string): string | undefined {
   const [inQuery, inBody] = [findValue(query, name), findTextField(body, name)];
-  if (inQuery !== undefined && inBody !== undefined && inQuery !== inBody) throw new SchoolbellError('invalid_request', `${name} differs between the query and the body.`);
+  if (inQuery !== undefined && inBody !== undefined && inQuery !== inBody)
+    throw new SchoolbellError('invalid_request', `${name} differs between the query and the body.`);
   return inQuery ?? inBody;
 }
 
@@ -59,7 +60,11 @@ export function requirePair(query: Query, body: unknown, names: readonly [string
   const inBody = names.map((name) => findTextField(body, name));
   const values = names.map((name, at) => {
     const [one, other] = [inQuery[at], inBody[at]];
-    if (one !== undefined && other !== undefined && one !== other) throw new SchoolbellError('invalid_request', `${name} is "${one.slice(0, 60)}" in the query and "${other.slice(0, 60)}" in the body; they must be equal.`);
+    if (one !== undefined && other !== undefined && one !== other)
+      throw new SchoolbellError(
+        'invalid_request',
+        `${name} is "${one.slice(0, 60)}" in the query and "${other.slice(0, 60)}" in the body; they must be equal.`,
+      );
     const value = inQuery.includes(undefined) ? other : one;
     if (!value) throw new SchoolbellError('invalid_request', `${name} is missing.`);
     return value;

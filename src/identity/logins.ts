@@ -12,14 +12,23 @@ import { findPasswordFault, hashPassword, matchesPassword } from './passwords.ts
 import { findPresence, type Presence } from './presences.ts';
 
 /** Makes the login if there is none, and mails a new link; one that was sent before no longer opens. */
-export async function inviteToRegister(tx: Tx, publicUrl: string, given: { estab: string; rp: string; presence: Presence; invitation?: string | undefined }): Promise<void> {
+export async function inviteToRegister(
+  tx: Tx,
+  publicUrl: string,
+  given: { estab: string; rp: string; presence: Presence; invitation?: string | undefined },
+): Promise<void> {
   const { estab, rp, presence, invitation } = given;
   if (presence.userName === '') await addLogin(tx, estab, presence);
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
   const token = randomBytes(32).toString('base64url');
   await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation) values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null})`;
   const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
-  await enqueueMail(tx, { estab, rp, to: presence.workEmail, ...renderRegistration({ school: school?.name ?? estab, person: presence.displayName, link: `${publicUrl}/register/${token}` }) });
+  await enqueueMail(tx, {
+    estab,
+    rp,
+    to: presence.workEmail,
+    ...renderRegistration({ school: school?.name ?? estab, person: presence.displayName, link: `${publicUrl}/register/${token}` }),
+  });
 }
 
 /** The name of the roster, else the e-mail; where that is taken, with a number. */
@@ -37,7 +46,9 @@ async function addLogin(tx: Tx, estab: string, { id, wantedName, workEmail }: Pr
 export type Registration = { estab: string; presence: Presence; invitation: string | null };
 
 export async function findRegistration(sql: Sql, token: string): Promise<Registration | undefined> {
-  const [link] = await sql<{ estab: string; id: string; invitation: string | null }[]>`select estab, presence_id as id, invitation from registration_link where hash = ${hashSecret(token)} and expires_at > now()`;
+  const [link] = await sql<
+    { estab: string; id: string; invitation: string | null }[]
+  >`select estab, presence_id as id, invitation from registration_link where hash = ${hashSecret(token)} and expires_at > now()`;
   const presence = link && (await findPresence(sql, link.estab, link.id));
   return presence && { estab: link.estab, presence, invitation: link.invitation };
 }
@@ -71,7 +82,13 @@ export async function requireOther(db: Db, turn: Turns, estab: string, presenceI
 export const samePassword = () => new SchoolbellError('unprocessable', 'This is the password that you have; choose another.');
 
 /** Sets a password, ends every session of the login, and shuts a link that would set another. */
-export async function setPassword(tx: Tx, estab: string, presenceId: string, hash: string, how: { changeAtNextLogin: boolean; unlock: boolean }): Promise<void> {
+export async function setPassword(
+  tx: Tx,
+  estab: string,
+  presenceId: string,
+  hash: string,
+  how: { changeAtNextLogin: boolean; unlock: boolean },
+): Promise<void> {
   await tx`
     update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}, registered_at = coalesce(registered_at, now())
       ${how.unlock ? tx`, wrong_tries = 0, locked_until = null` : tx``} where estab = ${estab} and presence_id = ${presenceId}`;

@@ -21,7 +21,10 @@ type Name = (typeof names)[number];
 /** Takes a query, whose values are lists, or the members of a body, whose values are strings or numbers. */
 export function parseQrRequest(values: Readonly<Record<string, unknown>>): QrRequest {
   const stranger = Object.keys(values).find((key) => !names.some((name) => name.toLowerCase() === key.toLowerCase()));
-  if (stranger !== undefined) refuse(`"${stranger.slice(0, 60)}" is not a parameter of GenerateQRCode: it takes ${names.join(', ')}. If it belongs to your text or centerImageUrl, percent-encode that as a whole.`);
+  if (stranger !== undefined)
+    refuse(
+      `"${stranger.slice(0, 60)}" is not a parameter of GenerateQRCode: it takes ${names.join(', ')}. If it belongs to your text or centerImageUrl, percent-encode that as a whole.`,
+    );
   const text = findValue(values, 'text') ?? refuse('text is missing: what the code is to say.');
   const url = findValue(values, 'centerImageUrl');
   const type = parseType(findValue(values, 'QRType'));
@@ -50,7 +53,8 @@ function parseType(given: string | undefined): QrType {
 function parsePercent(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const percent = /^\d{1,2}(\.\d{1,17})?$/.test(given) ? Number(given) : Number.NaN;
-  if (!(percent >= percents.lowest && percent <= percents.highest)) refuse(`centerImagePercent: "${given.slice(0, 40)}" is not a number from ${percents.lowest} to ${percents.highest}.`);
+  if (!(percent >= percents.lowest && percent <= percents.highest))
+    refuse(`centerImagePercent: "${given.slice(0, 40)}" is not a number from ${percents.lowest} to ${percents.highest}.`);
   return percent;
 }
 

@@ -46,7 +46,8 @@ const nobody = renderHash(randomBytes(saltBytes), randomBytes(argon2Parameters.t
 /** What is wrong with a password, in words; undefined when nothing is. */
 export function findPasswordFault(password: string, owner: { type: PresenceType; names: readonly string[] }): string | undefined {
   const length = [...password].length;
-  if (length < shortest[owner.type]) return `A password needs at least ${shortest[owner.type]} characters${owner.type === 'Learners' ? '' : ' for staff'}; this one has ${length}.`;
+  if (length < shortest[owner.type])
+    return `A password needs at least ${shortest[owner.type]} characters${owner.type === 'Learners' ? '' : ' for staff'}; this one has ${length}.`;
   if (password.length > longestPassword) return `A password has at most ${longestPassword} characters.`;
   if (/\p{Cc}/u.test(password)) return 'A password must not hold control characters.';
   // As it is hashed, so that no other spelling of a commonest one slips by.
@@ -54,7 +55,8 @@ export function findPasswordFault(password: string, owner: { type: PresenceType;
   if (hasCommonCore(plain)) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
   const core = lettersOf(plain);
   // A name within a long sentence of its own is fine.
-  if (owner.names.map(lettersOf).some((name) => name.length > 2 && core.includes(name) && core.length < name.length * 2)) return 'The password must not be the name.';
+  if (owner.names.map(lettersOf).some((name) => name.length > 2 && core.includes(name) && core.length < name.length * 2))
+    return 'The password must not be the name.';
   return undefined;
 }
 

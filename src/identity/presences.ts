@@ -31,7 +31,8 @@ function people(sql: Sql, estab: string): Fragment {
     select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m where m.estab = ${estab}`;
 }
 
-const columns = (sql: Sql) => sql`p.*, coalesce(l.username, '') as "userName", l.last_logged_in as "lastLoggedIn", coalesce(l.password_hash is not null, false) as registered`;
+const columns = (sql: Sql) =>
+  sql`p.*, coalesce(l.username, '') as "userName", l.last_logged_in as "lastLoggedIn", coalesce(l.password_hash is not null, false) as registered`;
 
 export async function listPresences(sql: Sql, estab: string, type: PresenceType | undefined): Promise<Presence[]> {
   return sql<Presence[]>`

@@ -36,7 +36,8 @@ async function planDrawings(outbound: Outbound, { text, type, picture }: QrReque
   }
   // Twice the pixels that it takes in a PNG, for an SVG that is printed.
   const { dataUri, bytes } = await preparePicture(fetched, Math.round((2 * pictureWidth * picture.percent) / 100), 'contain');
-  if (await holdsCode(bytes)) throw new SchoolbellError('unprocessable', 'The picture of "centerImageUrl" cannot be used: it is a QR code itself, and would be read in place of yours.');
+  if (await holdsCode(bytes))
+    throw new SchoolbellError('unprocessable', 'The picture of "centerImageUrl" cannot be used: it is a QR code itself, and would be read in place of yours.');
   return smallerPictures.map((share) => () => drawWithPicture(matrix, dataUri, picture.percent * share));
 }
 

@@ -23,7 +23,14 @@ const ownMargin = 24;
 
 /** Whether a picture is a code of its own, which some readers would read in place of the one around it. */
 export async function holdsCode(picture: Buffer): Promise<boolean> {
-  return await read(sharp(picture).resize(ownSide, ownSide, { fit: 'fill' }).extend({ top: ownMargin, bottom: ownMargin, left: ownMargin, right: ownMargin, background: '#ffffff' }), 'attemptBoth') !== undefined;
+  return (
+    (await read(
+      sharp(picture)
+        .resize(ownSide, ownSide, { fit: 'fill' })
+        .extend({ top: ownMargin, bottom: ownMargin, left: ownMargin, right: ownMargin, background: '#ffffff' }),
+      'attemptBoth',
+    )) !== undefined
+  );
 }
 
 async function read(image: Sharp, inversionAttempts: 'dontInvert' | 'attemptBoth'): Promise<string | undefined> {

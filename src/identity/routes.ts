@@ -39,8 +39,18 @@ const operations: readonly Operation[] = [
     run: ({ db, hashing }, caller, request) => resetPassword(db, hashing.known, own(caller), request.query as Query, request.body),
   },
   { name: 'GetUsers', methods: ['GET'], credential: 'school', run: ({ db }, caller, request) => getUsers(db, own(caller), request.query as Query) },
-  { name: 'GenerateQRCode', methods: ['GET', 'POST'], credential: 'management', run: ({ pictures }, _caller, request, reply) => answerQrCode(pictures, request, reply) },
-  { name: 'CreateLogin', methods: ['POST'], credential: 'school', run: ({ db, publicUrl }, caller, request) => createLogin(db, publicUrl, own(caller), request.query as Query, request.body) },
+  {
+    name: 'GenerateQRCode',
+    methods: ['GET', 'POST'],
+    credential: 'management',
+    run: ({ pictures }, _caller, request, reply) => answerQrCode(pictures, request, reply),
+  },
+  {
+    name: 'CreateLogin',
+    methods: ['POST'],
+    credential: 'school',
+    run: ({ db, publicUrl }, caller, request) => createLogin(db, publicUrl, own(caller), request.query as Query, request.body),
+  },
   { name: 'CreateUser', methods: ['POST'], credential: 'either', run: ({ db, publicUrl }, caller, request) => createUser(db, publicUrl, caller, request.body) },
 ];
 

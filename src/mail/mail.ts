@@ -17,7 +17,14 @@ const longestSeconds = 20;
 const patience = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000 } as const;
 
 export async function enqueueMail(sql: Sql, { estab, rp, to, subject, text, html }: Mail): Promise<string> {
-  return enqueue(sql, { estab, rp, kind: mailKind, lane: { key: 'mail', host: null, width: mailsAtOnce, lasting: false }, payload: { to, subject }, body: Buffer.from(JSON.stringify({ text, html })) });
+  return enqueue(sql, {
+    estab,
+    rp,
+    kind: mailKind,
+    lane: { key: 'mail', host: null, width: mailsAtOnce, lasting: false },
+    payload: { to, subject },
+    body: Buffer.from(JSON.stringify({ text, html })),
+  });
 }
 
 /** Without settings a mail is done when it is kept. What was sent is not: its links are for the receiver alone. */
@@ -55,8 +62,15 @@ async function send(transport: Transporter, envelope: Envelope): Promise<{ respo
 
 /** A 5xx to the recipient or the content is final; everything else, a login or a sender that is refused too, may pass. */
 function judge(error: SmtpFault, attempts: number): Outcome {
-  const errorClass = error.responseCode === undefined ? 'smtp_unreachable' : error.responseCode >= 500 && finalCommands.includes(error.command) ? 'smtp_refused' : 'smtp_deferred';
+  const errorClass =
+    error.responseCode === undefined
+      ? 'smtp_unreachable'
+      : error.responseCode >= 500 && finalCommands.includes(error.command)
+        ? 'smtp_refused'
+        : 'smtp_deferred';
   const detail = { message: error.message, response: error.response ?? null };
   const delaySeconds = errorClass === 'smtp_refused' ? undefined : findRetryDelay(attempts + 1, undefined);
-  return delaySeconds === undefined ? { success: false, state: 'failed', charged: false, errorClass, detail } : { success: false, state: 'waiting', charged: false, delaySeconds, errorClass, detail };
+  return delaySeconds === undefined
+    ? { success: false, state: 'failed', charged: false, errorClass, detail }
+    : { success: false, state: 'waiting', charged: false, delaySeconds, errorClass, detail };
 }

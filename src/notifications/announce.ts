@@ -10,7 +10,9 @@ export async function announceChange(sql: Sql, estab: string, databaseName: stri
   // A registration that is being made waits for this change to be committed, so that its owner reads what it is not told
   // of; one that is being replaced is told at its new address.
   await sql`select pg_advisory_xact_lock_shared(${registrationLock}, hashtext(${estab}))`;
-  const webhooks = await sql<(Webhook & { open: boolean })[]>`select ${columns(sql)} ${standing(sql)} where w.estab = ${estab} and w.database_name = ${databaseName} order by w.id for no key update of w`;
+  const webhooks = await sql<
+    (Webhook & { open: boolean })[]
+  >`select ${columns(sql)} ${standing(sql)} where w.estab = ${estab} and w.database_name = ${databaseName} order by w.id for no key update of w`;
   for (const webhook of webhooks.filter(({ open }) => open)) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
   const missed = webhooks.filter(({ open }) => !open).map(({ id }) => id);
   if (missed.length > 0) await sql`update webhook set missed_at = clock_timestamp() where estab = ${estab} and id = any(${missed})`;

@@ -21,8 +21,18 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
       if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
       const found = await find(work);
-      if (!found) return { success: false, state: 'cancelled', errorClass: 'not_authorised', detail: { message: 'the school does not authorise this at present, or the registration is gone' } };
-      const { secrets, body, payload: { method, url, contentType, event } } = found;
+      if (!found)
+        return {
+          success: false,
+          state: 'cancelled',
+          errorClass: 'not_authorised',
+          detail: { message: 'the school does not authorise this at present, or the registration is gone' },
+        };
+      const {
+        secrets,
+        body,
+        payload: { method, url, contentType, event },
+      } = found;
       // By the database's clock: a receiver refuses what seems old or from the future, and workers' clocks differ.
       const timestamp = Math.floor(work.claimedAt + (now() - received) / 1000);
       const headers: Record<string, string> = {
@@ -34,7 +44,14 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
         ...(contentType ? { 'content-type': contentType } : {}),
         ...(event === 'test' ? { 'schoolbell-test': 'true' } : {}),
       };
-      if (!isHeld()) return { success: false, state: 'waiting', delaySeconds: 0, errorClass: ownFault, detail: { message: 'the worker stood still for so long that another may make this call' } };
+      if (!isHeld())
+        return {
+          success: false,
+          state: 'waiting',
+          delaySeconds: 0,
+          errorClass: ownFault,
+          detail: { message: 'the worker stood still for so long that another may make this call' },
+        };
       const result = await outbound.call({ id: work.id, method, url, headers, body });
       const outcome = judge(work, result, { method, url, headers }, now());
       if (outcome.success && work.payload.sealed) await eraseSecret(db, work);
@@ -44,7 +61,16 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
 }
 
 type Found = { secrets: string[]; payload: Call; body: Uint8Array | null };
-type Standing = { position: number; state: string; scopes: string[]; webhookId: string | null; url: string | null; method: 'GET' | 'POST' | null; databaseName: string | null; sealed: Uint8Array };
+type Standing = {
+  position: number;
+  state: string;
+  scopes: string[];
+  webhookId: string | null;
+  url: string | null;
+  method: 'GET' | 'POST' | null;
+  databaseName: string | null;
+  sealed: Uint8Array;
+};
 type Asked = { work: ClaimedWork; resolve(found: Found | undefined): void; reject(error: unknown): void };
 
 /**
@@ -96,7 +122,14 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uin
   const stored = { secrets, payload: work.payload as Call, body: work.payload.sealed && work.body ? Buffer.from(open(work.body)) : work.body };
   if (!row.webhookId || row.url === null || row.method === null) return stored;
   if (row.url === stored.payload.url && row.method === stored.payload.method) return stored;
-  const { payload, body } = describeEvent({ estab: work.estab, id: row.webhookId, rp: work.rp ?? '', databaseName: row.databaseName ?? '', url: row.url, method: row.method });
+  const { payload, body } = describeEvent({
+    estab: work.estab,
+    id: row.webhookId,
+    rp: work.rp ?? '',
+    databaseName: row.databaseName ?? '',
+    url: row.url,
+    method: row.method,
+  });
   return { secrets, payload: { ...(payload as Call), event: stored.payload.event }, body };
 }
 
@@ -113,7 +146,9 @@ function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane }:
  */
 async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Standing> {
   return db.begin(async (tx) => {
-    const [now] = await tx<Pick<Standing, 'state' | 'scopes'>[]>`select state, scopes from authorisation where estab = ${work.estab} and rp = ${work.rp} for share`;
+    const [now] = await tx<
+      Pick<Standing, 'state' | 'scopes'>[]
+    >`select state, scopes from authorisation where estab = ${work.estab} and rp = ${work.rp} for share`;
     const judged = now ? { ...row, ...now } : row;
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
@@ -143,7 +178,14 @@ function openOnce(seal: Seal): (sealed: Uint8Array) => string {
 
 function judge(work: ClaimedWork, result: OutboundResult, request: object, now: number): Outcome {
   const { status, error, address, timings } = result;
-  const detail = { request, status: status ?? null, responseHeaders: result.headers, address: address ?? null, timings, ...(error ? { message: error.message } : {}) };
+  const detail = {
+    request,
+    status: status ?? null,
+    responseHeaders: result.headers,
+    address: address ?? null,
+    timings,
+    ...(error ? { message: error.message } : {}),
+  };
   const seen = { detail, response: result.response };
   // The status decides: a receiver that took the event and then fumbled its answer has taken it.
   const success = status !== undefined && status >= 200 && status < 300;

@@ -19,7 +19,16 @@ const root = '/api/v1/Webhook';
 const parameters = ['url', 'databasename', 'method'];
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const envelope = { Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable };
-const webhookSchema = Type.Object({ Id: Type.String(), Estab: Type.String(), RelyingParty: Type.String(), DatabaseName: Type.String(), Url: Type.String(), Method: Type.String(), Created: Type.String(), Updated: Type.String() });
+const webhookSchema = Type.Object({
+  Id: Type.String(),
+  Estab: Type.String(),
+  RelyingParty: Type.String(),
+  DatabaseName: Type.String(),
+  Url: Type.String(),
+  Method: Type.String(),
+  Created: Type.String(),
+  Updated: Type.String(),
+});
 const listSchema = Type.Object({ Webhook: Type.Array(webhookSchema), ...envelope });
 const sentSchema = Type.Object({ DeliveryId: Type.String(), ...envelope });
 
@@ -31,17 +40,22 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
     const { replaced, answer } = await register(notifications, await caller(request), readBody(request.body));
     return reply.code(replaced ? 200 : 201).send(answer);
   });
-  app.get(root, { schema: { summary: 'List registrations, or register with url and DatabaseName', response: { 200: listSchema, 201: listSchema } } }, async (request, reply) => {
-    const who = await caller(request);
-    const given = readQuery(request.query as Query);
-    // HEAD asks what a GET would answer; it must not change anything.
-    if (given.size === 0 || request.method === 'HEAD') return list(db, who);
-    const { replaced, answer } = await register(notifications, who, given);
-    return reply.code(replaced ? 200 : 201).send(answer);
-  });
+  app.get(
+    root,
+    { schema: { summary: 'List registrations, or register with url and DatabaseName', response: { 200: listSchema, 201: listSchema } } },
+    async (request, reply) => {
+      const who = await caller(request);
+      const given = readQuery(request.query as Query);
+      // HEAD asks what a GET would answer; it must not change anything.
+      if (given.size === 0 || request.method === 'HEAD') return list(db, who);
+      const { replaced, answer } = await register(notifications, who, given);
+      return reply.code(replaced ? 200 : 201).send(answer);
+    },
+  );
   app.delete(`${root}/:id`, { schema: { summary: 'Remove a registration', response: { 200: listSchema } } }, async (request) => {
     const who = await caller(request);
-    if (!(await removeWebhook(db, who.estab, who.rp, (request.params as { id: string }).id))) throw new SchoolbellError('not_found', 'There is no such registration.');
+    if (!(await removeWebhook(db, who.estab, who.rp, (request.params as { id: string }).id)))
+      throw new SchoolbellError('not_found', 'There is no such registration.');
     return { Webhook: [], ...fine, Message: 'removed' };
   });
   app.post(`${root}/:id/Test`, { schema: { summary: 'Send one event', response: { 202: sentSchema } } }, async (request, reply) => {
@@ -71,14 +85,19 @@ async function list(db: Db, who: SchoolCaller): Promise<object> {
 
 function requireScope(who: SchoolCaller, databaseName: string): void {
   const needed = databases[databaseName] ?? [];
-  if (!needed.some((scope) => who.scopes.includes(scope))) throw new SchoolbellError('forbidden', `The school has not granted a scope that opens ${databaseName}: it needs one of ${needed.join(', ')}.`);
+  if (!needed.some((scope) => who.scopes.includes(scope)))
+    throw new SchoolbellError('forbidden', `The school has not granted a scope that opens ${databaseName}: it needs one of ${needed.join(', ')}.`);
 }
 
 async function register({ db, allowed }: Notifications, who: SchoolCaller, given: ReadonlyMap<string, string>): Promise<{ replaced: boolean; answer: object }> {
   const url = given.get('url');
   if (!url) throw new SchoolbellError('invalid_request', '"url" is missing: the address to call when the data changes.');
   const databaseName = findDatabase(given.get('databasename') ?? '');
-  if (!databaseName) throw new SchoolbellError('invalid_request', `"DatabaseName" is ${given.has('databasename') ? `"${given.get('databasename')?.slice(0, 60)}"` : 'missing'}; it must be one of ${Object.keys(databases).join(', ')}.`);
+  if (!databaseName)
+    throw new SchoolbellError(
+      'invalid_request',
+      `"DatabaseName" is ${given.has('databasename') ? `"${given.get('databasename')?.slice(0, 60)}"` : 'missing'}; it must be one of ${Object.keys(databases).join(', ')}.`,
+    );
   const method = (given.get('method') ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'POST') throw new SchoolbellError('invalid_request', '"Method" must be GET or POST.');
   requireScope(who, databaseName);
@@ -90,11 +109,14 @@ async function register({ db, allowed }: Notifications, who: SchoolCaller, given
 
 /** Keys in any case, as clients differ. */
 function readBody(body: unknown): Map<string, string> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SchoolbellError('invalid_request', 'The body must be a JSON object with url and DatabaseName.');
-  const entries = Object.entries(body).filter(([name]) => parameters.includes(name.toLowerCase())).map(([name, value]) => {
-    if (typeof value !== 'string') throw new SchoolbellError('invalid_request', `"${name}" must be a string.`);
-    return [name.toLowerCase(), value] as const;
-  });
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new SchoolbellError('invalid_request', 'The body must be a JSON object with url and DatabaseName.');
+  const entries = Object.entries(body)
+    .filter(([name]) => parameters.includes(name.toLowerCase()))
+    .map(([name, value]) => {
+      if (typeof value !== 'string') throw new SchoolbellError('invalid_request', `"${name}" must be a string.`);
+      return [name.toLowerCase(), value] as const;
+    });
   return new Map(entries);
 }
 
@@ -102,10 +124,23 @@ function readQuery(query: Query): Map<string, string> {
   const repeated = Object.entries(query).find(([, values]) => values.length > 1);
   if (repeated) throw new SchoolbellError('invalid_request', `${repeated[0]} is given ${repeated[1].length} times; give it once.`);
   const unknown = Object.keys(query).find((name) => !parameters.includes(name.toLowerCase()));
-  if (unknown !== undefined) throw new SchoolbellError('invalid_request', `"${unknown.slice(0, 60)}" is not a parameter here; if it belongs to your url, percent-encode that as a whole (& as %26).`);
+  if (unknown !== undefined)
+    throw new SchoolbellError(
+      'invalid_request',
+      `"${unknown.slice(0, 60)}" is not a parameter here; if it belongs to your url, percent-encode that as a whole (& as %26).`,
+    );
   return new Map(Object.entries(query).map(([name, values]) => [name.toLowerCase(), values[0] ?? '']));
 }
 
 function render({ id, estab, rp, databaseName, url, method, createdAt, updatedAt }: Webhook) {
-  return { Id: id, Estab: estab, RelyingParty: rp, DatabaseName: databaseName, Url: url, Method: method, Created: createdAt.toISOString(), Updated: updatedAt.toISOString() };
+  return {
+    Id: id,
+    Estab: estab,
+    RelyingParty: rp,
+    DatabaseName: databaseName,
+    Url: url,
+    Method: method,
+    Created: createdAt.toISOString(),
+    Updated: updatedAt.toISOString(),
+  };
 }

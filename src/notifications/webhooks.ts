@@ -33,10 +33,15 @@ export function describeEvent(webhook: Omit<Webhook, 'createdAt' | 'updatedAt'>)
 }
 
 /** A new URL is a new start: what held the old one back is forgotten, and an event that waited for it goes to the new one. */
-export async function registerWebhook(db: Db, given: Pick<Webhook, 'estab' | 'rp' | 'databaseName' | 'url' | 'method'>): Promise<{ webhook: Webhook; replaced: boolean }> {
+export async function registerWebhook(
+  db: Db,
+  given: Pick<Webhook, 'estab' | 'rp' | 'databaseName' | 'url' | 'method'>,
+): Promise<{ webhook: Webhook; replaced: boolean }> {
   return db.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${registrationLock}, hashtext(${given.estab}))`;
-    const [before] = await tx<{ id: string }[]>`select id from webhook where estab = ${given.estab} and rp = ${given.rp} and database_name = ${given.databaseName} for update`;
+    const [before] = await tx<
+      { id: string }[]
+    >`select id from webhook where estab = ${given.estab} and rp = ${given.rp} and database_name = ${given.databaseName} for update`;
     const [webhook] = await tx<Webhook[]>`
       insert into webhook (estab, rp, database_name, url, method) values (${given.estab}, ${given.rp}, ${given.databaseName}, ${given.url}, ${given.method})
       on conflict (estab, rp, database_name) do update set url = excluded.url, method = excluded.method, updated_at = now()
@@ -86,7 +91,9 @@ export async function listWebhooks(db: Db, estab: string, rp: string): Promise<W
 
 export async function removeWebhook(db: Db, estab: string, rp: string, id: string): Promise<boolean> {
   return db.begin(async (tx) => {
-    const [webhook] = await tx<Webhook[]>`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()} returning ${columns(tx)}`;
+    const [webhook] = await tx<
+      Webhook[]
+    >`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()} returning ${columns(tx)}`;
     if (webhook) await forgetLane(tx, webhook);
     return webhook !== undefined;
   });

@@ -22,7 +22,10 @@ const changes = {
 } as const;
 
 /** `invitation`: the one that is being decided; somebody else may have decided it a moment ago. */
-export async function approve({ db, seal, publicUrl }: Deciding, given: Pair & { scopes?: string | undefined; actor: Actor; invitation?: string }): Promise<Authorised> {
+export async function approve(
+  { db, seal, publicUrl }: Deciding,
+  given: Pair & { scopes?: string | undefined; actor: Actor; invitation?: string },
+): Promise<Authorised> {
   return authorise(db, given, async (tx, issued, scopes) => {
     await decideInvitation(tx, given, 'Approved');
     const installed = await isLive(tx, given.estab);
@@ -38,7 +41,8 @@ export async function approve({ db, seal, publicUrl }: Deciding, given: Pair & {
 
 /** As long as the application waits for the data, it is told the new secret: the form that comes then carries it. */
 export async function announceRotation(tx: Tx, seal: Seal, pair: Pair, issued: IssuedSecret): Promise<void> {
-  const waiting = await tx`update authorisation set announced_secret = ${issued.id} where estab = ${pair.estab} and rp = ${pair.rp} and installed_at is null returning rp`;
+  const waiting =
+    await tx`update authorisation set announced_secret = ${issued.id} where estab = ${pair.estab} and rp = ${pair.rp} and installed_at is null returning rp`;
   if (waiting.length === 0) return;
   await tx`update school_secret set sealed = ${seal.seal(issued.text)} where estab = ${pair.estab} and id = ${issued.id}`;
   await announceApproval(tx, seal, { ...pair, secretId: issued.id, schoolSecret: issued.text, installed: false });
@@ -85,17 +89,23 @@ export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { 
   });
 }
 
-async function decideInvitation(tx: Tx, { estab, rp, actor, invitation }: Pair & { actor: Actor; invitation?: string }, state: 'Approved' | 'Declined'): Promise<void> {
+async function decideInvitation(
+  tx: Tx,
+  { estab, rp, actor, invitation }: Pair & { actor: Actor; invitation?: string },
+  state: 'Approved' | 'Declined',
+): Promise<void> {
   const decided = await tx<{ id: string }[]>`
     update invitation set state = ${state}, decided_at = now(), decided_by = ${actor}
     where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') and (state = 'Invited' and expires_at > now() or ${actor === 'operator'}) returning id`;
-  if (invitation !== undefined && !decided.some(({ id }) => id === invitation)) throw new SchoolbellError('conflict', 'This request has been decided already, or has expired.');
+  if (invitation !== undefined && !decided.some(({ id }) => id === invitation))
+    throw new SchoolbellError('conflict', 'This request has been decided already, or has expired.');
 }
 
 /** Calls that wait are for nobody now. */
 async function stopCalls(tx: Tx, { estab, rp }: Pair): Promise<number> {
   await tx`select from lane where key in (select lane from outbox where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting') order by key for update`;
-  const { count } = await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting'`;
+  const { count } =
+    await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting'`;
   await tx`update webhook w set missed_at = clock_timestamp() where w.estab = ${estab} and w.rp = ${rp} and exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state = 'cancelled' and o.settled_at = now())`;
   return count;
 }
@@ -113,9 +123,20 @@ async function record(tx: Tx, { estab, rp, actor }: Pair & { actor: Actor }, sta
   await tx`insert into authorisation_event (estab, rp, state, actor, scopes) values (${estab}, ${rp}, ${state}, ${actor}, ${scopes === null ? null : [...scopes]})`;
 }
 
-async function sendReceipt(tx: Tx, publicUrl: string, { estab, rp, actor }: Pair & { actor: Actor }, what: Parameters<typeof renderReceipt>[0]['what'], scopes: readonly string[]): Promise<void> {
+async function sendReceipt(
+  tx: Tx,
+  publicUrl: string,
+  { estab, rp, actor }: Pair & { actor: Actor },
+  what: Parameters<typeof renderReceipt>[0]['what'],
+  scopes: readonly string[],
+): Promise<void> {
   const [facts] = await tx<{ school: string; email: string; application: string; at: Date; timeZone: string; confirmed: boolean }[]>`
     select e.name as school, e.email, p.name as application, now() as at, e.time_zone as "timeZone", e.confirmed_at is not null as confirmed from establishment e, application p where e.estab = ${estab} and p.rp = ${rp}`;
   if (!facts?.confirmed) return;
-  await enqueueMail(tx, { estab, rp, to: facts.email, ...renderReceipt({ what, actor, school: facts.school, application: facts.application, scopes, at: facts.at, timeZone: facts.timeZone, publicUrl }) });
+  await enqueueMail(tx, {
+    estab,
+    rp,
+    to: facts.email,
+    ...renderReceipt({ what, actor, school: facts.school, application: facts.application, scopes, at: facts.at, timeZone: facts.timeZone, publicUrl }),
+  });
 }

@@ -30,7 +30,15 @@ export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId
     rp,
     kind: callKind,
     lane: { key: `callback ${rp}`, host: new URL(facts.callbackUrl).hostname.replace(/^\[|\]$/g, ''), width: callsAtOnce, lasting: true },
-    payload: { event: 'authentication', method: 'POST', url: facts.callbackUrl, contentType: 'application/x-www-form-urlencoded', sealed: true, last: installed, secretId },
+    payload: {
+      event: 'authentication',
+      method: 'POST',
+      url: facts.callbackUrl,
+      contentType: 'application/x-www-form-urlencoded',
+      sealed: true,
+      last: installed,
+      secretId,
+    },
     body: seal.seal(form.toString()),
   });
 }

@@ -8,7 +8,15 @@ import { enqueueMail } from '../mail/mail.ts';
 import { linkDays, linkPath, makeInvitationLink } from './links.ts';
 import { renderInvitation } from './mails.ts';
 
-export type Invite = { estab: string; rp: string; schoolName: string; contactEmail: string; reason: string | null; scopes: string | undefined; by: 'application' | 'operator' };
+export type Invite = {
+  estab: string;
+  rp: string;
+  schoolName: string;
+  contactEmail: string;
+  reason: string | null;
+  scopes: string | undefined;
+  by: 'application' | 'operator';
+};
 export type Invited = { invitation: string | null; state: 'Invited' | 'Proposed' | 'AlreadyInvited' | 'AlreadyAuthorised'; link: string | null };
 
 /** An application that asks again within the hour makes no second mail. */
@@ -21,8 +29,11 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
   return db.begin(async (tx) => {
     const asked = await requireScopes(tx, given);
     await tx`select from establishment where estab = ${given.estab} for no key update`;
-    const [authorised] = await tx<{ scopes: string[] }[]>`select scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} and state in ('Approved', 'Paused')`;
-    if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope))) return { invitation: null, state: 'AlreadyAuthorised', link: null };
+    const [authorised] = await tx<
+      { scopes: string[] }[]
+    >`select scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} and state in ('Approved', 'Paused')`;
+    if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope)))
+      return { invitation: null, state: 'AlreadyAuthorised', link: null };
     const [open] = await tx<{ id: string; recent: boolean }[]>`
       select id, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
@@ -51,18 +62,28 @@ async function requireSchool(db: Db, { estab, schoolName, contactEmail, by }: In
 }
 
 async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequest> {
-  const [application] = await tx<{ required: string[]; optional: string[] }[]>`select required_scopes as required, optional_scopes as optional from application where rp = ${rp}`;
+  const [application] = await tx<
+    { required: string[]; optional: string[] }[]
+  >`select required_scopes as required, optional_scopes as optional from application where rp = ${rp}`;
   if (!application) throw new SchoolbellError('not_found', `there is no application ${rp}`);
   if (scopes === undefined) return application as ScopeRequest;
   const asked = parseScopes(scopes);
   const stranger = [...asked.required, ...asked.optional].find((scope) => ![...application.required, ...application.optional].includes(scope));
-  if (stranger) throw new SchoolbellError('invalid_request', `${stranger} is not among the scopes of the application: ${[...application.required, ...application.optional].join(', ')}`);
-  return { required: asked.required.filter((scope) => application.required.includes(scope)), optional: [...asked.optional, ...asked.required.filter((scope) => application.optional.includes(scope))] };
+  if (stranger)
+    throw new SchoolbellError(
+      'invalid_request',
+      `${stranger} is not among the scopes of the application: ${[...application.required, ...application.optional].join(', ')}`,
+    );
+  return {
+    required: asked.required.filter((scope) => application.required.includes(scope)),
+    optional: [...asked.optional, ...asked.required.filter((scope) => application.optional.includes(scope))],
+  };
 }
 
 /** To withdraw and ask again, or to ask again as soon as it was declined, would be a way to flood a school with mail. */
 async function requireRest(tx: Tx, { estab, rp }: Invite): Promise<void> {
-  const [ended] = await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined') and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
+  const [ended] =
+    await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined') and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
   if (ended) throw new SchoolbellError('conflict', 'The school was asked within the last hour; ask again later.');
 }
 
@@ -80,16 +101,28 @@ async function send(tx: Tx, publicUrl: string, estab: string, id: string, actor:
   if (!facts) throw new Error('the invitation is gone');
   const link = `${publicUrl}${linkPath(await makeInvitationLink(tx, estab, id))}`;
   await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${facts.rp}, 'Invited', ${actor})`;
-  await enqueueMail(tx, { estab, rp: facts.rp, to: facts.email, ...renderInvitation({ school: facts.school, application: facts.application, reason: facts.reason, link }) });
+  await enqueueMail(tx, {
+    estab,
+    rp: facts.rp,
+    to: facts.email,
+    ...renderInvitation({ school: facts.school, application: facts.application, reason: facts.reason, link }),
+  });
   return link;
 }
 
 /** The operator vouches for the school and its address; whoever asked it meanwhile is let through. */
-export async function confirmSchool(db: Db, publicUrl: string, estab: string, email: string | undefined): Promise<{ estab: string; name: string; email: string; invited: number }> {
+export async function confirmSchool(
+  db: Db,
+  publicUrl: string,
+  estab: string,
+  email: string | undefined,
+): Promise<{ estab: string; name: string; email: string; invited: number }> {
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
   return db.begin(async (tx) => {
     const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for update`;
-    const [school] = await tx<{ name: string; email: string }[]>`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
+    const [school] = await tx<
+      { name: string; email: string }[]
+    >`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
     if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
     // What was sent to another address opens nothing any more.
     const moved = before?.email !== school.email;
@@ -97,7 +130,9 @@ export async function confirmSchool(db: Db, publicUrl: string, estab: string, em
       await tx`delete from school_link where estab = ${estab}`;
       await tx`delete from school_session where estab = ${estab}`;
     }
-    const waiting = await tx<{ id: string }[]>`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
+    const waiting = await tx<
+      { id: string }[]
+    >`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
     for (const { id } of waiting) await send(tx, publicUrl, estab, id, 'operator');
     return { estab, ...school, invited: waiting.length };
   });
@@ -105,7 +140,8 @@ export async function confirmSchool(db: Db, publicUrl: string, estab: string, em
 
 export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {
   await db.begin(async (tx) => {
-    const gone = await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') returning id`;
+    const gone =
+      await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') returning id`;
     if (gone.length === 0) throw new SchoolbellError('not_found', `there is no open invitation of ${rp} to ${estab}`);
     await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Withdrawn', ${by})`;
   });

@@ -21,7 +21,16 @@ export function renderSignIn(given: { school: string; link: string }): Letter {
   ]);
 }
 
-type Receipt = { what: 'approved' | 'declined' | 'paused' | 'resumed' | 'revoked' | 'changed'; actor: string; school: string; application: string; scopes: readonly string[]; at: Date; timeZone: string; publicUrl: string };
+type Receipt = {
+  what: 'approved' | 'declined' | 'paused' | 'resumed' | 'revoked' | 'changed';
+  actor: string;
+  school: string;
+  application: string;
+  scopes: readonly string[];
+  at: Date;
+  timeZone: string;
+  publicUrl: string;
+};
 
 const said: Readonly<Record<Receipt['what'], string>> = {
   approved: 'may read data of',

@@ -89,21 +89,38 @@ function noticeOf(request: FastifyRequest): string | undefined {
 
 async function open({ db, publicUrl }: SchoolPages, token: string, reply: FastifyReply): Promise<FastifyReply> {
   const opened = await openLink(db, token);
-  if (!opened) return sendPage(reply.code(404), renderMessage({ title: 'This link does not open any more', text: 'It has expired, or your school has decided already. You can have a new link sent to the address of your school.', link: { path: '/school', label: 'Ask for a new link' } }));
+  if (!opened)
+    return sendPage(
+      reply.code(404),
+      renderMessage({
+        title: 'This link does not open any more',
+        text: 'It has expired, or your school has decided already. You can have a new link sent to the address of your school.',
+        link: { path: '/school', label: 'Ask for a new link' },
+      }),
+    );
   reply.header('set-cookie', renderCookie(schoolCookie, opened.cookie, publicUrl, opened.seconds));
   return redirect(reply, opened.invitation ? `/school/requests/${opened.invitation}` : '/school/home');
 }
 
 async function showHome(db: Db, session: SchoolSession, notice: string | undefined, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
-  const [school, requests, applications, { databases }] = await Promise.all([requireSchool(db, estab), listRequests(db, estab), listApplications(db, estab), readSource(db, estab)]);
+  const [school, requests, applications, { databases }] = await Promise.all([
+    requireSchool(db, estab),
+    listRequests(db, estab),
+    listApplications(db, estab),
+    readSource(db, estab),
+  ]);
   return sendPage(reply, renderHome({ school, requests, applications, databases, token: formToken(session.key), notice }));
 }
 
 async function showRequest(db: Db, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const asked = await requireRequest(db, estab, (request.params as { id: string }).id);
-  const [school, required, optional] = await Promise.all([requireSchool(db, estab), previewScopes(db, estab, asked.required), previewScopes(db, estab, asked.optional)]);
+  const [school, required, optional] = await Promise.all([
+    requireSchool(db, estab),
+    previewScopes(db, estab, asked.required),
+    previewScopes(db, estab, asked.optional),
+  ]);
   return sendPage(reply, renderRequest({ school, request: asked, required, optional, token: formToken(session.key) }));
 }
 
@@ -117,9 +134,17 @@ async function decide(pages: SchoolPages, request: FastifyRequest, reply: Fastif
     return redirect(reply, '/school/home?done=declined');
   }
   if (decision !== 'approve') throw new SchoolbellError('invalid_request', 'Choose to approve or to decline.');
-  if (form.one('asked') !== renderAsked(asked)) throw new SchoolbellError('conflict', 'The application has changed what it asks for since you opened the page. Go back, reload it, and decide about what it asks for now.');
+  if (form.one('asked') !== renderAsked(asked))
+    throw new SchoolbellError(
+      'conflict',
+      'The application has changed what it asks for since you opened the page. Go back, reload it, and decide about what it asks for now.',
+    );
   // What was granted before stays granted: a request for more is no way to lose what there was.
-  const scopes = [...asked.required, ...asked.optional.filter((scope) => form.all('scopes').includes(scope)), ...asked.granted.filter((scope) => !asked.required.includes(scope) && !asked.optional.includes(scope))];
+  const scopes = [
+    ...asked.required,
+    ...asked.optional.filter((scope) => form.all('scopes').includes(scope)),
+    ...asked.granted.filter((scope) => !asked.required.includes(scope) && !asked.optional.includes(scope)),
+  ];
   await approve(deciding(pages), { ...pair, scopes: scopes.join(',') });
   const { connector } = await requireSchool(pages.db, session.estab);
   return redirect(reply, connector === null ? '/school/source?done=approved' : '/school/home?done=approved');
@@ -128,7 +153,12 @@ async function decide(pages: SchoolPages, request: FastifyRequest, reply: Fastif
 async function showApplication(db: Db, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const application = await requireApplication(db, estab, (request.params as { rp: string }).rp);
-  const [school, scopes, entries, reads] = await Promise.all([requireSchool(db, estab), previewScopes(db, estab, [...application.required, ...application.optional]), listEntries(db, estab, application.rp), listReads(db, estab, application.rp)]);
+  const [school, scopes, entries, reads] = await Promise.all([
+    requireSchool(db, estab),
+    previewScopes(db, estab, [...application.required, ...application.optional]),
+    listEntries(db, estab, application.rp),
+    listReads(db, estab, application.rp),
+  ]);
   return sendPage(reply, renderApplication({ school, application, scopes, entries, reads, token: formToken(session.key), notice: noticeOf(request) }));
 }
 
@@ -145,10 +175,18 @@ async function changeApplication(pages: SchoolPages, request: FastifyRequest, re
 
 /** The words of the command line are for the operator. */
 function inPlainWords(error: unknown): never {
-  throw error instanceof SchoolbellError && error.code === 'conflict' ? new SchoolbellError('conflict', 'The application is not authorised any more; it would have to ask you again.') : error;
+  throw error instanceof SchoolbellError && error.code === 'conflict'
+    ? new SchoolbellError('conflict', 'The application is not authorised any more; it would have to ask you again.')
+    : error;
 }
 
-async function showSource(db: Db, session: SchoolSession, notice: string | undefined, refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined, reply: FastifyReply): Promise<FastifyReply> {
+async function showSource(
+  db: Db,
+  session: SchoolSession,
+  notice: string | undefined,
+  refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab)]);
   const page = renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given });
   return sendPage(refused === undefined ? reply : reply.code(422), page);
@@ -159,7 +197,8 @@ async function upload(db: Db, request: FastifyRequest, reply: FastifyReply): Pro
   const session = await requireSession(db, request);
   requireFormToken(session.key, (request.query as Query).token?.[0]);
   const { connector } = await requireSchool(db, session.estab);
-  if (connector !== null && connector !== 'csv') throw new SchoolbellError('conflict', `Your data comes through ${connector}; a package would be undone by the next collection.`);
+  if (connector !== null && connector !== 'csv')
+    throw new SchoolbellError('conflict', `Your data comes through ${connector}; a package would be undone by the next collection.`);
   const file = await request.file();
   if (!file) throw new SchoolbellError('invalid_request', 'Choose the zip that your MIS has exported.');
   await takeUpload(db, session.estab, file.file);
@@ -168,13 +207,25 @@ async function upload(db: Db, request: FastifyRequest, reply: FastifyReply): Pro
 
 async function setProvider({ db, seal, providers }: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { session, form } = await requireForm(db, request);
-  const setup: ConnectorSetup = { kind: 'oneroster', url: form.one('url'), tokenUrl: form.one('tokenUrl') || undefined, clientId: form.one('clientId'), clientSecret: form.one('clientSecret') };
+  const setup: ConnectorSetup = {
+    kind: 'oneroster',
+    url: form.one('url'),
+    tokenUrl: form.one('tokenUrl') || undefined,
+    clientId: form.one('clientId'),
+    clientSecret: form.one('clientSecret'),
+  };
   try {
     await requireUsableSetup(setup);
     await testProvider({ ...setup, state: {}, outbound: providers });
   } catch (error) {
     if (!(error instanceof MisError || error instanceof BlockedTarget || error instanceof SchoolbellError)) throw error;
-    return showSource(db, session, undefined, { problem: `Nothing was saved: ${error.message}`, given: { url: setup.url, tokenUrl: form.one('tokenUrl'), clientId: setup.clientId } }, reply);
+    return showSource(
+      db,
+      session,
+      undefined,
+      { problem: `Nothing was saved: ${error.message}`, given: { url: setup.url, tokenUrl: form.one('tokenUrl'), clientId: setup.clientId } },
+      reply,
+    );
   }
   await db.begin((tx) => setConnector(tx, seal, session.estab, setup));
   return redirect(reply, '/school/source?done=connected');
@@ -184,7 +235,8 @@ async function setProvider({ db, seal, providers }: SchoolPages, request: Fastif
 async function approveHeld(db: Db, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { session } = await requireForm(db, request);
   // Only what a person has seen: what was collected meanwhile may lose something else.
-  if (!(await readSource(db, session.estab)).held) throw new SchoolbellError('conflict', 'Nothing waits for your word any more. Go back and look how it stands now.');
+  if (!(await readSource(db, session.estab)).held)
+    throw new SchoolbellError('conflict', 'Nothing waits for your word any more. Go back and look how it stands now.');
   const held = await findHeldUpload(db, session.estab);
   await db.begin((tx) => requestCollection(tx, session.estab, 'SchoolData', { force: true, full: true, ...(held === undefined ? {} : { upload: held }) }));
   return redirect(reply, '/school/source?done=refresh');

@@ -41,8 +41,10 @@ type Given = ReadonlyMap<string, unknown>;
 
 function parseSchools(body: unknown): Given[] {
   const schools = [...keysInAnyCase(body)].find(([name]) => name === 'schools')?.[1];
-  if (!Array.isArray(schools) || schools.length === 0) throw new SchoolbellError('invalid_request', 'The body must be a JSON object with Schools, an array of at least one.');
-  if (schools.length > mostSchools) throw new SchoolbellError('invalid_request', `Schools has ${schools.length} entries; at most ${mostSchools} are taken at once.`);
+  if (!Array.isArray(schools) || schools.length === 0)
+    throw new SchoolbellError('invalid_request', 'The body must be a JSON object with Schools, an array of at least one.');
+  if (schools.length > mostSchools)
+    throw new SchoolbellError('invalid_request', `Schools has ${schools.length} entries; at most ${mostSchools} are taken at once.`);
   return schools.map((school) => keysInAnyCase(school));
 }
 
@@ -59,7 +61,15 @@ async function inviteOne(db: Db, publicUrl: string, rp: string, given: Given): P
     estab = text(given, 'Estab') ?? estabOfCodes(given);
     const schoolName = requireText(given, 'SchoolName');
     const contactEmail = requireText(given, 'SchoolContactEmail');
-    const { state } = await invite(db, publicUrl, { estab, rp, schoolName, contactEmail, reason: text(given, 'reason') ?? null, scopes: scopesOf(given), by: 'application' });
+    const { state } = await invite(db, publicUrl, {
+      estab,
+      rp,
+      schoolName,
+      contactEmail,
+      reason: text(given, 'reason') ?? null,
+      scopes: scopesOf(given),
+      by: 'application',
+    });
     return { Estab: estab, ...codes, Status: 'OK', Message: messages[state] };
   } catch (error) {
     if (!(error instanceof SchoolbellError)) throw error;
@@ -77,7 +87,8 @@ function text(given: Given, name: string): string | undefined {
   const value = given.get(name.toLowerCase());
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value !== 'string' && typeof value !== 'number') throw new SchoolbellError('invalid_request', `${name} must be a string.`);
-  if (String(value).length > longestText || /\p{Cc}/u.test(String(value))) throw new SchoolbellError('invalid_request', `${name} must have at most ${longestText} characters and no control characters.`);
+  if (String(value).length > longestText || /\p{Cc}/u.test(String(value)))
+    throw new SchoolbellError('invalid_request', `${name} must have at most ${longestText} characters and no control characters.`);
   return String(value);
 }
 

@@ -5,18 +5,57 @@ import { readDatabases, type ComponentDatabase } from '../collection/component-d
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
-export type School = { estab: string; name: string; email: string; timeZone: string; connector: string | null; /** csv: a folder is watched. */ watched: boolean };
-export type Request = { id: string; rp: string; application: string; reason: string | null; required: string[]; optional: string[]; state: string; expiresAt: Date; granted: string[] };
+export type School = {
+  estab: string;
+  name: string;
+  email: string;
+  timeZone: string;
+  connector: string | null;
+  /** csv: a folder is watched. */ watched: boolean;
+};
+export type Request = {
+  id: string;
+  rp: string;
+  application: string;
+  reason: string | null;
+  required: string[];
+  optional: string[];
+  state: string;
+  expiresAt: Date;
+  granted: string[];
+};
 /** state: Approved, Installing, Live, Paused or Revoked. */
-export type SharedApplication = { rp: string; name: string; state: string; scopes: string[]; required: string[]; optional: string[]; since: Date; lastRead: Date | null; waitingCalls: number };
+export type SharedApplication = {
+  rp: string;
+  name: string;
+  state: string;
+  scopes: string[];
+  required: string[];
+  optional: string[];
+  since: Date;
+  lastRead: Date | null;
+  waitingCalls: number;
+};
 export type Entry = { at: Date; state: string; actor: string; scopes: string[] | null };
 export type Read = { day: string; collection: string; requests: number; records: number; fields: string[] };
-export type Report = { at: Date; outcome: string; added: number; changed: number; removed: number; unchanged: number; rejected: number; problems: { file: string; line: number | null; column: string | null; value: string | null; rule: string }[]; problemsTotal: number };
+export type Report = {
+  at: Date;
+  outcome: string;
+  added: number;
+  changed: number;
+  removed: number;
+  unchanged: number;
+  rejected: number;
+  problems: { file: string; line: number | null; column: string | null; value: string | null; rule: string }[];
+  problemsTotal: number;
+};
 
 const shownDays = 400;
 
 export async function requireSchool(db: Db, estab: string): Promise<School> {
-  const [school] = await db<School[]>`select e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, coalesce(s.settings ? 'folder', false) as watched from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
+  const [school] = await db<
+    School[]
+  >`select e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, coalesce(s.settings ? 'folder', false) as watched from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
   if (!school) throw new SchoolbellError('not_found', 'This school is not known any more.');
   return school;
 }
@@ -55,12 +94,16 @@ export async function listEntries(db: Db, estab: string, rp: string): Promise<En
 }
 
 export async function listReads(db: Db, estab: string, rp: string): Promise<Read[]> {
-  return db<Read[]>`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp} and day > current_date - ${shownDays}::int order by day desc, collection`;
+  return db<
+    Read[]
+  >`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp} and day > current_date - ${shownDays}::int order by day desc, collection`;
 }
 
 /** Databases that are not installed are left out: a school need not know of them. */
 export async function readSource(db: Db, estab: string): Promise<{ databases: ComponentDatabase[]; report: Report | undefined; held: boolean }> {
   const databases = (await readDatabases(db, estab)).filter(({ status }) => status !== 'NotInstalled');
-  const [run] = await db<{ at: Date; outcome: string; report: Omit<Report, 'at' | 'outcome'> }[]>`select finished_at as at, outcome, report from import_run where estab = ${estab} order by finished_at desc limit 1`;
+  const [run] = await db<
+    { at: Date; outcome: string; report: Omit<Report, 'at' | 'outcome'> }[]
+  >`select finished_at as at, outcome, report from import_run where estab = ${estab} order by finished_at desc limit 1`;
   return { databases, report: run && { ...run.report, at: run.at, outcome: run.outcome }, held: databases.some(({ status }) => status === 'Paused') };
 }

@@ -4,7 +4,11 @@ import type { Fragment, Sql } from '../db/connect.ts';
 
 export type ScopePreview = { scope: Scope; description: string; counts: { label: string; count: number }[]; columns: string[]; rows: string[][] };
 
-type Opened = { counts: readonly [label: string, collection: string, kinds: readonly string[] | null][]; columns: readonly string[]; rows: (sql: Sql, estab: string) => Fragment };
+type Opened = {
+  counts: readonly [label: string, collection: string, kinds: readonly string[] | null][];
+  columns: readonly string[];
+  rows: (sql: Sql, estab: string) => Fragment;
+};
 
 const shownRows = 3;
 const name = (sql: Sql) => sql`u.given_name || ' ' || u.family_name`;
@@ -14,22 +18,26 @@ const opened: Readonly<Partial<Record<Scope, Opened>>> = {
   School: {
     counts: [['classes', 'classes', null], ['courses', 'courses', null], ['terms and other sessions', 'academicSessions', null]],
     columns: ['Class', 'Code', 'Room'],
-    rows: (sql, estab) => sql`select u.title as c1, u.class_code as c2, u.location as c3 from roster_class u where u.estab = ${estab} and u.status = 'active' order by u.sourced_id`,
+    rows: (sql, estab) =>
+      sql`select u.title as c1, u.class_code as c2, u.location as c3 from roster_class u where u.estab = ${estab} and u.status = 'active' order by u.sourced_id`,
   },
   Student: {
     counts: [['students', 'users', ['student']]],
     columns: ['Name', 'Year', 'User name', 'E-mail'],
-    rows: (sql, estab) => sql`select ${name(sql)} as c1, u.grades[1] as c2, u.username as c3, u.email as c4 from roster_user u where u.estab = ${estab} and u.kind = 'student' and u.status = 'active' order by u.sourced_id`,
+    rows: (sql, estab) =>
+      sql`select ${name(sql)} as c1, u.grades[1] as c2, u.username as c3, u.email as c4 from roster_user u where u.estab = ${estab} and u.kind = 'student' and u.status = 'active' order by u.sourced_id`,
   },
   Staff: {
     counts: [['teachers', 'users', ['teacher']], ['other staff', 'users', ['staff']]],
     columns: ['Name', 'Role', 'E-mail'],
-    rows: (sql, estab) => sql`select ${name(sql)} as c1, u.role as c2, u.email as c3 from roster_user u where u.estab = ${estab} and u.kind in ('teacher', 'staff') and u.status = 'active' order by u.sourced_id`,
+    rows: (sql, estab) =>
+      sql`select ${name(sql)} as c1, u.role as c2, u.email as c3 from roster_user u where u.estab = ${estab} and u.kind in ('teacher', 'staff') and u.status = 'active' order by u.sourced_id`,
   },
   Contact: {
     counts: [['parents, guardians and relatives', 'users', ['contact']]],
     columns: ['Name', 'Role', 'E-mail', 'Phone'],
-    rows: (sql, estab) => sql`select ${name(sql)} as c1, u.role as c2, u.email as c3, coalesce(u.phone, u.sms) as c4 from roster_user u where u.estab = ${estab} and u.kind = 'contact' and u.status = 'active' order by u.sourced_id`,
+    rows: (sql, estab) =>
+      sql`select ${name(sql)} as c1, u.role as c2, u.email as c3, coalesce(u.phone, u.sms) as c4 from roster_user u where u.estab = ${estab} and u.kind = 'contact' and u.status = 'active' order by u.sourced_id`,
   },
   StudentDemographic: {
     counts: [['records of students', 'demographics', null]],

@@ -110,7 +110,9 @@ export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promis
   const [expired] = await db`select from outbox where state = 'running' and lease_until < now() and id <> all(${own}) limit 1`;
   if (!expired) return 0;
   return db.begin(async (tx) => {
-    const lanes = await tx<{ key: string }[]>`select key from lane where key in (select lane from outbox where state = 'running' and lease_until < now() and id <> all(${own})) order by key for update skip locked`;
+    const lanes = await tx<
+      { key: string }[]
+    >`select key from lane where key in (select lane from outbox where state = 'running' and lease_until < now() and id <> all(${own})) order by key for update skip locked`;
     const { count } = await tx`
       with freed as (
         update outbox o set claim = null, lease_until = null, due_at = now(), attempts = attempts + 1, forgiven = forgiven + 1,

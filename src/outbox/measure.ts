@@ -5,11 +5,17 @@ import type { Metric } from '../http/metrics.ts';
 type Row = Record<string, string> & { value: number };
 
 export async function measureOutbox(db: Db): Promise<Metric[]> {
-  const rows = await db<Row[]>`select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox where settled_at is null or settled_at > now() - interval '1 day' group by 1, 2`;
-  const ages = await db<Row[]>`select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at))::float8 as value from outbox where settled_at is null group by 1, 2`;
+  const rows = await db<
+    Row[]
+  >`select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox where settled_at is null or settled_at > now() - interval '1 day' group by 1, 2`;
+  const ages = await db<
+    Row[]
+  >`select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at))::float8 as value from outbox where settled_at is null group by 1, 2`;
   const attempts = await db<Row[]>`
     select coalesce(o.payload ->> 'event', o.kind) as kind, coalesce(a.error_class, 'success') as class, count(*)::float8 as value from outbox_attempt a join outbox o using (estab, id) where a.at > now() - interval '1 day' group by 1, 2`;
-  const [lag] = await db<Row[]>`select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where state = 'waiting' and due_at <= now()
+  const [lag] = await db<
+    Row[]
+  >`select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where state = 'waiting' and due_at <= now()
       and exists (select from lane l where l.key = o.lane and l.disabled_at is null and (l.open_until is null or l.open_until <= now()))`;
   const breakers = await db<Row[]>`
     select case when disabled_at is not null then 'disabled' when open_until > now() then 'open' when open_until is not null then 'half_open' else 'closed' end as state, count(*)::float8 as value from lane group by 1`;
@@ -23,5 +29,10 @@ export async function measureOutbox(db: Db): Promise<Metric[]> {
 }
 
 function gauge(name: string, help: string, rows: readonly Row[], labels: readonly string[]): Metric {
-  return { name, help, type: 'gauge', values: rows.map((row) => ({ labels: Object.fromEntries(labels.map((label) => [label, String(row[label])])), value: row.value })) };
+  return {
+    name,
+    help,
+    type: 'gauge',
+    values: rows.map((row) => ({ labels: Object.fromEntries(labels.map((label) => [label, String(row[label])])), value: row.value })),
+  };
 }

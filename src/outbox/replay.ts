@@ -6,7 +6,9 @@ import { outboxChannel } from './enqueue.ts';
 export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string; erased: boolean };
 
 export async function requireReplayable(db: Db, id: string): Promise<Replayable> {
-  const [found] = await db<Replayable[]>`select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body is null as erased from outbox where id = ${id}`;
+  const [found] = await db<
+    Replayable[]
+  >`select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body is null as erased from outbox where id = ${id}`;
   if (!found) throw new SchoolbellError('not_found', `there is no delivery ${id}; what was settled is kept for 30 days`);
   if (found.state === 'running') throw new SchoolbellError('conflict', `${id} is being delivered right now`);
   return found;
@@ -20,8 +22,11 @@ export async function replayOne(db: Db, { id, lane }: Replayable): Promise<strin
 
 /** What failed since then, the newest of each topic, unless something newer was said or the lane has ended. */
 export async function replayFailedSince(db: Db, kind: string, since: Date): Promise<string[]> {
-  return replay(db, db`o.kind = ${kind} and o.state = 'failed' and o.settled_at >= ${since} and o.lane not in (select key from lane where disabled_at is not null)
-    and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq)`);
+  return replay(
+    db,
+    db`o.kind = ${kind} and o.state = 'failed' and o.settled_at >= ${since} and o.lane not in (select key from lane where disabled_at is not null)
+    and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq)`,
+  );
 }
 
 /** Lanes that have ended, with failed work that is left where it is. */

@@ -35,11 +35,20 @@ export async function settleWork(db: Db, finished: readonly Finished[]): Promise
   return db.begin(async (tx) => {
     // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
     // somebody holds for long must not keep the others waiting.
-    const locked = new Set((await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]}) order by key for update skip locked`).map((lane) => lane.key));
-    const there = new Set((await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]})`).map((lane) => lane.key));
+    const locked = new Set(
+      (
+        await tx<
+          { key: string }[]
+        >`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]}) order by key for update skip locked`
+      ).map((lane) => lane.key),
+    );
+    const there = new Set(
+      (await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]})`).map((lane) => lane.key),
+    );
     const now = finished.filter(({ work }) => locked.has(work.lane));
     const ended = now.length === 0 ? [] : await settle(tx, now.map(describe));
-    if (ended.length > 0) await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended.map((lane) => lane.key)}) and state = 'waiting'`;
+    if (ended.length > 0)
+      await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended.map((lane) => lane.key)}) and state = 'waiting'`;
     return { later: finished.filter(({ work }) => there.has(work.lane) && !locked.has(work.lane)), ended };
   });
 }

@@ -42,7 +42,8 @@ const longestEndMs = 10_000;
 export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
   // A lease that ends while its call still runs would let another worker make the same call.
-  if (leaseSeconds < longest + 5) throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${longest + 5} s`);
+  if (leaseSeconds < longest + 5)
+    throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${longest + 5} s`);
   const running = new Set<Promise<void>>();
   /** Until when each is this worker's, by its own clock, which goes on while the process stands still. */
   const held = new Map<ClaimedWork, number>();
@@ -182,11 +183,16 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     }, afterMs);
   }
 
-  const listening = await db.listen(outboxChannel, () => wake()).catch((error: unknown) => {
-    log.warn({ err: error }, 'cannot listen for work; polling still finds it');
-    return undefined;
-  });
-  const renewal = setInterval(() => void renew().catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')), (leaseSeconds * 1000) / 3);
+  const listening = await db
+    .listen(outboxChannel, () => wake())
+    .catch((error: unknown) => {
+      log.warn({ err: error }, 'cannot listen for work; polling still finds it');
+      return undefined;
+    });
+  const renewal = setInterval(
+    () => void renew().catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')),
+    (leaseSeconds * 1000) / 3,
+  );
   const looping = loop();
   return {
     async stop() {
@@ -205,5 +211,15 @@ function onlyIfTaken(error: unknown): undefined {
 
 /** What cannot be stored must not be lost with what was to be said beside it. */
 function withoutDetail({ work, outcome: { success, state, delaySeconds = 0, errorClass = 'unstorable', disableLane = '' } }: Finished): Finished {
-  return { work, outcome: { success, state, delaySeconds, ...(success ? {} : { errorClass }), ...(disableLane ? { disableLane } : {}), detail: { message: 'the details of this attempt could not be stored' } } };
+  return {
+    work,
+    outcome: {
+      success,
+      state,
+      delaySeconds,
+      ...(success ? {} : { errorClass }),
+      ...(disableLane ? { disableLane } : {}),
+      detail: { message: 'the details of this attempt could not be stored' },
+    },
+  };
 }

@@ -50,8 +50,23 @@ export const versionPlaceholder = '\u0002';
 
 /** Column types of staging and roster tables, by field type. */
 export function columnsOf(field: Field): { name: string; type: string }[] {
-  if (field.type === 'userIds') return [{ name: 'user_id_types', type: 'text[]' }, { name: 'user_id_identifiers', type: 'text[]' }];
-  const type = { id: 'text', text: 'text', enum: 'text', year: 'text', ref: 'text', boolean: 'boolean', date: 'date', list: 'text[]', idList: 'text[]', refs: 'text[]' }[field.type];
+  if (field.type === 'userIds')
+    return [
+      { name: 'user_id_types', type: 'text[]' },
+      { name: 'user_id_identifiers', type: 'text[]' },
+    ];
+  const type = {
+    id: 'text',
+    text: 'text',
+    enum: 'text',
+    year: 'text',
+    ref: 'text',
+    boolean: 'boolean',
+    date: 'date',
+    list: 'text[]',
+    idList: 'text[]',
+    refs: 'text[]',
+  }[field.type];
   return [{ name: field.column, type }];
 }
 

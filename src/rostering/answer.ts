@@ -42,7 +42,9 @@ export async function answerOperation(answering: Answering, operation: Operation
   const ids = pathParameters(operation.path).map((name) => asked.params[name] ?? '');
   if (ids.some((id) => id.includes('\0'))) throw new SchoolbellError('not_found', 'There is no such record.');
   const resource = collections[operation.collection];
-  const request = operation.single ? { ...nothingAsked, fields: parseSelection(asked.query, resource, dialect) } : parseListRequest(asked.query, resource, dialect);
+  const request = operation.single
+    ? { ...nothingAsked, fields: parseSelection(asked.query, resource, dialect) }
+    : parseListRequest(asked.query, resource, dialect);
 
   const key = keyOf(answering, operation, ids, targets, asked.query);
   const headers = versionHeaders(targets, key);
@@ -50,7 +52,9 @@ export async function answerOperation(answering: Answering, operation: Operation
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
   const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, (await reader.facts.facts(reader.db, target)).versions] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
-  const answer = await (operation.single ? answerOne(answering, question, request, headers, key, asked) : answerList(answering, question, request, headers, key, asked));
+  const answer = await (operation.single
+    ? answerOne(answering, question, request, headers, key, asked)
+    : answerList(answering, question, request, headers, key, asked));
   if (asked.ifNoneMatch?.trim() !== '*') return answer;
   if (answer.body instanceof Readable) answer.body.destroy();
   return unchanged;
@@ -58,15 +62,34 @@ export async function answerOperation(answering: Answering, operation: Operation
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
 
-async function answerOne({ reader, ledger }: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
+async function answerOne(
+  { reader, ledger }: Answering,
+  question: Question,
+  request: ListRequest,
+  headers: Record<string, string>,
+  key: string,
+  asked: Asked,
+): Promise<Answer> {
   const { records, count } = await selectPage(reader, question, { limit: 2, offset: 0 }, key);
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
-  if (count > 1) throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
+  if (count > 1)
+    throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
   if (leaves(asked)) disclose(ledger, asked.rp, question.operation.collection, request.fields, countRecords(records, question.targets));
-  return { status: 200, headers, body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))) };
+  return {
+    status: 200,
+    headers,
+    body: Buffer.from(renderOne(collections[question.operation.collection], createFinish(question.address, question.versions, request.fields)(records))),
+  };
 }
 
-async function answerList(answering: Answering, question: Question, request: ListRequest, headers: Record<string, string>, key: string, asked: Asked): Promise<Answer> {
+async function answerList(
+  answering: Answering,
+  question: Question,
+  request: ListRequest,
+  headers: Record<string, string>,
+  key: string,
+  asked: Asked,
+): Promise<Answer> {
   const { reader, pages, address, ledger } = answering;
   const resource = collections[question.operation.collection];
   // The question without the page and the selection.
@@ -95,7 +118,14 @@ async function answerList(answering: Answering, question: Question, request: Lis
     leave();
     throw error;
   });
-  const body = Readable.from(renderStream(resource, disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)), finish), { objectMode: false });
+  const body = Readable.from(
+    renderStream(
+      resource,
+      disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)),
+      finish,
+    ),
+    { objectMode: false },
+  );
   body.once('close', () => {
     leave();
     void close();
@@ -115,12 +145,21 @@ function fillPath({ operation, ids }: Question): string {
 
 /** Everything that the answer depends on. */
 function keyOf({ address }: Answering, operation: Operation, ids: readonly string[], targets: readonly Target[], query: Query): string {
-  return JSON.stringify([address, operation.name, ids, targets.map(({ estab, rosterId, version, kinds, people }) => [estab, rosterId, version, kinds, people]), query]);
+  return JSON.stringify([
+    address,
+    operation.name,
+    ids,
+    targets.map(({ estab, rosterId, version, kinds, people }) => [estab, rosterId, version, kinds, people]),
+    query,
+  ]);
 }
 
 function versionHeaders(targets: readonly Target[], key: string): Record<string, string> {
   const [only, ...others] = targets;
-  const version = only && others.length === 0 ? `${only.version}-${only.rosterId.slice(0, 8)}` : digest(targets.map(({ rosterId, version: at }) => `${rosterId} ${at}`).join());
+  const version =
+    only && others.length === 0
+      ? `${only.version}-${only.rosterId.slice(0, 8)}`
+      : digest(targets.map(({ rosterId, version: at }) => `${rosterId} ${at}`).join());
   return { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization' };
 }
 

@@ -13,7 +13,9 @@ export function compareSql(sql: Sql, { path, operator, value }: Check, context: 
     case 'text':
       return compareText(sql, fold(sql, field), operator, fold(sql, sql`${value}::text`));
     case 'date':
-      return operator === '~' ? contains(sql, sql`to_char(${field}, 'YYYY-MM-DD')`, sql`${value}::text`) : order(sql, sql`(${field}::timestamp at time zone 'UTC')`, operator, instantSql(sql, value));
+      return operator === '~'
+        ? contains(sql, sql`to_char(${field}, 'YYYY-MM-DD')`, sql`${value}::text`)
+        : order(sql, sql`(${field}::timestamp at time zone 'UTC')`, operator, instantSql(sql, value));
     case 'instant':
       return compareVersions(sql, operator, value, context);
     case 'exactList':
@@ -54,7 +56,14 @@ function compareVersions(sql: Sql, operator: Check['operator'], value: string, {
   const text = value.toUpperCase();
   const matches = ({ instant, stamp }: Version): boolean => {
     if (operator === '~') return stamp.includes(text);
-    return { '=': instant === wanted, '!=': instant !== wanted, '>': instant > wanted, '>=': instant >= wanted, '<': instant < wanted, '<=': instant <= wanted }[operator];
+    return {
+      '=': instant === wanted,
+      '!=': instant !== wanted,
+      '>': instant > wanted,
+      '>=': instant >= wanted,
+      '<': instant < wanted,
+      '<=': instant <= wanted,
+    }[operator];
   };
   const perEstab = [...versions].map(([estab, list]) => sql`(t.estab = ${estab} and ${inRanges(sql, findRanges(list, matches))})`);
   return sql`(${perEstab.reduce((all, one) => sql`${all} or ${one}`)})`;

@@ -7,7 +7,9 @@ import { versionPlaceholder, type CollectionName } from '../roster/resource.ts';
 export type Counts = ReadonlyMap<string, number>;
 
 const always = ['sourcedId', 'status', 'dateLastModified'];
-const allFields = Object.fromEntries(Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]));
+const allFields = Object.fromEntries(
+  Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]),
+);
 const named = new RegExp(`${versionPlaceholder}([^ ${versionPlaceholder}]+) \\d+${versionPlaceholder}`, 'g');
 
 /** Each record, as it is stored, names its school and version once. Of one school alone, those places are simply counted. */
@@ -30,7 +32,11 @@ export function disclose(ledger: Ledger, rp: string, collection: CollectionName,
 }
 
 /** Passes the pieces on, and tells when they have all gone out, or as many as were taken. */
-export async function* disclosing(pieces: AsyncIterable<string>, targets: readonly { estab: string }[], tell: (counts: Counts) => unknown): AsyncGenerator<string> {
+export async function* disclosing(
+  pieces: AsyncIterable<string>,
+  targets: readonly { estab: string }[],
+  tell: (counts: Counts) => unknown,
+): AsyncGenerator<string> {
   const sums = new Map<string, number>();
   try {
     for await (const piece of pieces) {

@@ -33,7 +33,13 @@ const base: Record<string, FieldPath> = {
   dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: instantOf },
 };
 
-export const selectableFields = (resource: Resource): string[] => ['sourcedId', 'status', 'dateLastModified', 'metadata', ...resource.fields.map((field) => field.name)];
+export const selectableFields = (resource: Resource): string[] => [
+  'sourcedId',
+  'status',
+  'dateLastModified',
+  'metadata',
+  ...resource.fields.map((field) => field.name),
+];
 
 /** The path of that name, or undefined with a hint at what would be right. */
 export function findFieldPath(resource: Resource, name: string): FieldPath | undefined {
@@ -82,11 +88,21 @@ function referencePath(name: string, tail: string, field: Field, column: Column)
   const href = (sql: Sql, context: PathContext, id: Fragment) => sql`(${`${context.address}/${target.collection}/`}::text || roster_encode(${id}))`;
   if (tail === 'sourcedId') return { name, comparison: many ? 'exactList' : 'exact', sql: column };
   if (tail === 'type') {
-    if (many) return { name, comparison: 'textList', sql: (sql, context) => sql`(case when cardinality(${column(sql, context)}) > 0 then array[${target.refType}::text] end)` };
+    if (many)
+      return {
+        name,
+        comparison: 'textList',
+        sql: (sql, context) => sql`(case when cardinality(${column(sql, context)}) > 0 then array[${target.refType}::text] end)`,
+      };
     return { name, comparison: 'text', sql: (sql, context) => sql`(case when ${column(sql, context)} is not null then ${target.refType}::text end)` };
   }
   if (tail !== 'href') return undefined;
-  if (many) return { name, comparison: 'textList', sql: (sql, context) => sql`(select array_agg(${href(sql, context, sql`id`)}) from unnest(${column(sql, context)}) id)` };
+  if (many)
+    return {
+      name,
+      comparison: 'textList',
+      sql: (sql, context) => sql`(select array_agg(${href(sql, context, sql`id`)}) from unnest(${column(sql, context)}) id)`,
+    };
   return { name, comparison: 'text', sql: (sql, context) => href(sql, context, column(sql, context)) };
 }
 

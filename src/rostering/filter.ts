@@ -34,7 +34,11 @@ export function parseFilter(text: string): Filter {
     const operator = take(operatorPattern, `one of ${operators.join(' ')}`) as Operator;
     const value = take(valuePattern, "a value in single quotes (a quote inside is doubled: 'O''Brien')").replaceAll("''", "'");
     count += 1;
-    if (count > maxConditions) throw new SchoolbellError('invalid_filter', `The filter has more than ${maxConditions} expressions (at position ${position}); split it into several requests.`);
+    if (count > maxConditions)
+      throw new SchoolbellError(
+        'invalid_filter',
+        `The filter has more than ${maxConditions} expressions (at position ${position}); split it into several requests.`,
+      );
     alternatives.at(-1)?.push({ field, operator, value, position });
     if (at >= end) return alternatives;
     if (take(joinPattern, '" and " or " or "').toLowerCase() === 'or') alternatives.push([]);
@@ -43,5 +47,8 @@ export function parseFilter(text: string): Filter {
 
 function unparsable(text: string, at: number, expected: string): SchoolbellError {
   const found = text.slice(at, at + 20);
-  return new SchoolbellError('invalid_filter', `The filter cannot be read at position ${at + 1}: expected ${expected}, found ${found === '' ? 'the end' : `"${found}"`}. Write it as field='value', for example status='active'.`);
+  return new SchoolbellError(
+    'invalid_filter',
+    `The filter cannot be read at position ${at + 1}: expected ${expected}, found ${found === '' ? 'the end' : `"${found}"`}. Write it as field='value', for example status='active'.`,
+  );
 }

@@ -30,8 +30,10 @@ export function parseListRequest(query: Query, resource: Resource, dialect: Dial
   const fields = given('fields');
   if (filter?.trim() === '') throw new SchoolbellError('invalid_filter', "The filter is empty. Leave it out, or write it as field='value'.");
   if (sort?.trim() === '') throw new SchoolbellError('invalid_sort', 'sort is empty. Leave it out, or name a field.');
-  if (fields !== undefined && fields.split(',').some((name) => name.trim() === '')) throw new SchoolbellError('blank_selection', 'fields names an empty field. Leave it out, or list fields separated by commas.');
-  if (orderBy !== undefined && orderBy !== 'asc' && orderBy !== 'desc') throw new SchoolbellError('invalid_request', `orderBy is "${orderBy.slice(0, 40)}"; it must be asc or desc.`);
+  if (fields !== undefined && fields.split(',').some((name) => name.trim() === ''))
+    throw new SchoolbellError('blank_selection', 'fields names an empty field. Leave it out, or list fields separated by commas.');
+  if (orderBy !== undefined && orderBy !== 'asc' && orderBy !== 'desc')
+    throw new SchoolbellError('invalid_request', `orderBy is "${orderBy.slice(0, 40)}"; it must be asc or desc.`);
   // Checked in every dialect, so that a mistake is never silent; whether they have an effect is the dialect's.
   const sortPath = sort === undefined ? undefined : requireSortPath(resource, sort.trim());
   const selection = fields === undefined ? undefined : requireFields(resource, fields);
@@ -67,13 +69,26 @@ function resolveFilter(text: string, resource: Resource, dialect: Dialect): Chec
   const { fields, operators, joined } = dialect.filter;
   const filter = parseFilter(text);
   const conditions = filter.flat();
-  if (!joined && conditions.length > 1) throw new SchoolbellError('invalid_filter', `The filter may hold one expression only, such as ${fields?.[0] ?? 'status'}='active'; at position ${conditions[1]?.position} there is another.`);
+  if (!joined && conditions.length > 1)
+    throw new SchoolbellError(
+      'invalid_filter',
+      `The filter may hold one expression only, such as ${fields?.[0] ?? 'status'}='active'; at position ${conditions[1]?.position} there is another.`,
+    );
   return filter.map((all) =>
     all.map(({ field, operator, value, position }) => {
-      if (fields && !fields.includes(field)) throw new SchoolbellError('invalid_filter', `The filter names "${field.slice(0, 60)}" at position ${position}; only ${fields.join(', ')} can be filtered by.`);
-      if (!operators.includes(operator)) throw new SchoolbellError('invalid_filter', `The filter compares with ${operator} at position ${position}; only ${operators.join(' ')} can be used.`);
+      if (fields && !fields.includes(field))
+        throw new SchoolbellError(
+          'invalid_filter',
+          `The filter names "${field.slice(0, 60)}" at position ${position}; only ${fields.join(', ')} can be filtered by.`,
+        );
+      if (!operators.includes(operator))
+        throw new SchoolbellError('invalid_filter', `The filter compares with ${operator} at position ${position}; only ${operators.join(' ')} can be used.`);
       const path = findFieldPath(resource, field);
-      if (!path) throw new SchoolbellError('invalid_filter', `The filter names "${field.slice(0, 60)}" at position ${position}, which cannot be filtered by. ${pathHint(resource, field)}`);
+      if (!path)
+        throw new SchoolbellError(
+          'invalid_filter',
+          `The filter names "${field.slice(0, 60)}" at position ${position}, which cannot be filtered by. ${pathHint(resource, field)}`,
+        );
       requireComparable(path, operator, value, position);
       return { path, operator, value };
     }),
@@ -82,9 +97,14 @@ function resolveFilter(text: string, resource: Resource, dialect: Dialect): Chec
 
 function requireComparable({ name, comparison }: FieldPath, operator: string, value: string, position: number): void {
   const ordering = !['=', '!=', '~'].includes(operator);
-  if (ordering && (comparison === 'exactList' || comparison === 'textList')) throw new SchoolbellError('invalid_filter', `"${name}" at position ${position} is a list: compare it with = (has all), != or ~ (has any).`);
+  if (ordering && (comparison === 'exactList' || comparison === 'textList'))
+    throw new SchoolbellError('invalid_filter', `"${name}" at position ${position} is a list: compare it with = (has all), != or ~ (has any).`);
   const inTime = (comparison === 'date' || comparison === 'instant') && operator !== '~';
-  if (inTime && parseInstant(value) === undefined) throw new SchoolbellError('invalid_filter', `"${name}" at position ${position} is compared with "${value.slice(0, 40)}"; write a date as 2026-09-01 or a time as 2026-09-01T08:00:00.000Z.`);
+  if (inTime && parseInstant(value) === undefined)
+    throw new SchoolbellError(
+      'invalid_filter',
+      `"${name}" at position ${position} is compared with "${value.slice(0, 40)}"; write a date as 2026-09-01 or a time as 2026-09-01T08:00:00.000Z.`,
+    );
 }
 
 function requireSortPath(resource: Resource, name: string): FieldPath {
@@ -100,7 +120,10 @@ function requireFields(resource: Resource, text: string): string[] {
     if (selectable.includes(name.trim())) return;
     const blanks = name.length - name.trimStart().length;
     const position = names.slice(0, index).join(',').length + (index > 0 ? 2 : 1) + blanks;
-    throw new SchoolbellError('invalid_selection', `fields names "${name.trim().slice(0, 60)}" at position ${position}, which is not a field of this record. Fields are ${selectable.join(', ')}.`);
+    throw new SchoolbellError(
+      'invalid_selection',
+      `fields names "${name.trim().slice(0, 60)}" at position ${position}, which is not a field of this record. Fields are ${selectable.join(', ')}.`,
+    );
   });
   return [...new Set(names.map((name) => name.trim()))];
 }

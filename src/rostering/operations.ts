@@ -76,8 +76,18 @@ const core: Row[] = [
 const nested: Row[] = [
   ['getCoursesForSchool', '/schools/:id/courses', 'courses', { parents: [school], relation: offeredBySchool }],
   ['getEnrollmentsForClassInSchool', '/schools/:id/classes/:classId/enrollments', 'enrollments', { parents: classInSchool, relation: inClass }],
-  ['getStudentsForClassInSchool', '/schools/:id/classes/:classId/students', 'users', { kinds: ['student'], parents: classInSchool, relation: enrolledAs('student') }],
-  ['getTeachersForClassInSchool', '/schools/:id/classes/:classId/teachers', 'users', { kinds: ['teacher', 'staff'], parents: classInSchool, relation: enrolledAs('teacher') }],
+  [
+    'getStudentsForClassInSchool',
+    '/schools/:id/classes/:classId/students',
+    'users',
+    { kinds: ['student'], parents: classInSchool, relation: enrolledAs('student') },
+  ],
+  [
+    'getTeachersForClassInSchool',
+    '/schools/:id/classes/:classId/teachers',
+    'users',
+    { kinds: ['teacher', 'staff'], parents: classInSchool, relation: enrolledAs('teacher') },
+  ],
   ['getEnrollmentsForSchool', '/schools/:id/enrollments', 'enrollments', { parents: [school], relation: ofSchool }],
   ['getStudentsForSchool', '/schools/:id/students', 'users', { kinds: ['student'], parents: [school], relation: memberOfSchool }],
   ['getTeachersForSchool', '/schools/:id/teachers', 'users', { kinds: ['teacher'], parents: [school], relation: memberOfSchool }],
@@ -100,7 +110,11 @@ const demographics: Row[] = [
 
 const toOperation = (scope: OneRosterScope) => ([name, path, collection, more]: Row): Operation => ({ name, path, collection, scope, ...more });
 
-export const operations: readonly Operation[] = [...core.map(toOperation('core')), ...nested.map(toOperation('roster')), ...demographics.map(toOperation('demographics'))];
+export const operations: readonly Operation[] = [
+  ...core.map(toOperation('core')),
+  ...nested.map(toOperation('roster')),
+  ...demographics.map(toOperation('demographics')),
+];
 
 /** The names of the path's parameters, in their order. */
 export function pathParameters(path: string): string[] {

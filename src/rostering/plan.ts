@@ -40,7 +40,20 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
   if (operation.relation) conditions.push(operation.relation(sql, ids));
-  if (filter) conditions.push(sql`(${joined(sql, filter.map((all) => joined(sql, all.map((check) => compareSql(sql, check, context)), sql` and `)), sql` or `)})`);
+  if (filter)
+    conditions.push(
+      sql`(${joined(
+        sql,
+        filter.map((all) =>
+          joined(
+            sql,
+            all.map((check) => compareSql(sql, check, context)),
+            sql` and `,
+          ),
+        ),
+        sql` or `,
+      )})`,
+    );
   const byField = sort ? sql`${sort.path.sql(sql, context)} ${sort.descending ? sql`desc` : sql`asc`} nulls last,` : sql``;
   return {
     from: sql`${sql(resource.table)} t`,

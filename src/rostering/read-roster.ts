@@ -19,7 +19,15 @@ export async function readRoster(db: Db, estab: string) {
   const question = (resource: Resource): Question => {
     const operation = operations.find((one) => one.collection === resource.collection && !one.single && !one.kinds && !one.relation);
     if (!operation) throw new Error(`no operation lists ${resource.collection}`);
-    return { operation, ids: [], targets: [{ ...at, kinds: resource.kinds, people: collections.users.kinds }], filter: undefined, sort: undefined, address: '', versions };
+    return {
+      operation,
+      ids: [],
+      targets: [{ ...at, kinds: resource.kinds, people: collections.users.kinds }],
+      filter: undefined,
+      sort: undefined,
+      address: '',
+      versions,
+    };
   };
   return {
     version: at.version,

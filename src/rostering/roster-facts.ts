@@ -83,7 +83,12 @@ export function sumOf(counts: Readonly<Record<string, number>>, kinds: readonly 
 }
 
 /** The last milestone that at most `offset` of these records precede. */
-export function findMilestone(milestones: readonly Milestone[], kinds: readonly string[], status: string | undefined, offset: number): { sourcedId: string; preceding: number } | undefined {
+export function findMilestone(
+  milestones: readonly Milestone[],
+  kinds: readonly string[],
+  status: string | undefined,
+  offset: number,
+): { sourcedId: string; preceding: number } | undefined {
   let [low, high] = [0, milestones.length];
   while (low < high) {
     const middle = (low + high) >>> 1;

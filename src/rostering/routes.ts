@@ -40,7 +40,9 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
-        scope.get(path, describeOperation(operation, dialect), async (request, reply) => send(await answer(answering, operation, authenticate, request), reply, slowReader));
+        scope.get(path, describeOperation(operation, dialect), async (request, reply) =>
+          send(await answer(answering, operation, authenticate, request), reply, slowReader),
+        );
         refuseOtherMethods(scope, path, ['GET']);
       }
     });
@@ -60,10 +62,16 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
       });
     } catch (error) {
       if ((error as { code?: string }).code === sqlStates.queryCanceled) {
-        throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', { headers: { 'retry-after': '30' }, cause: error });
+        throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', {
+          headers: { 'retry-after': '30' },
+          cause: error,
+        });
       }
       if (!(error instanceof RosterMoved)) throw error;
-      if (attempt === tries) throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', { headers: { 'retry-after': '1' } });
+      if (attempt === tries)
+        throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', {
+          headers: { 'retry-after': '1' },
+        });
     }
   }
 }

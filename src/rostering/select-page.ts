@@ -49,7 +49,8 @@ export async function selectTotal(reader: Reader, question: Question, key: strin
     let sum = 0;
     for (const target of question.targets) {
       const { totals } = await reader.facts.facts(sql, target);
-      for (const { kind, status: of, count } of totals.get(question.operation.collection) ?? []) sum += sumOf({ [`${kind} ${of}`]: count }, target.kinds, status);
+      for (const { kind, status: of, count } of totals.get(question.operation.collection) ?? [])
+        sum += sumOf({ [`${kind} ${of}`]: count }, target.kinds, status);
     }
     return sum;
   }
@@ -78,7 +79,9 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   const { sql, close } = await openSnapshot(reader.lists);
   try {
     const plan = makePlan(sql, question);
-    const [row] = await sql<{ versions: Record<string, string>; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
+    const [row] = await sql<
+      { versions: Record<string, string>; parents: boolean }[]
+    >`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
     requireSame(question, row?.versions, row?.parents);
     const total = await selectTotal(reader, question, key, sql);
     const seek = await findSeek(reader, sql, question, paging.offset);
@@ -108,7 +111,10 @@ async function* streamPieces(sql: Sql, plan: Plan, rows: Fragment): AsyncGenerat
 /** The rows of a page in their order; what is costly per record is put on top, so that it is done for these alone. */
 function listRows(sql: Sql, plan: Plan, question: Question, seek: Seek | End | undefined, { limit, offset }: Paging): Fragment {
   const skip = seek === undefined ? offset : 'preceding' in seek ? offset - seek.preceding : 0;
-  const from = seek === undefined ? sql`` : sql`and t.sourced_id >= ${seek.sourcedId} ${'estab' in seek ? sql`and (t.sourced_id, t.estab) > (${seek.sourcedId}, ${seek.estab})` : sql``}`;
+  const from =
+    seek === undefined
+      ? sql``
+      : sql`and t.sourced_id >= ${seek.sourcedId} ${'estab' in seek ? sql`and (t.sourced_id, t.estab) > (${seek.sourcedId}, ${seek.estab})` : sql``}`;
   const rows = sql`select t.* from ${plan.from} where ${plan.where} ${from}`;
   if (question.targets.length === 1 || question.sort || limit === undefined) return sql`${rows} order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
   // Several establishments: the first rows of each by its own key, instead of sorting all rows of all.

@@ -31,7 +31,13 @@ export function createTurnstile(atOnce: number, longestWaitMs: number): Turnstil
       };
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(turn), 1);
-        reject(new SchoolbellError('too_many_requests', `${atOnce} whole lists are being read by this application already. Wait for one to end, or read in pages with limit.`, { headers: { 'retry-after': '30' } }));
+        reject(
+          new SchoolbellError(
+            'too_many_requests',
+            `${atOnce} whole lists are being read by this application already. Wait for one to end, or read in pages with limit.`,
+            { headers: { 'retry-after': '30' } },
+          ),
+        );
       }, longestWaitMs);
       queue.push(turn);
     });

@@ -48,5 +48,6 @@ function openedKinds(collection: CollectionName, scopes: readonly string[]): rea
 function requireOneRosterScope({ oneRosterScopes: held }: Caller, { scope }: Operation): void {
   if (!held) return;
   const accepted = scope === 'core' ? [oneRosterScopes.core, oneRosterScopes.roster] : [oneRosterScopes[scope]];
-  if (!accepted.some((one) => held.includes(one))) throw new SchoolbellError('forbidden', `The token was narrowed to ${held.join(' ')}; this needs ${accepted.join(' or ')}.`);
+  if (!accepted.some((one) => held.includes(one)))
+    throw new SchoolbellError('forbidden', `The token was narrowed to ${held.join(' ')}; this needs ${accepted.join(' or ')}.`);
 }

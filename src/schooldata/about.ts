@@ -15,7 +15,15 @@ export const abouts: Readonly<Record<string, About>> = {
     const [school] = await db<{ name: string }[]>`select name from establishment where estab = ${who.estab}`;
     return { Estab: who.estab, Expires: who.expiresAt.toISOString(), Name: school?.name ?? null, RelyingParty: who.rp, Scopes: [...who.scopes], ...fine };
   },
-  Scopes: async (_db, who) => ({ Scopes: scopeNames.map((name) => ({ Name: name, Category: scopeDescriptions[name].category, Description: scopeDescriptions[name].description, Granted: who.scopes.includes(name) })), ...fine }),
+  Scopes: async (_db, who) => ({
+    Scopes: scopeNames.map((name) => ({
+      Name: name,
+      Category: scopeDescriptions[name].category,
+      Description: scopeDescriptions[name].description,
+      Granted: who.scopes.includes(name),
+    })),
+    ...fine,
+  }),
   Queries: async () => ({ Queries: endpoints.map(describe), ...fine }),
   Databases: async (db, who) => renderStatus({ estab: who.estab, endpoint: 'Databases', requestId: null, databases: await readDatabases(db, who.estab) }),
 };

@@ -15,13 +15,27 @@ import { submitMarks, type Submitted } from './submit-marks.ts';
 const longestWaitMs = 30_000;
 const lookEveryMs = 100;
 
-export async function answerMarks({ db, allowed, now }: { db: Db; allowed: AllowList; now: () => number }, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  if (!who.scopes.includes('WritebackAttendance')) throw new SchoolbellError('forbidden', 'The school has not granted WritebackAttendance, which entering marks needs.');
+export async function answerMarks(
+  { db, allowed, now }: { db: Db; allowed: AllowList; now: () => number },
+  who: SchoolCaller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  if (!who.scopes.includes('WritebackAttendance'))
+    throw new SchoolbellError('forbidden', 'The school has not granted WritebackAttendance, which entering marks needs.');
   const query = request.query as Query;
   const submission = { body: request.body, ...parseModes(query), idempotencyKey: request.headers['idempotency-key'] as string | undefined };
   const submitted = await submitMarks(db, who, submission, allowed, new Date(now()));
   if (submitted.kind !== 'taken') return answerJudged(submitted, reply);
-  const pending = { TrackingId: submitted.trackingId, Estab: who.estab, Status: 'Pending', Total: submitted.total, Path: `/api/v1/Writeback/${submitted.trackingId}`, ...fine, Message: 'The marks were taken and will be written to the MIS.' };
+  const pending = {
+    TrackingId: submitted.trackingId,
+    Estab: who.estab,
+    Status: 'Pending',
+    Total: submitted.total,
+    Path: `/api/v1/Writeback/${submitted.trackingId}`,
+    ...fine,
+    Message: 'The marks were taken and will be written to the MIS.',
+  };
   if (submitted.called) return reply.code(202).send(pending);
   const outcome = await waitForOutcome(db, who, submitted.trackingId, request);
   return outcome ? renderOutcome(outcome) : reply.code(202).send(pending);
@@ -29,21 +43,46 @@ export async function answerMarks({ db, allowed, now }: { db: Db; allowed: Allow
 
 function parseModes(query: Query): { partial: boolean; validateOnly: boolean } {
   const unknown = Object.keys(query).find((name) => !['mode', 'validateonly'].includes(name.toLowerCase()));
-  if (unknown !== undefined) throw new SchoolbellError('invalid_request', `"${unknown.slice(0, 60)}" is not a parameter here; there are mode=partial and validateOnly=true.`);
+  if (unknown !== undefined)
+    throw new SchoolbellError('invalid_request', `"${unknown.slice(0, 60)}" is not a parameter here; there are mode=partial and validateOnly=true.`);
   const mode = findParameter(query, 'mode')?.toLowerCase();
-  if (mode !== undefined && mode !== 'partial' && mode !== 'atomic') throw new SchoolbellError('invalid_request', `mode: "${mode.slice(0, 40)}" is neither atomic, which is usual, nor partial.`);
+  if (mode !== undefined && mode !== 'partial' && mode !== 'atomic')
+    throw new SchoolbellError('invalid_request', `mode: "${mode.slice(0, 40)}" is neither atomic, which is usual, nor partial.`);
   const validate = findParameter(query, 'validateOnly')?.toLowerCase();
-  if (validate !== undefined && validate !== 'true' && validate !== 'false') throw new SchoolbellError('invalid_request', `validateOnly: "${validate.slice(0, 40)}" is neither true nor false.`);
+  if (validate !== undefined && validate !== 'true' && validate !== 'false')
+    throw new SchoolbellError('invalid_request', `validateOnly: "${validate.slice(0, 40)}" is neither true nor false.`);
   return { partial: mode === 'partial', validateOnly: validate === 'true' };
 }
 
 function answerJudged(submitted: Exclude<Submitted, { kind: 'taken' }>, reply: FastifyReply): unknown {
   if (submitted.kind === 'faulty') {
     const count = submitted.faults.length;
-    return reply.code(400).send({ Errors: submitted.faults, ...fine, ExceptionType: 'invalid_marks', ExceptionMessage: `${count} fault${count === 1 ? '' : 's'} in the marks; nothing was written.` });
+    return reply
+      .code(400)
+      .send({
+        Errors: submitted.faults,
+        ...fine,
+        ExceptionType: 'invalid_marks',
+        ExceptionMessage: `${count} fault${count === 1 ? '' : 's'} in the marks; nothing was written.`,
+      });
   }
-  const marks = submitted.marks.map(({ index, studentId, date, session, mark, previousMark }) => ({ Index: index, StudentId: studentId, Date: date, Session: session, Mark: mark ?? null, PreviousMark: previousMark, Result: 'Valid' }));
-  return { Errors: submitted.faults, Total: marks.length + new Set(submitted.faults.map((fault) => fault.Index)).size, Valid: marks.length, Marks: marks, ...fine, Message: 'The marks were judged; nothing was written.' };
+  const marks = submitted.marks.map(({ index, studentId, date, session, mark, previousMark }) => ({
+    Index: index,
+    StudentId: studentId,
+    Date: date,
+    Session: session,
+    Mark: mark ?? null,
+    PreviousMark: previousMark,
+    Result: 'Valid',
+  }));
+  return {
+    Errors: submitted.faults,
+    Total: marks.length + new Set(submitted.faults.map((fault) => fault.Index)).size,
+    Valid: marks.length,
+    Marks: marks,
+    ...fine,
+    Message: 'The marks were judged; nothing was written.',
+  };
 }
 
 /** The work is done by a worker, which may be another process. Gives up early when nobody listens any more. */
@@ -60,5 +99,10 @@ async function waitForOutcome(db: Db, who: SchoolCaller, trackingId: string, req
 /** Clients look at ExceptionMessage: what was not written must not look like a success. */
 function renderOutcome(outcome: WritebackOutcome): Record<string, unknown> {
   const failed = outcome.Status !== 'Completed';
-  return { ...outcome, ExceptionType: failed ? 'writeback_failed' : null, ExceptionMessage: failed ? `${outcome.Status}: ${String(outcome.Message)}` : null, InnerException: null };
+  return {
+    ...outcome,
+    ExceptionType: failed ? 'writeback_failed' : null,
+    ExceptionMessage: failed ? `${outcome.Status}: ${String(outcome.Message)}` : null,
+    InnerException: null,
+  };
 }

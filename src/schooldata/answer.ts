@@ -18,7 +18,14 @@ type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase
 
 const rowsPerFetch = 1000;
 
-export async function answerData(db: Db, who: SchoolCaller, endpoint: Endpoint, request: DataRequest, now: Date, tell: (records: number) => unknown): Promise<Readable> {
+export async function answerData(
+  db: Db,
+  who: SchoolCaller,
+  endpoint: Endpoint,
+  request: DataRequest,
+  now: Date,
+  tell: (records: number) => unknown,
+): Promise<Readable> {
   // One snapshot for rows, total and status.
   const { sql, close } = await openSnapshot(db);
   try {
@@ -41,21 +48,50 @@ function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatab
   if (endpoint.servedAlways) return;
   const missing = databases.find(({ updatedAt, status }) => updatedAt === null || status === 'NotInstalled');
   if (!missing) return;
-  throw new SchoolbellError('conflict', `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''}, and nothing was collected before. Ask again later, or give a callbackUrl to be told.`);
+  throw new SchoolbellError(
+    'conflict',
+    `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''}, and nothing was collected before. Ask again later, or give a callbackUrl to be told.`,
+  );
 }
 
-async function answerProjection(sql: Sql, endpoint: Endpoint, projection: Projection, request: DataRequest, who: SchoolCaller, databases: readonly ComponentDatabase[], now: Date, tell: (records: number) => unknown): Promise<AsyncGenerator<string>> {
+async function answerProjection(
+  sql: Sql,
+  endpoint: Endpoint,
+  projection: Projection,
+  request: DataRequest,
+  who: SchoolCaller,
+  databases: readonly ComponentDatabase[],
+  now: Date,
+  tell: (records: number) => unknown,
+): Promise<AsyncGenerator<string>> {
   const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
   const { updatedSince } = request;
   const all = projection.rows(sql, asked);
   // Where rows have no time of their own, they are as old as the database that they come from.
   const anyNew = updatedSince === undefined || databases.some(({ changedAt }) => changedAt !== null && changedAt > updatedSince);
-  const rows = updatedSince === undefined ? all : projection.gone ? sql`select r.* from (${all}) r where r.at > ${updatedSince}` : sql`select r.* from (${all}) r where ${anyNew}`;
-  const [counted] = await sql<{ count: number }[]>`${updatedSince === undefined && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
-  const gone = updatedSince === undefined ? undefined : projection.gone ? await sql<{ id: string }[]>`select g.id from (${projection.gone(sql, asked)}) g where g.at > ${updatedSince} order by g.id` : [];
+  const rows =
+    updatedSince === undefined
+      ? all
+      : projection.gone
+        ? sql`select r.* from (${all}) r where r.at > ${updatedSince}`
+        : sql`select r.* from (${all}) r where ${anyNew}`;
+  const [counted] = await sql<
+    { count: number }[]
+  >`${updatedSince === undefined && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
+  const gone =
+    updatedSince === undefined
+      ? undefined
+      : projection.gone
+        ? await sql<{ id: string }[]>`select g.id from (${projection.gone(sql, asked)}) g where g.at > ${updatedSince} order by g.id`
+        : [];
   const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const total = counted?.count ?? 0;
-  const frame: Frame = { meta: renderMeta(who, now, version?.version ?? 0), pagination: renderPagination(request, total), databases, gone: gone?.map(({ id }) => id) };
+  const frame: Frame = {
+    meta: renderMeta(who, now, version?.version ?? 0),
+    pagination: renderPagination(request, total),
+    databases,
+    gone: gone?.map(({ id }) => id),
+  };
   return render(endpoint, readRows(sql, endpoint, page(sql, rows, request), tell), frame);
 }
 
@@ -85,10 +121,19 @@ async function* readRows(sql: Sql, { fields }: Endpoint, rows: Fragment, tell: (
 async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string> {
   const { page: number, pageSize = Math.max(1, all.length) } = request;
   const rows = all.slice((number - 1) * pageSize, number * pageSize);
-  yield* render(endpoint, [rows], { meta: renderMeta(who, now, 0), pagination: renderPagination(request, all.length), databases: [], gone: request.updatedSince === undefined ? undefined : [] });
+  yield* render(endpoint, [rows], {
+    meta: renderMeta(who, now, 0),
+    pagination: renderPagination(request, all.length),
+    databases: [],
+    gone: request.updatedSince === undefined ? undefined : [],
+  });
 }
 
-async function* render({ name }: Endpoint, batches: AsyncIterable<Row[]> | Iterable<Row[]>, { meta, pagination, databases, gone }: Frame): AsyncGenerator<string> {
+async function* render(
+  { name }: Endpoint,
+  batches: AsyncIterable<Row[]> | Iterable<Row[]>,
+  { meta, pagination, databases, gone }: Frame,
+): AsyncGenerator<string> {
   yield `{${JSON.stringify(name)}:[`;
   let first = true;
   for await (const batch of batches) {
@@ -96,7 +141,13 @@ async function* render({ name }: Endpoint, batches: AsyncIterable<Row[]> | Itera
     yield `${first ? '' : ','}${JSON.stringify(batch).slice(1, -1)}`;
     first = false;
   }
-  const rest = { ...(gone ? { [`${name}_deleted`]: gone } : {}), meta: [meta], __pagination__: [pagination], __dbStatus__: databases.map(renderDatabase), ...fine };
+  const rest = {
+    ...(gone ? { [`${name}_deleted`]: gone } : {}),
+    meta: [meta],
+    __pagination__: [pagination],
+    __dbStatus__: databases.map(renderDatabase),
+    ...fine,
+  };
   yield `],${JSON.stringify(rest).slice(1)}`;
 }
 
@@ -108,5 +159,15 @@ function renderMeta({ estab }: SchoolCaller, now: Date, version: number): Row {
 function renderPagination({ page: number, pageSize, updatedSince, values }: DataRequest, total: number): Row {
   const size = pageSize ?? Math.max(1, total);
   const pages = Math.max(1, Math.ceil(total / size));
-  return { PageSize: size, PageNumber: number, PageCount: pages, RowCount: total, ...(number < pages ? { NextPage: `?${new URLSearchParams({ ...values, ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}), page: String(number + 1), pageSize: String(size) }).toString()}` } : {}) };
+  return {
+    PageSize: size,
+    PageNumber: number,
+    PageCount: pages,
+    RowCount: total,
+    ...(number < pages
+      ? {
+          NextPage: `?${new URLSearchParams({ ...values, ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}), page: String(number + 1), pageSize: String(size) }).toString()}`,
+        }
+      : {}),
+  };
 }

@@ -25,7 +25,13 @@ const worthAnother: readonly DatabaseStatus[] = [...grownOld, 'Error', 'Timeout'
 const waitsAtOnce = 200;
 
 /** Notes the wait and has everything refreshed that is not fresh. Gives the object that the caller is answered with. */
-export async function beginWait(db: Db, who: SchoolCaller, endpoint: Endpoint, callbackUrl: string, problem?: SchoolbellError): Promise<Record<string, unknown>> {
+export async function beginWait(
+  db: Db,
+  who: SchoolCaller,
+  endpoint: Endpoint,
+  callbackUrl: string,
+  problem?: SchoolbellError,
+): Promise<Record<string, unknown>> {
   return db.begin(async (tx) => {
     await requireRoom(tx, who.rp);
     if (!problem) await refreshStale(tx, who.estab, endpoint.databases, worthAnother);
@@ -33,8 +39,22 @@ export async function beginWait(db: Db, who: SchoolCaller, endpoint: Endpoint, c
     const [wait] = await tx<{ id: string }[]>`
       insert into availability_wait (estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at)
       values (${who.estab}, ${who.rp}, ${endpoint.name}, ${[...endpoint.databases]}, ${callbackUrl}, now() + make_interval(mins => ${longestWaitMinutes}), now() + interval '1 second') returning id`;
-    const report = { estab: who.estab, endpoint: endpoint.name, requestId: wait?.id ?? null, databases, problem: problem && { type: problem.code, message: problem.message } };
-    const open: Wait = { estab: who.estab, id: wait?.id ?? '', rp: who.rp, endpoint: endpoint.name, databases: [...endpoint.databases], callbackUrl, overdue: false };
+    const report = {
+      estab: who.estab,
+      endpoint: endpoint.name,
+      requestId: wait?.id ?? null,
+      databases,
+      problem: problem && { type: problem.code, message: problem.message },
+    };
+    const open: Wait = {
+      estab: who.estab,
+      id: wait?.id ?? '',
+      rp: who.rp,
+      endpoint: endpoint.name,
+      databases: [...endpoint.databases],
+      callbackUrl,
+      overdue: false,
+    };
     if (problem) await end(tx, open, renderStatus(report));
     else await endIfDecided(tx, open, databases);
     return renderStatus(report);
@@ -46,7 +66,11 @@ async function requireRoom(tx: Tx, rp: string): Promise<void> {
   await tx`select from application where rp = ${rp} for no key update`;
   const [open] = await tx<{ count: number }[]>`select count(*)::int as count from availability_wait where rp = ${rp} and done_at is null`;
   if ((open?.count ?? 0) < mostOpenWaits) return;
-  throw new SchoolbellError('too_many_requests', `This application has ${open?.count} requests with a callbackUrl open, which is as many as it may. Wait for their callbacks, or request the data without callbackUrl.`, { headers: { 'retry-after': '60' } });
+  throw new SchoolbellError(
+    'too_many_requests',
+    `This application has ${open?.count} requests with a callbackUrl open, which is as many as it may. Wait for their callbacks, or request the data without callbackUrl.`,
+    { headers: { 'retry-after': '60' } },
+  );
 }
 
 /** Has what is not fresh collected again. */

@@ -27,7 +27,10 @@ export function parseDataRequest(query: Query, endpoint: Endpoint): DataRequest 
   const own = endpoint.parameters.map(({ name }) => name.toLowerCase());
   const stranger = Object.keys(query).find((name) => ![...common, ...own].includes(name.toLowerCase()));
   if (stranger !== undefined) {
-    throw new SchoolbellError('invalid_request', `"${stranger.slice(0, 60)}" is not a parameter of ${endpoint.name}: it takes ${[...endpoint.parameters.map(({ name }) => name), 'page, pageSize, updatedSince, onlyGetDBStatus, callbackUrl'].join(', ')}. If it belongs to your callbackUrl, percent-encode that as a whole.`);
+    throw new SchoolbellError(
+      'invalid_request',
+      `"${stranger.slice(0, 60)}" is not a parameter of ${endpoint.name}: it takes ${[...endpoint.parameters.map(({ name }) => name), 'page, pageSize, updatedSince, onlyGetDBStatus, callbackUrl'].join(', ')}. If it belongs to your callbackUrl, percent-encode that as a whole.`,
+    );
   }
   const page = parseWhole(query, 'page') ?? 1;
   const pageSize = parseWhole(query, 'pageSize');
@@ -60,8 +63,14 @@ function parseInstant(query: Query, name: string): Date | undefined {
   // A plus sign that was not encoded arrives as a space.
   const shape = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+ -]\d{2}:?\d{2})?)?$/i.exec(text);
   const [, day = '', time = '00:00', zone = 'Z'] = shape ?? [];
-  const instant = Date.parse(`${day}T${time}${zone.toUpperCase().replace(' ', '+').replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')}`);
-  if (!shape || Number.isNaN(instant) || !isDay(day)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a time such as 2026-09-01T08:00:00Z.`);
+  const instant = Date.parse(
+    `${day}T${time}${zone
+      .toUpperCase()
+      .replace(' ', '+')
+      .replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')}`,
+  );
+  if (!shape || Number.isNaN(instant) || !isDay(day))
+    throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a time such as 2026-09-01T08:00:00Z.`);
   return new Date(instant);
 }
 
@@ -72,7 +81,8 @@ function parseValue(query: Query, { name, kind, required }: Parameter): string |
     if (text === '') throw new SchoolbellError('invalid_request', `${name} is empty; leave it out or give a value.`);
     return undefined;
   }
-  if (kind === 'date' && !isDay(text)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a day of the calendar, written YYYY-MM-DD.`);
+  if (kind === 'date' && !isDay(text))
+    throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a day of the calendar, written YYYY-MM-DD.`);
   if (kind === 'session' && !/^(am|pm)$/i.test(text)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is neither AM nor PM.`);
   return kind === 'session' ? text.toUpperCase() : text;
 }
@@ -81,7 +91,8 @@ function requireRange({ dateFrom, dateTo }: Readonly<Record<string, string>>): v
   if (dateFrom === undefined || dateTo === undefined) return;
   const days = (Date.parse(dateTo) - Date.parse(dateFrom)) / dayMs + 1;
   if (days < 1) throw new SchoolbellError('invalid_request', 'dateTo is before dateFrom.');
-  if (days > longestRangeDays) throw new SchoolbellError('invalid_request', `dateFrom to dateTo is ${days} days; at most ${longestRangeDays} are served at once.`);
+  if (days > longestRangeDays)
+    throw new SchoolbellError('invalid_request', `dateFrom to dateTo is ${days} days; at most ${longestRangeDays} are served at once.`);
 }
 
 function isDay(text: string): boolean {

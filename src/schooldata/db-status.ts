@@ -12,7 +12,15 @@ export type StatusReport = Readonly<{
 }>;
 
 export function renderDatabase({ name, status, updatedAt, expiresAt, rowCount, message }: ComponentDatabase): Record<string, unknown> {
-  return { DatabaseName: name, Status: status, LastUpdated: updatedAt?.toISOString() ?? null, Expires: expiresAt?.toISOString() ?? null, TTLMinutes: minutesToLive[name], RowCount: rowCount, Message: message };
+  return {
+    DatabaseName: name,
+    Status: status,
+    LastUpdated: updatedAt?.toISOString() ?? null,
+    Expires: expiresAt?.toISOString() ?? null,
+    TTLMinutes: minutesToLive[name],
+    RowCount: rowCount,
+    Message: message,
+  };
 }
 
 export function renderStatus({ estab, endpoint, requestId, databases, timedOut = false, problem }: StatusReport): Record<string, unknown> {

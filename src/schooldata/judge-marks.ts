@@ -47,7 +47,12 @@ export async function judgeMarks(sql: Sql, school: JudgedSchool, marks: readonly
   const good: MarkRow[] = [];
   for (const given of marks) {
     const own: Fault[] = [];
-    const row = judgeMark(given, facts.get(given.index), call, (Field, Code, Message, Suggestion) => void own.push({ Index: given.index, Field, Code, Message, ...(Suggestion === undefined ? {} : { Suggestion }) }));
+    const row = judgeMark(
+      given,
+      facts.get(given.index),
+      call,
+      (Field, Code, Message, Suggestion) => void own.push({ Index: given.index, Field, Code, Message, ...(Suggestion === undefined ? {} : { Suggestion }) }),
+    );
     if (row && own.length === 0) good.push(row);
     faults.push(...own.sort((a, b) => fieldOrder(a) - fieldOrder(b)));
   }
@@ -57,13 +62,20 @@ export async function judgeMarks(sql: Sql, school: JudgedSchool, marks: readonly
 function judgeMark(given: GivenMark, facts: Facts | undefined, call: Call, add: Add): MarkRow | undefined {
   for (const [field, message] of given.malformed) add(field, 'Malformed', message);
   if (given.malformed.has('Marks')) return undefined;
-  const required = [['StudentId', given.studentId], ['MarkType', given.markType], ['Date', given.date], ['Session', given.session], ['Mark', given.mark]] as const;
+  const required = [
+    ['StudentId', given.studentId],
+    ['MarkType', given.markType],
+    ['Date', given.date],
+    ['Session', given.session],
+    ['Mark', given.mark],
+  ] as const;
   for (const [field, value] of required) if (value === undefined && !given.malformed.has(field)) add(field, 'Missing', `${field} is missing.`);
 
   const date = judgeDate(given, facts, call, add);
   const session = judgeSession(given, add);
   judgeStudent(given, facts, call, { date, session }, add);
-  if (given.markType !== undefined && given.markType.trim().toUpperCase() !== 'S') add('MarkType', 'InvalidMarkType', `MarkType is ${quote(given.markType)}; it must be S, for a session. Lesson marks are not taken.`);
+  if (given.markType !== undefined && given.markType.trim().toUpperCase() !== 'S')
+    add('MarkType', 'InvalidMarkType', `MarkType is ${quote(given.markType)}; it must be S, for a session. Lesson marks are not taken.`);
   const code = judgeCode(given.mark, date, session, add);
   const minutesLate = judgeMins(given, add);
   const notes = judgeNotes(given, code, add);
@@ -71,7 +83,13 @@ function judgeMark(given: GivenMark, facts: Facts | undefined, call: Call, add: 
   return { line: given.index, studentId: given.studentId, date, session, mark: code.mark, minutesLate, notes };
 }
 
-function judgeStudent({ index, studentId }: GivenMark, facts: Facts | undefined, call: Call, { date, session }: { date: string | undefined; session: Session | undefined }, add: Add): void {
+function judgeStudent(
+  { index, studentId }: GivenMark,
+  facts: Facts | undefined,
+  call: Call,
+  { date, session }: { date: string | undefined; session: Session | undefined },
+  add: Add,
+): void {
   if (studentId === undefined) return;
   if (!facts?.known) add('StudentId', 'UnknownStudent', `The school has no student with the id ${quote(studentId)}.`);
   else if (facts.onRoll === false) add('StudentId', 'NotOnRoll', `The student ${quote(studentId)} had left by ${date}.`);

@@ -52,10 +52,23 @@ function readMark(value: unknown, index: number): GivenMark {
     if (malformed.has(field) || content === '') return undefined;
     if (field === 'Mins' && typeof content === 'number') return String(content);
     if (typeof content === 'string' && isStorable(content)) return content;
-    malformed.set(field, typeof content === 'string' ? `${field} holds characters that are no text.` : `${field} is ${describe(content)}; it must be a string.`);
+    malformed.set(
+      field,
+      typeof content === 'string' ? `${field} holds characters that are no text.` : `${field} is ${describe(content)}; it must be a string.`,
+    );
     return undefined;
   };
-  return { index, studentId: read('StudentId'), markType: read('MarkType'), date: read('Date'), session: read('Session'), mark: read('Mark'), mins: read('Mins'), notes: read('Notes'), malformed };
+  return {
+    index,
+    studentId: read('StudentId'),
+    markType: read('MarkType'),
+    date: read('Date'),
+    session: read('Session'),
+    mark: read('Mark'),
+    mins: read('Mins'),
+    notes: read('Notes'),
+    malformed,
+  };
 }
 
 /** An array or one object, as clients differ. */
@@ -67,7 +80,8 @@ function readCallbacks(callback: unknown): { url: string }[] {
     const name = Array.isArray(callback) ? `callback[${at}]` : 'callback';
     if (!isObject(one)) refuse(`"${name}" is ${describe(one)}; it must be an object with Method and Url.`);
     const method = readOnce(one, 'Method', name) ?? 'POST';
-    if (typeof method !== 'string' || method.toUpperCase() !== 'POST') refuse(`"${name}.Method" is ${typeof method === 'string' ? `"${method.slice(0, 20)}"` : describe(method)}; it must be POST.`);
+    if (typeof method !== 'string' || method.toUpperCase() !== 'POST')
+      refuse(`"${name}.Method" is ${typeof method === 'string' ? `"${method.slice(0, 20)}"` : describe(method)}; it must be POST.`);
     const url = readOnce(one, 'Url', name) ?? '';
     if (url === '') refuse(`"${name}.Url" is missing: the address to post the outcome to.`);
     if (typeof url !== 'string') refuse(`"${name}.Url" is ${describe(url)}; it must be a string.`);

@@ -1,10 +1,22 @@
 // In charge of what became of a writeback: the same object for whoever asks and for whoever is called.
 import type { Sql } from '../db/connect.ts';
 
-export type WritebackOutcome = Readonly<{ TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>>;
+export type WritebackOutcome = Readonly<
+  { TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>
+>;
 
 type Row = { trackingId: string; status: string; submittedAt: Date; completedAt: Date | null; attempts: number; message: string | null };
-type Mark = { index: number; studentId: string; date: string; session: string; mark: string | null; previousMark: string | null; result: string | null; code: string | null; message: string | null };
+type Mark = {
+  index: number;
+  studentId: string;
+  date: string;
+  session: string;
+  mark: string | null;
+  previousMark: string | null;
+  result: string | null;
+  code: string | null;
+  message: string | null;
+};
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -29,7 +41,17 @@ export async function findOutcome(sql: Sql, estab: string, rp: string, trackingI
     Unchanged: count('Unchanged'),
     Failed: count('Failed'),
     Message: row.message,
-    Marks: marks.map((mark) => ({ Index: mark.index, StudentId: mark.studentId, Date: mark.date, Session: mark.session, Mark: mark.mark, PreviousMark: mark.previousMark, Result: mark.result ?? 'Pending', Code: mark.code, Message: mark.message })),
+    Marks: marks.map((mark) => ({
+      Index: mark.index,
+      StudentId: mark.studentId,
+      Date: mark.date,
+      Session: mark.session,
+      Mark: mark.mark,
+      PreviousMark: mark.previousMark,
+      Result: mark.result ?? 'Pending',
+      Code: mark.code,
+      Message: mark.message,
+    })),
   };
 }
 

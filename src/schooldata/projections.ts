@@ -29,7 +29,8 @@ const versionAt = (sql: Sql, version: Fragment) => sql`(select v.instant from ro
 const seen = (asked: DataQuestion, kinds: readonly string[]) => visiblePeople(asked.scopes).filter((kind) => kinds.includes(kind));
 
 /** The version in which it last lost something that the other record, having changed, no longer mentions. */
-const touched = (sql: Sql, what: string) => sql`(select x.version from roster_touch x where x.estab = u.estab and x.what = ${what} and x.sourced_id = u.sourced_id)`;
+const touched = (sql: Sql, what: string) =>
+  sql`(select x.version from roster_touch x where x.estab = u.estab and x.what = ${what} and x.sourced_id = u.sourced_id)`;
 
 function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestion) => Fragment, version: (sql: Sql) => Fragment): Projection {
   return {
@@ -37,10 +38,14 @@ function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestio
       select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
         select ${columns(sql, asked)}, ${versionAt(sql, sql`greatest(${version(sql)}, ${touched(sql, 'users')})`)} as at from roster_user u where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'active') r
       order by r."Id"`,
-    gone: (sql, asked) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'tobedeleted'
+    gone: (
+      sql,
+      asked,
+    ) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'tobedeleted'
       union all select u.sourced_id, ${versionAt(sql, sql`x.version`)} from roster_touch x join roster_user u on u.estab = x.estab and u.sourced_id = x.sourced_id
         where x.estab = ${asked.estab} and x.what = any(${kinds.map((kind) => `left ${kind}`)}) and u.kind <> all(${[...kinds]})`,
-    count: (sql, asked) => sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'users' and kind = any(${[...kinds]}) and status = 'active'`,
+    count: (sql, asked) =>
+      sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'users' and kind = any(${[...kinds]}) and status = 'active'`,
   };
 }
 
@@ -49,14 +54,17 @@ const registration = (sql: Sql) => sql`
 
 export const students = people(
   ['student'],
-  (sql) => sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.grades[1] as "YearGroup",
+  (
+    sql,
+  ) => sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.grades[1] as "YearGroup",
     (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id limit 1) as "RegistrationGroup"`,
   (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
 );
 
 export const staff = people(
   ['teacher', 'staff'],
-  (sql) => sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.role as "Role"`,
+  (sql) =>
+    sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.role as "Role"`,
   (sql) => sql`u.version`,
 );
 
@@ -90,8 +98,10 @@ export const groups: Projection = {
         ${versionAt(sql, sql`greatest(u.version, c.version, ${touched(sql, 'classes')}, (select max(greatest(e.version, p.version)) from roster_enrollment e left join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id where e.estab = u.estab and e.class_id = u.sourced_id))`)} as at
       from roster_class u left join roster_course c on c.estab = u.estab and c.sourced_id = u.course_id where u.estab = ${asked.estab} and u.status = 'active') r
     order by r."Id"`,
-  gone: (sql, asked) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_class u where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
-  count: (sql, asked) => sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'classes' and status = 'active'`,
+  gone: (sql, asked) =>
+    sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_class u where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
+  count: (sql, asked) =>
+    sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'classes' and status = 'active'`,
 };
 
 export const schoolInfo: Projection = {

@@ -20,7 +20,16 @@ import { renderStatus } from './db-status.ts';
 import { answerMarks } from './answer-marks.ts';
 import { findOutcome } from './outcome.ts';
 
-export type SchoolData = { db: Db; reads: Db; lists: Db; requireCaller: RequireSchoolCaller; allowed: AllowList; ledger: Ledger; slowReader: SlowReaderLimit; now: () => number };
+export type SchoolData = {
+  db: Db;
+  reads: Db;
+  lists: Db;
+  requireCaller: RequireSchoolCaller;
+  allowed: AllowList;
+  ledger: Ledger;
+  slowReader: SlowReaderLimit;
+  now: () => number;
+};
 
 const root = '/api/v1';
 /** As many rows as one batch has. */
@@ -45,8 +54,16 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     return answerMarks(data, await requireOwn(data, request), request, reply);
   };
   app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
-  app.get(`${root}/:name`, { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } }, read);
-  app.post(`${root}/School/:estab/:name`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks (name: Attendance)' } }, write);
+  app.get(
+    `${root}/:name`,
+    { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } },
+    read,
+  );
+  app.post(
+    `${root}/School/:estab/:name`,
+    { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks (name: Attendance)' } },
+    write,
+  );
   app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
   app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
     const who = await data.requireCaller(request.headers.authorization);
@@ -54,7 +71,13 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
     return { ...fine, ...outcome };
   });
-  app.route({ method: ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'], url: `${root}/School/:estab/:name`, schema: { hide: true }, preParsing: async (request) => refuse((request.params as Params).name), handler: async () => {} });
+  app.route({
+    method: ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'],
+    url: `${root}/School/:estab/:name`,
+    schema: { hide: true },
+    preParsing: async (request) => refuse((request.params as Params).name),
+    handler: async () => {},
+  });
   refuseOtherMethods(app, `${root}/:name`, ['GET']);
   refuseOtherMethods(app, `${root}/Attendance/:estab`, ['POST']);
   refuseOtherMethods(app, `${root}/Writeback/:trackingId`, ['GET']);
@@ -91,18 +114,29 @@ async function answer(data: SchoolData, who: SchoolCaller, request: FastifyReque
   if (about) return about(data.db, who);
   const endpoint = findEndpoint(name);
   if (!endpoint) throw new SchoolbellError('not_found', 'There is nothing at this address.');
-  if (!who.scopes.includes(endpoint.scope)) throw new SchoolbellError('forbidden', `The school has not granted ${endpoint.scope}, which ${endpoint.name} needs.`);
+  if (!who.scopes.includes(endpoint.scope))
+    throw new SchoolbellError('forbidden', `The school has not granted ${endpoint.scope}, which ${endpoint.name} needs.`);
   const query = request.query as Query;
   const callbackUrl = findParameter(query, 'callbackUrl');
   return callbackUrl === undefined ? answerNow(data, who, endpoint, query, reply) : answerLater(data, who, endpoint, query, callbackUrl, reply);
 }
 
 /** Out of the cache; what has grown old is refreshed behind it. */
-async function answerNow({ db, reads, lists, ledger, slowReader, now }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, reply: FastifyReply): Promise<unknown> {
+async function answerNow(
+  { db, reads, lists, ledger, slowReader, now }: SchoolData,
+  who: SchoolCaller,
+  endpoint: Endpoint,
+  query: Query,
+  reply: FastifyReply,
+): Promise<unknown> {
   const request = parseDataRequest(query, endpoint);
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
-  if (request.onlyStatus) return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
-  const tell = (records: number) => records > 0 && reply.request.method !== 'HEAD' && ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
+  if (request.onlyStatus)
+    return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
+  const tell = (records: number) =>
+    records > 0 &&
+    reply.request.method !== 'HEAD' &&
+    ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
   const body = await answerData(isSmall(request, endpoint) ? reads : lists, who, endpoint, request, new Date(now()), tell);
   return sendRead(reply.type(json), body, slowReader);
 }
@@ -113,7 +147,14 @@ function isSmall({ pageSize }: DataRequest, { source }: Endpoint): boolean {
 }
 
 /** From here on, whatever is wrong is told to the callbackUrl. */
-async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, endpoint: Endpoint, query: Query, callbackUrl: string, reply: FastifyReply): Promise<unknown> {
+async function answerLater(
+  { db, allowed }: SchoolData,
+  who: SchoolCaller,
+  endpoint: Endpoint,
+  query: Query,
+  callbackUrl: string,
+  reply: FastifyReply,
+): Promise<unknown> {
   await requireCallable('callbackUrl', callbackUrl, allowed);
   return reply.code(202).send(await beginWait(db, who, endpoint, callbackUrl, findProblem(query, endpoint)));
 }

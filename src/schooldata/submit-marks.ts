@@ -16,7 +16,11 @@ export type Submission = Readonly<{ body: unknown; partial: boolean; validateOnl
 
 export type Submitted =
   | { kind: 'faulty'; faults: Fault[] }
-  | { kind: 'judged'; marks: { index: number; studentId: string; date: string; session: string; mark: string | undefined; previousMark: string | null }[]; faults: Fault[] }
+  | {
+      kind: 'judged';
+      marks: { index: number; studentId: string; date: string; session: string; mark: string | undefined; previousMark: string | null }[];
+      faults: Fault[];
+    }
   | { kind: 'taken'; trackingId: string; total: number; called: boolean };
 
 export const writebackKind = 'writeback';
@@ -26,9 +30,15 @@ const longestKey = 255;
 export async function submitMarks(db: Db, who: SchoolCaller, submission: Submission, allowed: AllowList, now: Date): Promise<Submitted> {
   const body = parseMarksBody(submission.body);
   // As it will be called: what is put behind it must not make it too long when the marks are already written.
-  for (const [at, { url }] of body.callbacks.entries()) await requireCallable(`callback[${at}].Url`, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), allowed);
+  for (const [at, { url }] of body.callbacks.entries())
+    await requireCallable(`callback[${at}].Url`, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), allowed);
   const school = await requireWritable(db, who.estab);
-  const request = { key: requireKey(submission.idempotencyKey), hash: createHash('sha256').update(JSON.stringify([submission.body, submission.partial])).digest() };
+  const request = {
+    key: requireKey(submission.idempotencyKey),
+    hash: createHash('sha256')
+      .update(JSON.stringify([submission.body, submission.partial]))
+      .digest(),
+  };
   if (!submission.validateOnly) {
     const known = await findSame(db, who, request);
     if (known) return { kind: 'taken', trackingId: known.trackingId, total: known.total, called: body.callbacks.length > 0 };
@@ -41,15 +51,19 @@ export async function submitMarks(db: Db, who: SchoolCaller, submission: Submiss
 }
 
 async function requireWritable(db: Db, estab: string): Promise<{ estab: string; timeZone: string }> {
-  const [school] = await db<{ connector: string | null; timeZone: string }[]>`select connector, time_zone as "timeZone" from establishment where estab = ${estab}`;
+  const [school] = await db<
+    { connector: string | null; timeZone: string }[]
+  >`select connector, time_zone as "timeZone" from establishment where estab = ${estab}`;
   if (!school?.connector) throw new SchoolbellError('conflict', 'The school is not connected to its MIS yet; there is nowhere to write marks to.');
-  if (!writingKinds.includes(school.connector)) throw new SchoolbellError('conflict', `The school's data comes through ${school.connector}, which cannot write marks.`);
+  if (!writingKinds.includes(school.connector))
+    throw new SchoolbellError('conflict', `The school's data comes through ${school.connector}, which cannot write marks.`);
   return { estab, timeZone: school.timeZone };
 }
 
 function requireKey(key: string | undefined): string | undefined {
   if (key === undefined) return undefined;
-  if (!/^[\x21-\x7e]+$/.test(key) || key.length > longestKey) throw new SchoolbellError('invalid_request', `Idempotency-Key must be 1 to ${longestKey} printable characters without spaces.`);
+  if (!/^[\x21-\x7e]+$/.test(key) || key.length > longestKey)
+    throw new SchoolbellError('invalid_request', `Idempotency-Key must be 1 to ${longestKey} printable characters without spaces.`);
   return key;
 }
 
@@ -59,12 +73,17 @@ type Same = { trackingId: string; total: number };
 async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: string | undefined; hash: Buffer }): Promise<Same | undefined> {
   const total = sql`(select count(*)::int from writeback_mark m where m.estab = w.estab and m.tracking_id = w.tracking_id) as total`;
   if (key === undefined) {
-    const [pending] = await sql<Same[]>`select w.tracking_id as "trackingId", ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash} and w.status = 'Pending' and w.idempotency_key is null`;
+    const [pending] = await sql<
+      Same[]
+    >`select w.tracking_id as "trackingId", ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash} and w.status = 'Pending' and w.idempotency_key is null`;
     return pending;
   }
   await sql`update writeback set idempotency_key = null where estab = ${who.estab} and rp = ${who.rp} and idempotency_key = ${key} and submitted_at < now() - interval '1 day' and status <> 'Pending'`;
-  const [same] = await sql<(Same & { equal: boolean })[]>`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.idempotency_key = ${key}`;
-  if (same && !same.equal) throw new SchoolbellError('conflict', `This Idempotency-Key was used for another request within a day (TrackingId ${same.trackingId}); use a new one.`);
+  const [same] = await sql<
+    (Same & { equal: boolean })[]
+  >`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.idempotency_key = ${key}`;
+  if (same && !same.equal)
+    throw new SchoolbellError('conflict', `This Idempotency-Key was used for another request within a day (TrackingId ${same.trackingId}); use a new one.`);
   return same;
 }
 
@@ -74,7 +93,14 @@ async function withPrevious(db: Db, estab: string, good: Awaited<ReturnType<type
     join unnest(${good.map((row) => row.date)}::date[], ${good.map((row) => row.studentId)}::text[], ${good.map((row) => row.session)}::text[]) as given (date, student_id, session) on m.date = given.date and m.student_id = given.student_id and m.session = given.session
     where m.estab = ${estab}`;
   const found = new Map(rows.map((row) => [`${row.date} ${row.session} ${row.studentId}`, row.mark]));
-  return good.map(({ line, studentId, date, session, mark }) => ({ index: line, studentId, date, session, mark, previousMark: found.get(`${date} ${session} ${studentId}`) ?? null }));
+  return good.map(({ line, studentId, date, session, mark }) => ({
+    index: line,
+    studentId,
+    date,
+    session,
+    mark,
+    previousMark: found.get(`${date} ${session} ${studentId}`) ?? null,
+  }));
 }
 
 type Judged = { partial: boolean; faults: readonly Fault[]; good: Awaited<ReturnType<typeof judgeMarks>>['good']; key: string | undefined; hash: Buffer };
@@ -99,7 +125,14 @@ async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged)
 
 /** One lane per school: a MIS is written to by one at a time, in the order of the requests. */
 export async function enqueueWriteback(tx: Tx, { estab, rp }: { estab: string; rp: string }, trackingId: string): Promise<void> {
-  await enqueue(tx, { estab, rp, kind: writebackKind, lane: { key: `writeback ${estab}`, host: null, width: 1, lasting: false }, payload: { trackingId }, body: null });
+  await enqueue(tx, {
+    estab,
+    rp,
+    kind: writebackKind,
+    lane: { key: `writeback ${estab}`, host: null, width: 1, lasting: false },
+    payload: { trackingId },
+    body: null,
+  });
 }
 
 /** What was judged faulty is part of the outcome, as failed, and is not written. */
@@ -110,7 +143,18 @@ async function storeMarks(tx: Tx, estab: string, trackingId: string, given: read
     const row = byIndex.get(index);
     const fault = firstFault.get(index);
     const shown = row ?? { studentId: studentId ?? '', date: date ?? '', session: session ?? '', mark, minutesLate: undefined, notes: undefined };
-    return { index, student_id: shown.studentId, date: shown.date, session: shown.session, mark: shown.mark ?? null, minutes_late: shown.minutesLate ?? null, notes: shown.notes ?? null, result: fault ? 'Failed' : null, code: fault?.Code ?? null, message: fault?.Message ?? null };
+    return {
+      index,
+      student_id: shown.studentId,
+      date: shown.date,
+      session: shown.session,
+      mark: shown.mark ?? null,
+      minutes_late: shown.minutesLate ?? null,
+      notes: shown.notes ?? null,
+      result: fault ? 'Failed' : null,
+      code: fault?.Code ?? null,
+      message: fault?.Message ?? null,
+    };
   });
   await tx`
     insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes, result, code, message)

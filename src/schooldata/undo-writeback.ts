@@ -6,14 +6,27 @@ import { enqueueWriteback } from './submit-marks.ts';
 
 export type Undone = { trackingId: string; undoOf: string; marks: number; changedSince: number };
 
-type Row = { index: number; studentId: string; date: string; session: string; previousMark: string | null; previousMinutesLate: number | null; previousNotes: string | null; same: boolean };
+type Row = {
+  index: number;
+  studentId: string;
+  date: string;
+  session: string;
+  previousMark: string | null;
+  previousMinutesLate: number | null;
+  previousNotes: string | null;
+  same: boolean;
+};
 
 export async function undoWriteback(db: Db, trackingId: string): Promise<Undone> {
   return db.begin(async (tx) => {
-    const [found] = await tx<{ estab: string; rp: string; status: string }[]>`select estab, rp, status from writeback where tracking_id::text = ${trackingId.toLowerCase()} for update`;
+    const [found] = await tx<
+      { estab: string; rp: string; status: string }[]
+    >`select estab, rp, status from writeback where tracking_id::text = ${trackingId.toLowerCase()} for update`;
     if (!found) throw new SchoolbellError('not_found', `there is no writeback ${trackingId}`);
     if (found.status !== 'Completed') throw new SchoolbellError('conflict', `the writeback is ${found.status}: there is nothing to take back`);
-    const [before] = await tx<{ trackingId: string; status: string }[]>`select tracking_id as "trackingId", status from writeback where estab = ${found.estab} and undo_of = ${trackingId} and status in ('Pending', 'Completed')`;
+    const [before] = await tx<
+      { trackingId: string; status: string }[]
+    >`select tracking_id as "trackingId", status from writeback where estab = ${found.estab} and undo_of = ${trackingId} and status in ('Pending', 'Completed')`;
     if (before) throw new SchoolbellError('conflict', `it was taken back already by ${before.trackingId} (${before.status})`);
     const rows = await tx<Row[]>`
       select m.index, m.student_id as "studentId", m.date, m.session, h.previous_mark as "previousMark", h.previous_minutes_late as "previousMinutesLate", h.previous_notes as "previousNotes", o.version = h.version as same

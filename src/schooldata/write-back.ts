@@ -26,21 +26,34 @@ export function createWriteback(parts: ConnectorParts): Handler {
     longestSeconds: longestStepSeconds,
     async run(work) {
       const turn = await findTurn(db, work);
-      if (turn > 0) return { success: false, state: 'waiting', charged: false, delaySeconds: turn, errorClass: ownFault, detail: { message: 'waits for an earlier writeback of the school' } };
+      if (turn > 0)
+        return {
+          success: false,
+          state: 'waiting',
+          charged: false,
+          delaySeconds: turn,
+          errorClass: ownFault,
+          detail: { message: 'waits for an earlier writeback of the school' },
+        };
       const writeback = await beginAttempt(db, work);
       if (!writeback) return { success: true, state: 'done', detail: { message: 'was settled before' } };
       if (writeback.undoOf !== null) await leaveChanged(db, work.estab, writeback);
       const marks = await selectPending(db, work.estab, writeback.trackingId);
       const ended = await write(parts, work.estab, writeback, marks);
-      if ('retrySeconds' in ended) return { success: false, state: 'waiting', charged: false, delaySeconds: ended.retrySeconds, errorClass: 'mis', detail: { message: ended.message } };
+      if ('retrySeconds' in ended)
+        return { success: false, state: 'waiting', charged: false, delaySeconds: ended.retrySeconds, errorClass: 'mis', detail: { message: ended.message } };
       const finished = await db.begin((tx) => finish(tx, work, writeback, marks, ended));
-      return finished ? describe(ended) : { success: false, state: 'cancelled', charged: false, errorClass: 'mis', detail: { message: 'another worker has taken this over' } };
+      return finished
+        ? describe(ended)
+        : { success: false, state: 'cancelled', charged: false, errorClass: 'mis', detail: { message: 'another worker has taken this over' } };
     },
   };
 }
 
 function describe({ status, message }: End): Outcome {
-  return status === 'Completed' ? { success: true, state: 'done', detail: { status } } : { success: false, state: 'failed', charged: false, errorClass: 'mis', detail: { status, message } };
+  return status === 'Completed'
+    ? { success: true, state: 'done', detail: { status } }
+    : { success: false, state: 'failed', charged: false, errorClass: 'mis', detail: { status, message } };
 }
 
 /** Seconds until it is this one's turn: an earlier one that waits for the MIS must not overwrite it later. */
@@ -70,20 +83,32 @@ async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Write
 }
 
 async function selectPending(db: Db, estab: string, trackingId: string): Promise<MarkRow[]> {
-  const rows = await db<{ line: number; studentId: string; date: string; session: 'AM' | 'PM'; mark: string | null; minutesLate: number | null; notes: string | null }[]>`
+  const rows = await db<
+    { line: number; studentId: string; date: string; session: 'AM' | 'PM'; mark: string | null; minutesLate: number | null; notes: string | null }[]
+  >`
     select index as line, student_id as "studentId", date, session, mark, minutes_late as "minutesLate", notes from writeback_mark where estab = ${estab} and tracking_id = ${trackingId} and result is null order by index`;
   return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
 }
 
-async function write(parts: ConnectorParts, estab: string, { trackingId, rp, partial, secondsLeft, undoOf }: Writeback, marks: readonly MarkRow[]): Promise<End | { retrySeconds: number; message: string }> {
+async function write(
+  parts: ConnectorParts,
+  estab: string,
+  { trackingId, rp, partial, secondsLeft, undoOf }: Writeback,
+  marks: readonly MarkRow[],
+): Promise<End | { retrySeconds: number; message: string }> {
   try {
     // What is taken back may be taken back because the application is no longer welcome.
-    const [pair] = undoOf !== null ? [{}] : await parts.db`select from authorisation where estab = ${estab} and rp = ${rp} and state = 'Approved' and 'WritebackAttendance' = any(scopes)`;
+    const [pair] =
+      undoOf !== null
+        ? [{}]
+        : await parts.db`select from authorisation where estab = ${estab} and rp = ${rp} and state = 'Approved' and 'WritebackAttendance' = any(scopes)`;
     if (!pair) throw new MisError('Error', 'the school no longer lets the application enter marks', { later: false });
     const connector = await openConnector(parts, estab);
     if (!connector?.writeMarks) throw new MisError('Error', "the school's connector cannot write marks", { later: false });
     const rejections = await connector.writeMarks({ trackingId, partial, marks });
-    return rejections.length > 0 && !partial ? { status: 'Rejected', message: 'the MIS did not take the marks; nothing was written', rejections } : { status: 'Completed', message: null, rejections };
+    return rejections.length > 0 && !partial
+      ? { status: 'Rejected', message: 'the MIS did not take the marks; nothing was written', rejections }
+      : { status: 'Completed', message: null, rejections };
   } catch (error) {
     if (!(error instanceof MisError) && secondsLeft > 0) throw error;
     if (!(error instanceof MisError)) return { status: 'TimedOut', message: 'it could not be written for an hour', rejections: [] };
@@ -106,14 +131,17 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
     from jsonb_to_recordset(${tx.json(rejections)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.index = r.index`;
   if (status === 'Completed') {
     const refused = new Set(rejections.map(({ index }) => index));
-    const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), { author: { rp, trackingId, reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}` } });
+    const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), {
+      author: { rp, trackingId, reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}` },
+    });
     if (written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
   } else {
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab} and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
   }
   await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab} and tracking_id = ${trackingId}`;
   const outcome = await findOutcome(tx, estab, rp, trackingId);
-  if (outcome) for (const { url } of writeback.callbacks) await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
+  if (outcome)
+    for (const { url } of writeback.callbacks) await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
   return true;
 }
 

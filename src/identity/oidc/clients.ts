@@ -7,7 +7,9 @@ type Row = { rp: string; name: string; redirectUris: string[] };
 
 export async function findClient(db: Db, clientId: string): Promise<AdapterPayload | undefined> {
   if (clientId.includes('\0')) return undefined;
-  const [row] = await db<Row[]>`select rp, name, redirect_uris as "redirectUris" from application where client_id = ${clientId} and cardinality(redirect_uris) > 0`;
+  const [row] = await db<
+    Row[]
+  >`select rp, name, redirect_uris as "redirectUris" from application where client_id = ${clientId} and cardinality(redirect_uris) > 0`;
   if (!row) return undefined;
   return {
     client_id: clientId,

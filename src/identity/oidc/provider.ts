@@ -39,7 +39,11 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false }, revocation: { enabled: true } },
     pkce: { required: () => true },
     scopes: ['openid', 'profile', 'email'],
-    claims: { openid: ['sub', 'presence_id', 'role', 'establishment'], profile: ['name', 'given_name', 'family_name', 'preferred_username'], email: ['email', 'email_verified'] },
+    claims: {
+      openid: ['sub', 'presence_id', 'role', 'establishment'],
+      profile: ['name', 'given_name', 'family_name', 'preferred_username'],
+      email: ['email', 'email_verified'],
+    },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     interactions: { policy: policyOfSchool(), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
@@ -99,7 +103,8 @@ async function grantOfSchool(db: Db, ctx: KoaContextWithOIDC) {
   const { client, session, params, provider } = ctx.oidc;
   const account = session?.accountId;
   if (!client || !account) return undefined;
-  if (!(await isWelcome(db, client.clientId, estabOf(account)))) throw new errors.AccessDenied('the school does not authorise this application to have its people sign in');
+  if (!(await isWelcome(db, client.clientId, estabOf(account))))
+    throw new errors.AccessDenied('the school does not authorise this application to have its people sign in');
   const grant = new provider.Grant({ clientId: client.clientId, accountId: account });
   grant.addOIDCScope(String(params?.scope ?? 'openid'));
   await grant.save();

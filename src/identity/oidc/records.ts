@@ -23,15 +23,27 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
 
     async find(id: string): Promise<AdapterPayload | undefined> {
       if (this.#model === 'Client') return findClient(db, id);
-      return this.#one(await db<Row[]>`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and id = ${id} and (expires_at is null or expires_at > now())`);
+      return this.#one(
+        await db<
+          Row[]
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and id = ${id} and (expires_at is null or expires_at > now())`,
+      );
     }
 
     async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-      return this.#one(await db<Row[]>`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and uid = ${uid} and (expires_at is null or expires_at > now())`);
+      return this.#one(
+        await db<
+          Row[]
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and uid = ${uid} and (expires_at is null or expires_at > now())`,
+      );
     }
 
     async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
-      return this.#one(await db<Row[]>`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and user_code = ${code} and (expires_at is null or expires_at > now())`);
+      return this.#one(
+        await db<
+          Row[]
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and user_code = ${code} and (expires_at is null or expires_at > now())`,
+      );
     }
 
     async #one([row]: Row[]): Promise<AdapterPayload | undefined> {

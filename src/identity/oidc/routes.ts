@@ -39,7 +39,9 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
       usePageErrors(pages, { path: '/login', label: 'To the sign-in page' });
       const path = `${root}/interaction/:uid`;
       pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn(parts, await provider(), request, reply));
-      pages.post(path, { schema: { hide: true }, config: { longestMs: parts.hashing.longestMs + longestStatementsMs } }, async (request, reply) => signIn(parts, await provider(), request, reply));
+      pages.post(path, { schema: { hide: true }, config: { longestMs: parts.hashing.longestMs + longestStatementsMs } }, async (request, reply) =>
+        signIn(parts, await provider(), request, reply),
+      );
     });
   });
 }
@@ -86,7 +88,13 @@ function formDecode(text: string): string {
 /** Browsers hold a form to its page's form-action through every redirect behind it, and this one ends at the application and wherever that leads on to. */
 function headersFor(redirectUri: unknown): Record<string, string> {
   const { origin, protocol } = new URL(String(redirectUri));
-  return { ...pageHeaders, 'content-security-policy': (pageHeaders['content-security-policy'] ?? '').replace("form-action 'self'", `form-action 'self' https: ${origin === 'null' ? protocol : origin}`) };
+  return {
+    ...pageHeaders,
+    'content-security-policy': (pageHeaders['content-security-policy'] ?? '').replace(
+      "form-action 'self'",
+      `form-action 'self' https: ${origin === 'null' ? protocol : origin}`,
+    ),
+  };
 }
 
 /** What the application asked for; not for long, and until somebody has signed in. */
@@ -138,9 +146,19 @@ async function signIn(parts: SingleSignOn, provider: Provider, request: FastifyR
   }));
 }
 
-async function finish(provider: Provider, db: Db, request: FastifyRequest, reply: FastifyReply, clientId: string, estab: string, presenceId: string): Promise<void> {
+async function finish(
+  provider: Provider,
+  db: Db,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  clientId: string,
+  estab: string,
+  presenceId: string,
+): Promise<void> {
   const welcome = await isWelcome(db, clientId, estab);
-  const result = welcome ? { login: { accountId: accountId(estab, presenceId) }, consent: {} } : { error: 'access_denied', error_description: 'the school does not authorise this application to have its people sign in' };
+  const result = welcome
+    ? { login: { accountId: accountId(estab, presenceId) }, consent: {} }
+    : { error: 'access_denied', error_description: 'the school does not authorise this application to have its people sign in' };
   const cookies = reply.getHeader('set-cookie');
   reply.hijack();
   if (cookies) reply.raw.setHeader('set-cookie', cookies);

@@ -9,7 +9,15 @@ import { renderHistory, renderReads } from './ledger.ts';
 import { renderOtherScope, renderScope } from './scope-list.ts';
 import { describeApplication, describeLastRead, renderBadge } from './state-words.ts';
 
-type Given = { school: School; application: SharedApplication; scopes: ScopePreview[]; entries: Entry[]; reads: Read[]; token: string; notice: string | undefined };
+type Given = {
+  school: School;
+  application: SharedApplication;
+  scopes: ScopePreview[];
+  entries: Entry[];
+  reads: Read[];
+  token: string;
+  notice: string | undefined;
+};
 
 export function renderApplication({ school, application, scopes, entries, reads, token, notice }: Given): string {
   const { name, rp, state, since, lastRead, waitingCalls } = application;
@@ -20,20 +28,30 @@ export function renderApplication({ school, application, scopes, entries, reads,
     section: 'home',
     notice,
     body: html`<p class="back"><a href="/school/home">All applications</a></p>
-<h1><bdi>${name}</bdi> ${renderBadge(words)}</h1>
-<section class="card" aria-label="How it stands">
-<p id="state">${words.text}</p>
-<dl class="facts">
-<div><dt>Known here as</dt><dd><code>${rp}</code></dd></div>
-<div><dt>Last changed</dt><dd>${formatDay(since, school.timeZone)}</dd></div>
-<div><dt>Last read</dt><dd>${describeLastRead(lastRead)}</dd></div>
-<div><dt>Messages waiting</dt><dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd></div>
-</dl>
-</section>
-${state !== 'Revoked' && renderGranted(application, scopes, token)}
-${state !== 'Revoked' && renderStops(application, token)}
-${renderReads(reads)}
-${renderHistory(entries, school.timeZone)}`,
+      <h1><bdi>${name}</bdi> ${renderBadge(words)}</h1>
+      <section class="card" aria-label="How it stands">
+        <p id="state">${words.text}</p>
+        <dl class="facts">
+          <div>
+            <dt>Known here as</dt>
+            <dd><code>${rp}</code></dd>
+          </div>
+          <div>
+            <dt>Last changed</dt>
+            <dd>${formatDay(since, school.timeZone)}</dd>
+          </div>
+          <div>
+            <dt>Last read</dt>
+            <dd>${describeLastRead(lastRead)}</dd>
+          </div>
+          <div>
+            <dt>Messages waiting</dt>
+            <dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd>
+          </div>
+        </dl>
+      </section>
+      ${state !== 'Revoked' && renderGranted(application, scopes, token)} ${state !== 'Revoked' && renderStops(application, token)} ${renderReads(reads)}
+      ${renderHistory(entries, school.timeZone)}`,
   });
 }
 
@@ -45,50 +63,68 @@ function renderGranted(application: SharedApplication, previews: ScopePreview[],
   const choices = previews.filter(({ scope }) => !required.includes(scope));
   const others = scopes.filter((scope) => !required.includes(scope) && !optional.includes(scope));
   return html`<section class="card" aria-labelledby="granted">
-<h2 id="granted">What it may read</h2>
-${needed.length + others.length > 0 && html`<p>The application needs this. To share none of it, pause or revoke.</p>
-<ul class="scopes" id="needed">
-${needed.map((preview) => renderScope({ preview, folded: true, ...(scopes.includes(preview.scope) ? {} : { note: 'Not shared: the application has to ask you for it first.' }) }))}
-${others.map(renderOtherScope)}
-</ul>`}
-${choices.length > 0 && renderForm({
-    path: pathOf(application),
-    token,
-    id: 'change-scopes',
-    body: html`<input type="hidden" name="action" value="scopes">
-<fieldset>
-<legend><h3>You can add this or take it away</h3></legend>
-<p>What is ticked is shared. A change holds from the next request of the application.</p>
-<ul class="scopes inner">
-${choices.map((preview) => renderScope({ preview, folded: true, choice: { checked: scopes.includes(preview.scope) } }))}
-</ul>
-</fieldset>
-<button type="submit">Save what it may read</button>`,
-  })}
-</section>`;
+    <h2 id="granted">What it may read</h2>
+    ${
+      needed.length + others.length > 0 &&
+      html`<p>The application needs this. To share none of it, pause or revoke.</p>
+        <ul class="scopes" id="needed">
+          ${needed.map((preview) => renderScope({ preview, folded: true, ...(scopes.includes(preview.scope) ? {} : { note: 'Not shared: the application has to ask you for it first.' }) }))}
+          ${others.map(renderOtherScope)}
+        </ul>`
+    }
+    ${
+      choices.length > 0 &&
+      renderForm({
+        path: pathOf(application),
+        token,
+        id: 'change-scopes',
+        body: html`<input type="hidden" name="action" value="scopes" />
+          <fieldset>
+            <legend><h3>You can add this or take it away</h3></legend>
+            <p>What is ticked is shared. A change holds from the next request of the application.</p>
+            <ul class="scopes inner">
+              ${choices.map((preview) => renderScope({ preview, folded: true, choice: { checked: scopes.includes(preview.scope) } }))}
+            </ul>
+          </fieldset>
+          <button type="submit">Save what it may read</button>`,
+      })
+    }
+  </section>`;
 }
 
 function renderStops(application: SharedApplication, token: string): Html {
   const path = pathOf(application);
-  const form = (action: string, body: Html) => renderForm({ path, token, id: action, body: html`<input type="hidden" name="action" value="${action}">${body}` });
+  const form = (action: string, body: Html) =>
+    renderForm({ path, token, id: action, body: html`<input type="hidden" name="action" value="${action}" />${body}` });
   return html`<section class="card" aria-labelledby="stop">
-<h2 id="stop">Stop sharing</h2>
-<div class="halves">
-<div>
-${application.state === 'Paused' ? html`<h3>Resume</h3>
-<p>It can read again what you have allowed, with the access that it had.</p>
-${form('resume', html`<button type="submit" class="second">Resume</button>`)}` : html`<h3>Pause</h3>
-<p>From the next request on it can read nothing, and messages that wait for it are stopped. You can resume at any time.</p>
-${form('pause', html`<button type="submit" class="second">Pause</button>`)}`}
-</div>
-<div>
-<h3>Revoke</h3>
-<p>Its access ends for good; it would have to ask you again. <strong>What it has read already stays with the application</strong>: ask it to delete what it no longer needs.</p>
-<details id="revoke-step">
-<summary class="opens">Revoke access</summary>
-${form('revoke', html`<p>Access ends at once.</p><button type="submit" class="danger">Yes, revoke access</button>`)}
-</details>
-</div>
-</div>
-</section>`;
+    <h2 id="stop">Stop sharing</h2>
+    <div class="halves">
+      <div>
+        ${
+          application.state === 'Paused'
+            ? html`<h3>Resume</h3>
+                <p>It can read again what you have allowed, with the access that it had.</p>
+                ${form('resume', html`<button type="submit" class="second">Resume</button>`)}`
+            : html`<h3>Pause</h3>
+                <p>From the next request on it can read nothing, and messages that wait for it are stopped. You can resume at any time.</p>
+                ${form('pause', html`<button type="submit" class="second">Pause</button>`)}`
+        }
+      </div>
+      <div>
+        <h3>Revoke</h3>
+        <p>
+          Its access ends for good; it would have to ask you again. <strong>What it has read already stays with the application</strong>: ask it to delete what
+          it no longer needs.
+        </p>
+        <details id="revoke-step">
+          <summary class="opens">Revoke access</summary>
+          ${form(
+            'revoke',
+            html`<p>Access ends at once.</p>
+              <button type="submit" class="danger">Yes, revoke access</button>`,
+          )}
+        </details>
+      </div>
+    </div>
+  </section>`;
 }

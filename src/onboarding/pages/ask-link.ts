@@ -7,10 +7,13 @@ export function renderAskLink({ sent }: { sent: boolean }): string {
 }
 
 const sentBody = html`<section class="card narrow">
-<h1>Look into your mail</h1>
-<div role="status" id="sent"><p>If we know this school, a link is on its way to its address of record.</p></div>
-<p>The link opens for one hour. If nothing comes within a few minutes, look into the folder for unwanted mail, check the school number, or ask the operator of this service which address it has for you.</p>
-<p><a href="/school">Ask again</a></p>
+  <h1>Look into your mail</h1>
+  <div role="status" id="sent"><p>If we know this school, a link is on its way to its address of record.</p></div>
+  <p>
+    The link opens for one hour. If nothing comes within a few minutes, look into the folder for unwanted mail, check the school number, or ask the operator of
+    this service which address it has for you.
+  </p>
+  <p><a href="/school">Ask again</a></p>
 </section>`;
 
 const askBody = html`<section class="card narrow">

@@ -17,15 +17,23 @@ const outcomes: Readonly<Record<string, string>> = {
 export function renderReport(report: Report, timeZone: string): Html {
   const left = report.outcome === 'done' && report.rejected > 0;
   return html`<section class="card" aria-labelledby="report">
-<h2 id="report">The last report</h2>
-<p id="outcome"><strong>${formatMoment(report.at, timeZone)}.</strong> ${left ? `Taken over, but ${formatMany(report.rejected, 'record was', 'records were')} left out.` : outcomes[report.outcome]}</p>
-${(report.outcome === 'done' || left) && renderChanges(report)}
-${report.problemsTotal > 0 && renderProblems(report)}
-</section>`;
+    <h2 id="report">The last report</h2>
+    <p id="outcome">
+      <strong>${formatMoment(report.at, timeZone)}.</strong>
+      ${left ? `Taken over, but ${formatMany(report.rejected, 'record was', 'records were')} left out.` : outcomes[report.outcome]}
+    </p>
+    ${(report.outcome === 'done' || left) && renderChanges(report)} ${report.problemsTotal > 0 && renderProblems(report)}
+  </section>`;
 }
 
 function renderChanges({ added, changed, removed, unchanged, rejected }: Report): Html {
-  const counts: readonly (readonly [string, number])[] = [['new', added], ['changed', changed], ['gone', removed], ['as before', unchanged], ['left out', rejected]];
+  const counts: readonly (readonly [string, number])[] = [
+    ['new', added],
+    ['changed', changed],
+    ['gone', removed],
+    ['as before', unchanged],
+    ['left out', rejected],
+  ];
   return html`<p class="counts" id="changes">${counts.map(([label, count]) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
 }
 
@@ -33,14 +41,20 @@ function renderProblems({ problems, problemsTotal }: Report): Html {
   const shown = problems.slice(0, shownProblems);
   const none = html`<span class="quiet">–</span>`;
   return html`<h3>${formatMany(problemsTotal, 'problem')}</h3>
-${renderTable({
-  id: 'problems',
-  stacked: true,
-  caption: problemsTotal > shown.length ? `What is wrong: the first ${formatCount(shown.length)}` : 'What is wrong',
-  columns: ['File', { label: 'Line', number: true }, 'Column', 'Value', 'What to put right'],
-  rows: shown.map(({ file, line, column, value, rule }) => [nameOf(file), line ?? none, column ?? none, value === null ? none : value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`, rule]),
-})}
-${problemsTotal > shown.length && html`<p id="more-problems">And ${formatCount(problemsTotal - shown.length)} more. They are often of the same kind: put these right first.</p>`}`;
+    ${renderTable({
+      id: 'problems',
+      stacked: true,
+      caption: problemsTotal > shown.length ? `What is wrong: the first ${formatCount(shown.length)}` : 'What is wrong',
+      columns: ['File', { label: 'Line', number: true }, 'Column', 'Value', 'What to put right'],
+      rows: shown.map(({ file, line, column, value, rule }) => [
+        nameOf(file),
+        line ?? none,
+        column ?? none,
+        value === null ? none : value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`,
+        rule,
+      ]),
+    })}
+    ${problemsTotal > shown.length && html`<p id="more-problems">And ${formatCount(problemsTotal - shown.length)} more. They are often of the same kind: put these right first.</p>`}`;
 }
 
 /** Where an uploaded package lay on the server is of no use to a school. */

@@ -12,11 +12,21 @@ const shownFields = 4;
 
 export function renderReads(reads: Read[]): Html {
   return html`<section class="card" aria-labelledby="reads">
-<h2 id="reads">What it has read</h2>
-${reads.length === 0 ? html`<p class="quiet">It has read nothing yet.</p>` : html`<p>Every answer that it got, summed up by day.</p>
-${renderReadTable('reads-table', 'Requests and records by day', reads.slice(0, shownRows))}
-${reads.length > shownRows && html`<details><summary>Show ${formatMany(reads.length - shownRows, 'older row')}</summary>${renderReadTable('older-reads-table', 'Requests and records by day, older', reads.slice(shownRows))}</details>`}`}
-</section>`;
+    <h2 id="reads">What it has read</h2>
+    ${
+      reads.length === 0
+        ? html`<p class="quiet">It has read nothing yet.</p>`
+        : html`<p>Every answer that it got, summed up by day.</p>
+            ${renderReadTable('reads-table', 'Requests and records by day', reads.slice(0, shownRows))}
+            ${
+              reads.length > shownRows &&
+              html`<details>
+                <summary>Show ${formatMany(reads.length - shownRows, 'older row')}</summary>
+                ${renderReadTable('older-reads-table', 'Requests and records by day, older', reads.slice(shownRows))}
+              </details>`
+            }`
+    }
+  </section>`;
 }
 
 function renderReadTable(id: string, caption: string, reads: readonly Read[]): Html {
@@ -24,7 +34,13 @@ function renderReadTable(id: string, caption: string, reads: readonly Read[]): H
     id,
     caption,
     columns: ['Day', 'What', { label: 'Requests', number: true }, { label: 'Records', number: true }, 'Fields'],
-    rows: reads.map(({ day, collection, requests, records, fields }) => [formatLedgerDay(day), describeCollection(collection), formatCount(requests), formatCount(records), renderFields(fields)]),
+    rows: reads.map(({ day, collection, requests, records, fields }) => [
+      formatLedgerDay(day),
+      describeCollection(collection),
+      formatCount(requests),
+      formatCount(records),
+      renderFields(fields),
+    ]),
   });
 }
 
@@ -35,10 +51,22 @@ function renderFields(fields: readonly string[]): Html {
 
 export function renderHistory(entries: Entry[], timeZone: string): Html {
   return html`<section class="card" aria-labelledby="history">
-<h2 id="history">What happened</h2>
-${entries.length === 0 ? html`<p class="quiet">Nothing has been recorded yet.</p>` : html`<ol class="history" reversed>
-${entries.map((entry) => html`<li><time datetime="${entry.at.toISOString()}">${formatMoment(entry.at, timeZone)}</time>
-<span><b>${describeEntry(entry)}</b> · ${describeActor(entry.actor)}${entry.scopes && entry.scopes.length > 0 && html`<br><span class="quiet">May read: ${renderScopeNames(entry.scopes)}</span>`}</span></li>`)}
-</ol>`}
-</section>`;
+    <h2 id="history">What happened</h2>
+    ${
+      entries.length === 0
+        ? html`<p class="quiet">Nothing has been recorded yet.</p>`
+        : html`<ol class="history" reversed>
+            ${entries.map(
+              (entry) =>
+                html`<li>
+                  <time datetime="${entry.at.toISOString()}">${formatMoment(entry.at, timeZone)}</time>
+                  <span
+                    ><b>${describeEntry(entry)}</b> ·
+                    ${describeActor(entry.actor)}${entry.scopes && entry.scopes.length > 0 && html`<br /><span class="quiet">May read: ${renderScopeNames(entry.scopes)}</span>`}</span
+                  >
+                </li>`,
+            )}
+          </ol>`
+    }
+  </section>`;
 }

@@ -39,15 +39,36 @@ export function renderAsked({ required, optional }: Pick<Request, 'required' | '
 
 function renderAsker({ timeZone }: School, { application, rp, reason, expiresAt, granted }: Request): Html {
   return html`<section class="card" aria-labelledby="who">
-<h2 id="who">Who asks</h2>
-<dl class="facts">
-<div><dt>Application</dt><dd><bdi>${application}</bdi></dd></div>
-<div><dt>Known here as</dt><dd><code>${rp}</code></dd></div>
-<div><dt>You can decide until</dt><dd>${formatMoment(expiresAt, timeZone)}</dd></div>
-${granted.length > 0 && html`<div><dt>It may read already</dt><dd id="granted">${renderScopeNames(granted)}</dd></div>`}
-</dl>
-${reason ? html`<h3>In its own words</h3><blockquote id="reason"><p dir="auto">${reason}</p></blockquote><p class="quiet">The application wrote this. Nobody has checked it.</p>` : html`<p class="quiet">The application gave no reason.</p>`}
-</section>`;
+    <h2 id="who">Who asks</h2>
+    <dl class="facts">
+      <div>
+        <dt>Application</dt>
+        <dd><bdi>${application}</bdi></dd>
+      </div>
+      <div>
+        <dt>Known here as</dt>
+        <dd><code>${rp}</code></dd>
+      </div>
+      <div>
+        <dt>You can decide until</dt>
+        <dd>${formatMoment(expiresAt, timeZone)}</dd>
+      </div>
+      ${
+        granted.length > 0 &&
+        html`<div>
+          <dt>It may read already</dt>
+          <dd id="granted">${renderScopeNames(granted)}</dd>
+        </div>`
+      }
+    </dl>
+    ${
+      reason
+        ? html`<h3>In its own words</h3>
+            <blockquote id="reason"><p dir="auto">${reason}</p></blockquote>
+            <p class="quiet">The application wrote this. Nobody has checked it.</p>`
+        : html`<p class="quiet">The application gave no reason.</p>`
+    }
+  </section>`;
 }
 
 function renderRequired({ granted }: Request, required: ScopePreview[]): Html | undefined {
@@ -64,24 +85,27 @@ ${required.map((preview) => renderScope({ preview, ...(granted.includes(preview.
 function renderOptional({ granted }: Request, optional: ScopePreview[]): Html | undefined {
   if (optional.length === 0) return undefined;
   return html`<fieldset class="card" id="optional">
-<legend><h2>What you can add</h2></legend>
-<p>The application works without this. Tick only what you want to share.</p>
-<ul class="scopes">
-${optional.map((preview) => renderScope({ preview, choice: { checked: granted.includes(preview.scope) }, ...(granted.includes(preview.scope) ? { note: 'It has this already; without the tick it loses it.' } : {}) }))}
-</ul>
-</fieldset>`;
+    <legend><h2>What you can add</h2></legend>
+    <p>The application works without this. Tick only what you want to share.</p>
+    <ul class="scopes">
+      ${optional.map((preview) => renderScope({ preview, choice: { checked: granted.includes(preview.scope) }, ...(granted.includes(preview.scope) ? { note: 'It has this already; without the tick it loses it.' } : {}) }))}
+    </ul>
+  </fieldset>`;
 }
 
 function renderDecision({ connector }: School, { application, granted }: Request): Html {
   const next = connector === null ? 'the next step is to connect your data' : 'it is told that it can begin';
   const kept = granted.length > 0 ? 'nothing changes: what it may read already stays as it is' : 'nothing is shared, and the application is not told why';
   return html`<section class="card decision" aria-labelledby="decision">
-<h2 id="decision">Your decision</h2>
-<p><strong>If you approve</strong>, <bdi>${application}</bdi> may read what it needs and what you ticked until you pause or revoke it; a receipt goes to your school, and ${next}.</p>
-<p><strong>If you decline</strong>, ${kept}.</p>
-<div class="buttons">
-<button type="submit" name="decision" value="approve">Approve</button>
-<button type="submit" name="decision" value="decline" class="second">Decline</button>
-</div>
-</section>`;
+    <h2 id="decision">Your decision</h2>
+    <p>
+      <strong>If you approve</strong>, <bdi>${application}</bdi> may read what it needs and what you ticked until you pause or revoke it; a receipt goes to your
+      school, and ${next}.
+    </p>
+    <p><strong>If you decline</strong>, ${kept}.</p>
+    <div class="buttons">
+      <button type="submit" name="decision" value="approve">Approve</button>
+      <button type="submit" name="decision" value="decline" class="second">Decline</button>
+    </div>
+  </section>`;
 }

@@ -37,26 +37,39 @@ export function renderScope({ preview, choice, note, folded = false }: ShownScop
   const { scope, description } = preview;
   const title = titleOfScope(scope);
   return html`<li class="scope" id="scope-${scope}">
-<h3>${choice ? html`<input type="checkbox" id="allow-${scope}" name="scopes" value="${scope}" aria-describedby="about-${scope}"${choice.checked && html` checked`}><label for="allow-${scope}">${title}</label>` : title}</h3>
-<div id="about-${scope}">
-<p>${description}.${note !== undefined && html` <strong>${note}</strong>`}</p>
-${renderCounts(preview)}
-</div>
-${renderRows(preview, title, folded)}
-</li>`;
+    <h3>
+      ${choice ? html`<input type="checkbox" id="allow-${scope}" name="scopes" value="${scope}" aria-describedby="about-${scope}" ${choice.checked && html` checked`} /><label for="allow-${scope}">${title}</label>` : title}
+    </h3>
+    <div id="about-${scope}">
+      <p>${description}.${note !== undefined && html` <strong>${note}</strong>`}</p>
+      ${renderCounts(preview)}
+    </div>
+    ${renderRows(preview, title, folded)}
+  </li>`;
 }
 
 function renderCounts({ scope, counts, rows }: ScopePreview): Html | undefined {
   const warning = doing[scope];
   if (warning !== undefined) return html`<p class="caution">${warning}</p>`;
-  if (rows.length === 0 && counts.every(({ count }) => count === 0)) return html`<p class="quiet">Nothing of this kind has been collected from your school yet, so there are no numbers to show.</p>`;
+  if (rows.length === 0 && counts.every(({ count }) => count === 0))
+    return html`<p class="quiet">Nothing of this kind has been collected from your school yet, so there are no numbers to show.</p>`;
   return html`<p class="counts">${counts.map(({ label, count }) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
 }
 
 function renderRows({ scope, columns, rows }: ScopePreview, title: string, folded: boolean): Html | undefined {
   if (rows.length === 0) return undefined;
-  const table = renderTable({ id: `preview-${scope}`, caption: html`For example<span class="unseen">: ${title}</span>`, columns, rows: rows.map((row) => row.map((value) => value || html`<span class="quiet">empty</span>`)) });
-  return folded ? html`<details><summary>Show an example<span class="unseen">: ${title}</span></summary>${table}</details>` : table;
+  const table = renderTable({
+    id: `preview-${scope}`,
+    caption: html`For example<span class="unseen">: ${title}</span>`,
+    columns,
+    rows: rows.map((row) => row.map((value) => value || html`<span class="quiet">empty</span>`)),
+  });
+  return folded
+    ? html`<details>
+        <summary>Show an example<span class="unseen">: ${title}</span></summary>
+        ${table}
+      </details>`
+    : table;
 }
 
 /** What was granted once and is not among what the application asks for today; there is nothing to preview. */

@@ -9,7 +9,16 @@ import { renderReport } from './import-report.ts';
 import { renderPage } from './layout.ts';
 import { describeConnector, describeDatabase, renderBadge, titleOf } from './state-words.ts';
 
-type Given = { school: School; databases: ComponentDatabase[]; report: Report | undefined; held: boolean; token: string; notice: string | undefined; problem: string | undefined; given?: Typed | undefined };
+type Given = {
+  school: School;
+  databases: ComponentDatabase[];
+  report: Report | undefined;
+  held: boolean;
+  token: string;
+  notice: string | undefined;
+  problem: string | undefined;
+  given?: Typed | undefined;
+};
 
 /** The page says so itself. */
 const heldPrefix = /^held until a person approves it: /;
@@ -40,13 +49,21 @@ function renderStates(school: School, databases: ComponentDatabase[], token: str
   // What only ever comes by upload does not grow old, and cannot be asked for again.
   const uploaded = school.connector === null || (school.connector === 'csv' && !school.watched);
   return html`<section class="card" aria-labelledby="states">
-<h2 id="states">How it stands</h2>
-${school.connector !== null && html`<dl class="facts"><div><dt>Source</dt><dd id="connector">${describeConnector(school.connector)}</dd></div></dl>`}
-<ul class="states">
-${databases.map((database) => renderState(database, school.timeZone))}
-</ul>
-${!uploaded && renderForm({ path: '/school/source/refresh', token, id: 'refresh', body: html`<button type="submit" class="second">Collect again now</button>` })}
-</section>`;
+    <h2 id="states">How it stands</h2>
+    ${
+      school.connector !== null &&
+      html`<dl class="facts">
+        <div>
+          <dt>Source</dt>
+          <dd id="connector">${describeConnector(school.connector)}</dd>
+        </div>
+      </dl>`
+    }
+    <ul class="states">
+      ${databases.map((database) => renderState(database, school.timeZone))}
+    </ul>
+    ${!uploaded && renderForm({ path: '/school/source/refresh', token, id: 'refresh', body: html`<button type="submit" class="second">Collect again now</button>` })}
+  </section>`;
 }
 
 function renderState(database: ComponentDatabase, timeZone: string): Html {
@@ -64,33 +81,55 @@ ${message && status !== 'Paused' && !isBusy(database) && html`<p class="message"
 function renderProgress(name: string, progress: number | null): Html {
   if (progress === null) return html`<p class="quiet">It is about to begin. This page looks again by itself.</p>`;
   const percent = Math.floor(Math.min(1, Math.max(0, progress)) * 100);
-  return html`<p class="progress"><progress id="progress-${name}" value="${progress}" max="1" aria-label="How much has been read">${percent} %</progress> <span>${percent} %</span></p>
-<p class="quiet">This page looks again by itself. You can also leave it: the collection goes on.</p>`;
+  return html`<p class="progress">
+      <progress id="progress-${name}" value="${progress}" max="1" aria-label="How much has been read">${percent} %</progress> <span>${percent} %</span>
+    </p>
+    <p class="quiet">This page looks again by itself. You can also leave it: the collection goes on.</p>`;
 }
 
 function renderHeld({ connector }: School, databases: ComponentDatabase[], token: string): Html {
   const message = databases.find(({ status }) => status === 'Paused')?.message;
   return html`<section class="card held" aria-labelledby="held">
-<h2 id="held">A collection waits for your word</h2>
-<p>An unusually large part of your records would go. At the end of a school year that can be right; it can also mean that an export was incomplete. Nothing has been changed so far.</p>
-${message && html`<p id="held-message"><strong>${sentence(message.replace(heldPrefix, ''))}</strong></p>`}
-<p>If it is right, approve it. If not, ${connector === 'oneroster' ? 'have it put right at your provider and collect again' : 'upload a complete package below'}; the one that waits is then forgotten.</p>
-${renderForm({ path: '/school/source/approve', token, id: 'approve-held', body: html`<button type="submit">It is right: let these records go</button>` })}
-</section>`;
+    <h2 id="held">A collection waits for your word</h2>
+    <p>
+      An unusually large part of your records would go. At the end of a school year that can be right; it can also mean that an export was incomplete. Nothing
+      has been changed so far.
+    </p>
+    ${message && html`<p id="held-message"><strong>${sentence(message.replace(heldPrefix, ''))}</strong></p>`}
+    <p>
+      If it is right, approve it. If not,
+      ${connector === 'oneroster' ? 'have it put right at your provider and collect again' : 'upload a complete package below'}; the one that waits is then
+      forgotten.
+    </p>
+    ${renderForm({ path: '/school/source/approve', token, id: 'approve-held', body: html`<button type="submit">It is right: let these records go</button>` })}
+  </section>`;
 }
 
 function renderConnecting({ connector }: School, failed: boolean, token: string, given: Typed | undefined): Html | undefined {
-  if (connector === 'csv') return html`<section class="card" aria-labelledby="newer"><h2 id="newer">Upload a newer package</h2>${renderUpload(token)}</section>`;
-  if (connector === 'oneroster') return html`<section class="card" aria-labelledby="change"><h2 id="change">The connection</h2><details${failed && html` open`}><summary>Change the address or the credentials</summary>${renderProvider(token, given)}</details></section>`;
+  if (connector === 'csv')
+    return html`<section class="card" aria-labelledby="newer">
+      <h2 id="newer">Upload a newer package</h2>
+      ${renderUpload(token)}
+    </section>`;
+  if (connector === 'oneroster')
+    return html`<section class="card" aria-labelledby="change"><h2 id="change">The connection</h2><details${failed && html` open`}><summary>Change the address or the credentials</summary>${renderProvider(token, given)}</details></section>`;
   if (connector !== null) return undefined;
   return html`<section aria-labelledby="connect">
-<h2 id="connect">Connect your data</h2>
-<p>There are two ways. Take the one that your MIS, the system in which your school keeps its records, offers.</p>
-<div class="halves">
-<section class="card" aria-labelledby="by-upload"><h3 id="by-upload">Upload a package</h3><p>Good for a start: a zip that your MIS exports. You upload a newer one when things change.</p>${renderUpload(token)}</section>
-<section class="card" aria-labelledby="by-provider"><h3 id="by-provider">Connect a OneRoster provider</h3><p>Your MIS is then read every night, by itself.</p>${renderProvider(token, given)}</section>
-</div>
-</section>`;
+    <h2 id="connect">Connect your data</h2>
+    <p>There are two ways. Take the one that your MIS, the system in which your school keeps its records, offers.</p>
+    <div class="halves">
+      <section class="card" aria-labelledby="by-upload">
+        <h3 id="by-upload">Upload a package</h3>
+        <p>Good for a start: a zip that your MIS exports. You upload a newer one when things change.</p>
+        ${renderUpload(token)}
+      </section>
+      <section class="card" aria-labelledby="by-provider">
+        <h3 id="by-provider">Connect a OneRoster provider</h3>
+        <p>Your MIS is then read every night, by itself.</p>
+        ${renderProvider(token, given)}
+      </section>
+    </div>
+  </section>`;
 }
 
 /** Messages begin small and end without a stop: they also stand inside other sentences. */

@@ -38,7 +38,12 @@ export function describeEntry({ state, actor }: Entry): string {
   return entryWords[state] ?? state;
 }
 
-const actors: Readonly<Record<string, string>> = { school: 'Your school', operator: 'The operator, on behalf of your school', application: 'The application', service: 'Schoolbell, by itself' };
+const actors: Readonly<Record<string, string>> = {
+  school: 'Your school',
+  operator: 'The operator, on behalf of your school',
+  application: 'The application',
+  service: 'Schoolbell, by itself',
+};
 
 export function describeActor(actor: string): string {
   return actors[actor] ?? actor;
@@ -72,7 +77,11 @@ export function describeDatabase({ status, updatedAt, expiresAt }: ComponentData
   const stays = last ? ` Applications go on with what was collected on ${last}.` : '';
   switch (status) {
     case 'OK':
-      return { badge: 'Up to date', tone: 'good', text: `Collected on ${last ?? 'a day not recorded'}.${expiresAt ? ` Fresh until ${formatMoment(expiresAt, timeZone)}.` : ''}` };
+      return {
+        badge: 'Up to date',
+        tone: 'good',
+        text: `Collected on ${last ?? 'a day not recorded'}.${expiresAt ? ` Fresh until ${formatMoment(expiresAt, timeZone)}.` : ''}`,
+      };
     case 'Updating':
       return { badge: 'Collecting', tone: 'busy', text: `Your data is being collected.${stays}` };
     case 'Expired':

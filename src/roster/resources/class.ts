@@ -7,7 +7,8 @@ export const schoolClass: Resource = {
   refType: 'class',
   table: 'roster_class',
   file: 'classes.csv',
-  header: 'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
+  header:
+    'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
   kinds: ['class'],
   kindBy: { field: 'title', kindOf: () => 'class' },
   fields: [

@@ -19,7 +19,8 @@ export const user: Resource = {
   refType: 'user',
   table: 'roster_user',
   file: 'users.csv',
-  header: 'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password',
+  header:
+    'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password',
   kinds: ['student', 'teacher', 'staff', 'contact'],
   kindBy: { field: 'role', kindOf: (role) => kindOfRole[role] ?? 'contact' },
   fields: [

@@ -15,6 +15,9 @@ export const variantB: Dialect = {
     contentType: 'application/json; charset=utf-8',
     statuses: {},
     headers: { 401: { 'www-authenticate': 'Bearer realm="schoolbell"' } },
-    body: (error) => JSON.stringify({ statusInfoSet: [{ imsx_codeMajor: 'failure', imsx_severity: 'error', imsx_codeMinor: errorCodes[error.code].minor, imsx_description: error.message }] }),
+    body: (error) =>
+      JSON.stringify({
+        statusInfoSet: [{ imsx_codeMajor: 'failure', imsx_severity: 'error', imsx_codeMinor: errorCodes[error.code].minor, imsx_description: error.message }],
+      }),
   },
 };

@@ -40,7 +40,9 @@ export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord
     const idFault = idRule(sourcedId);
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = checkStatus(cells[statusAt]?.trim() ?? '', cells[modifiedAt]?.trim() ?? '', mode, broken);
-    const values = read.map((column) => (column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule)) : undefined));
+    const values = read.map((column) =>
+      column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule)) : undefined,
+    );
     if (failed) return { rejected: sourcedId || undefined };
     return { line, sourcedId, status, values, metadata: readMetadata(metadata, cells) };
   };
@@ -51,8 +53,13 @@ function requirePositions(resource: Resource, line: number, columns: readonly st
   const missing = standard.filter((name) => !columns.includes(name));
   const stranger = columns.find((name) => !standard.includes(name) && !(name.startsWith(metadataPrefix) && name.length > metadataPrefix.length));
   const twice = columns.find((name, at) => columns.indexOf(name) !== at);
-  if (missing.length > 0) throw new SourceError(resource.file, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, { line, column: missing.join(', ') });
-  if (stranger !== undefined) throw new SourceError(resource.file, `"${stranger}" is not a column of this file; own columns are named metadata.…`, { line, column: stranger });
+  if (missing.length > 0)
+    throw new SourceError(resource.file, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, {
+      line,
+      column: missing.join(', '),
+    });
+  if (stranger !== undefined)
+    throw new SourceError(resource.file, `"${stranger}" is not a column of this file; own columns are named metadata.…`, { line, column: stranger });
   if (twice !== undefined) throw new SourceError(resource.file, 'the header names this column twice', { line, column: twice });
   return (name) => columns.indexOf(name);
 }
@@ -60,7 +67,8 @@ function requirePositions(resource: Resource, line: number, columns: readonly st
 function checkStatus(status: string, modified: string, mode: Mode, broken: (column: string, value: string, rule: string) => void): 'active' | 'tobedeleted' {
   if (status === '' && mode === 'delta') broken('status', status, 'must be active or tobedeleted in a delta file');
   else if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
-  if (mode === 'delta' && !isDateTime(modified)) broken('dateLastModified', modified, 'must be a date and time such as 2026-09-01T08:00:00.000Z in a delta file');
+  if (mode === 'delta' && !isDateTime(modified))
+    broken('dateLastModified', modified, 'must be a date and time such as 2026-09-01T08:00:00.000Z in a delta file');
   return status === '' || status === 'active' ? 'active' : 'tobedeleted';
 }
 

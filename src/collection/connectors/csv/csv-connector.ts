@@ -42,7 +42,8 @@ export function createCsvConnector({ folder, writebackFolder, hasAttendance }: C
 }
 
 function requireFolder(folder: string | undefined): string {
-  if (folder === undefined) throw new NothingToCollect('Error', "This school's data is uploaded, so that there is nothing to collect; upload a new package.", { later: false });
+  if (folder === undefined)
+    throw new NothingToCollect('Error', "This school's data is uploaded, so that there is nothing to collect; upload a new package.", { later: false });
   return folder;
 }
 
@@ -74,7 +75,8 @@ async function openFolder(folder: string): Promise<CsvPackage> {
     if (names.includes('manifest.csv')) return openPackage(folder);
     if (zips.length > 1) throw new MisError('Error', `There are ${zips.length} zip files in this school's folder; leave the one that is to be read.`);
     const [zip] = zips;
-    if (zip === undefined && !names.some((name) => name.endsWith('.csv'))) throw new MisError('Error', "There is no package in this school's folder: neither a zip nor CSV files with a manifest.csv.");
+    if (zip === undefined && !names.some((name) => name.endsWith('.csv')))
+      throw new MisError('Error', "There is no package in this school's folder: neither a zip nor CSV files with a manifest.csv.");
     return openPackage(zip === undefined ? folder : join(folder, zip));
   });
 }

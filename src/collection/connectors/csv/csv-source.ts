@@ -19,7 +19,11 @@ export async function openCsvSource(opened: CsvPackage): Promise<Source> {
     });
     const marks = opened.files.get(attendanceFile);
     return {
-      collections: present.map(({ resource, mode, file }) => ({ resource, mode, read: (problems) => readFile(resource, mode, file, problems, (count) => (bytesRead += count)) })),
+      collections: present.map(({ resource, mode, file }) => ({
+        resource,
+        mode,
+        read: (problems) => readFile(resource, mode, file, problems, (count) => (bytesRead += count)),
+      })),
       marks: marks && ((problems) => readAttendance(marks, problems)),
       ignored,
       totalBytes: present.reduce((sum, { file }) => sum + file.size, 0),
@@ -32,7 +36,13 @@ export async function openCsvSource(opened: CsvPackage): Promise<Source> {
   }
 }
 
-async function* readFile(resource: SourceCollection['resource'], mode: Mode, file: PackageFile, problems: Problems, onBytes: (count: number) => void): AsyncGenerator<SourceBatch> {
+async function* readFile(
+  resource: SourceCollection['resource'],
+  mode: Mode,
+  file: PackageFile,
+  problems: Problems,
+  onBytes: (count: number) => void,
+): AsyncGenerator<SourceBatch> {
   let check: RowCheck | undefined;
   for await (const records of readCsv(file, onBytes)) {
     const batch: SourceBatch = { rows: [], rejected: [] };

@@ -27,7 +27,8 @@ export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
     const property = properties.get(`file.${name}`);
     const present = files.has(`${name}.csv`);
     const value = property?.value ?? 'absent';
-    if (!['absent', 'bulk', 'delta'].includes(value)) throw new SourceError(file, 'must be absent, bulk or delta', { line: property?.line ?? 1, column: `file.${name}`, value });
+    if (!['absent', 'bulk', 'delta'].includes(value))
+      throw new SourceError(file, 'must be absent, bulk or delta', { line: property?.line ?? 1, column: `file.${name}`, value });
     const at = { ...(property && { line: property.line }), column: `file.${name}`, value };
     if (value === 'absent' && present) throw new SourceError(file, `says that ${name}.csv is absent, but it is in the package`, at);
     if (value !== 'absent' && !present) throw new SourceError(file, `says that ${name}.csv is ${value}, but it is not in the package`, at);
@@ -35,8 +36,14 @@ export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
     if (rostering.includes(name)) modes.set(`${name}.csv`, value as Mode);
     else ignored.push(`${name}.csv`);
   }
-  const stranger = [...files.keys()].find((name) => name !== file && !beside.includes(name) && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')));
-  if (stranger) throw new SourceError(stranger, `is not a file of OneRoster 1.1 (names are case-sensitive): ${[...rostering, ...notRostering].map((name) => `${name}.csv`).join(', ')}`);
+  const stranger = [...files.keys()].find(
+    (name) => name !== file && !beside.includes(name) && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')),
+  );
+  if (stranger)
+    throw new SourceError(
+      stranger,
+      `is not a file of OneRoster 1.1 (names are case-sensitive): ${[...rostering, ...notRostering].map((name) => `${name}.csv`).join(', ')}`,
+    );
   return { modes, ignored };
 }
 
@@ -47,7 +54,8 @@ async function readProperties(manifest: Parameters<typeof readCsv>[0]): Promise<
     for (const { line, cells } of records) {
       const [name = '', value = ''] = cells.map((cell) => cell.trim());
       if (header) {
-        if (name !== 'propertyName' || value !== 'value') throw new SourceError(file, 'the first line must be propertyName,value', { line, value: cells.join(',') });
+        if (name !== 'propertyName' || value !== 'value')
+          throw new SourceError(file, 'the first line must be propertyName,value', { line, value: cells.join(',') });
         header = false;
       } else if (properties.has(name)) throw new SourceError(file, 'the property is given twice', { line, column: name });
       else properties.set(name, { value, line });
@@ -59,5 +67,6 @@ async function readProperties(manifest: Parameters<typeof readCsv>[0]): Promise<
 
 function requireVersion(properties: Awaited<ReturnType<typeof readProperties>>, name: string, wanted: string): void {
   const found = properties.get(name);
-  if (found?.value !== wanted) throw new SourceError(file, `${name} must be ${wanted}`, { ...(found && { line: found.line, value: found.value }), column: name });
+  if (found?.value !== wanted)
+    throw new SourceError(file, `${name} must be ${wanted}`, { ...(found && { line: found.line, value: found.value }), column: name });
 }

@@ -81,7 +81,8 @@ function findFault(entry: yauzl.Entry, unpacked: number, files: ReadonlyMap<stri
   if (files.has(name)) return 'the zip holds this file twice';
   if (entry.isEncrypted()) return 'the file is encrypted; send the zip without a password';
   if (unpacked > maxUnpackedBytes) return `the zip would unpack to more than ${maxUnpackedBytes / 1024 ** 3} GiB`;
-  if (entry.uncompressedSize > ratioFreeBytes && entry.uncompressedSize > entry.compressedSize * maxCompressionRatio) return `the file would unpack to more than ${maxCompressionRatio} times its size`;
+  if (entry.uncompressedSize > ratioFreeBytes && entry.uncompressedSize > entry.compressedSize * maxCompressionRatio)
+    return `the file would unpack to more than ${maxCompressionRatio} times its size`;
   return undefined;
 }
 

@@ -37,7 +37,14 @@ export async function* readAttendance(file: PackageFile, problems: Problems, onB
       const row = check(record, problems);
       const earlier = row && findEarlier(row);
       if (row && earlier === undefined) rows.push(row);
-      else if (row) problems.add({ file: attendanceFile, line: row.line, column: 'studentSourcedId', value: row.studentId, rule: `there must be one mark for a student, date and session; line ${earlier} has it already` });
+      else if (row)
+        problems.add({
+          file: attendanceFile,
+          line: row.line,
+          column: 'studentSourcedId',
+          value: row.studentId,
+          rule: `there must be one mark for a student, date and session; line ${earlier} has it already`,
+        });
     }
     if (rows.length > 0) yield rows;
   }
@@ -91,8 +98,13 @@ function requireColumns(columns: readonly string[], line: number): void {
   const missing = requiredColumns.filter((name) => !columns.includes(name));
   const stranger = columns.find((name) => !(attendanceColumns as readonly string[]).includes(name));
   const twice = columns.find((name, position) => columns.indexOf(name) !== position);
-  if (missing.length > 0) throw new SourceError(attendanceFile, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, { line, column: missing.join(', ') });
-  if (stranger !== undefined) throw new SourceError(attendanceFile, `"${stranger}" is not a column of this file: ${attendanceColumns.join(', ')}`, { line, column: stranger });
+  if (missing.length > 0)
+    throw new SourceError(attendanceFile, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, {
+      line,
+      column: missing.join(', '),
+    });
+  if (stranger !== undefined)
+    throw new SourceError(attendanceFile, `"${stranger}" is not a column of this file: ${attendanceColumns.join(', ')}`, { line, column: stranger });
   if (twice !== undefined) throw new SourceError(attendanceFile, 'the header names this column twice', { line, column: twice });
 }
 

@@ -8,7 +8,9 @@ export type CsvRecord = { line: number; cells: string[] };
 
 export const maxRecordCharacters = 1024 * 1024;
 
-type LowLevelParser = { parse(input: string, baseIndex: number, ignoreLastRow: boolean): { data: string[][]; errors: { code: string; row: number }[]; meta: { cursor: number } } };
+type LowLevelParser = {
+  parse(input: string, baseIndex: number, ignoreLastRow: boolean): { data: string[][]; errors: { code: string; row: number }[]; meta: { cursor: number } };
+};
 
 export async function* readCsv(file: PackageFile, onBytes: (count: number) => void): AsyncGenerator<CsvRecord[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -18,12 +20,16 @@ export async function* readCsv(file: PackageFile, onBytes: (count: number) => vo
   let rest = '';
   let line = 1;
 
-  const tooLong = (at: number) => new SourceError(file.name, `a record is longer than ${maxRecordCharacters} characters, or a quote is never closed`, { line: at });
+  const tooLong = (at: number) =>
+    new SourceError(file.name, `a record is longer than ${maxRecordCharacters} characters, or a quote is never closed`, { line: at });
 
   const take = (text: string, last: boolean): CsvRecord[] => {
     const { data, errors, meta } = parser.parse(text, 0, !last);
     const fault = errors.find((error) => error.code === 'MissingQuotes' || error.code === 'InvalidQuotes');
-    if (fault && (last || fault.row < data.length)) throw new SourceError(file.name, 'a quoted field does not end where it should (quotes inside must be doubled)', { line: lineOfRow(data, fault.row, line) });
+    if (fault && (last || fault.row < data.length))
+      throw new SourceError(file.name, 'a quoted field does not end where it should (quotes inside must be doubled)', {
+        line: lineOfRow(data, fault.row, line),
+      });
     rest = text.slice(meta.cursor);
     if (rest.length > maxRecordCharacters) throw tooLong(lineOfRow(data, data.length, line));
     const records: CsvRecord[] = [];

@@ -12,14 +12,25 @@ const fileMode = 0o640;
 export async function writeMarksFile(folder: string, { trackingId, marks }: MarksToWrite): Promise<void> {
   if (!/^[0-9A-Za-z-]{1,64}$/.test(trackingId)) throw new Error(`the tracking id "${trackingId}" cannot name a file`);
   const path = join(folder, `${trackingId}.csv`);
-  const content = Buffer.from([attendanceColumns, ...marks.map(({ studentId, date, session, mark, minutesLate, notes }) => [studentId, date, session, mark ?? '', String(minutesLate ?? ''), notes ?? ''])].map(renderCsvRow).join(''));
+  const content = Buffer.from(
+    [
+      attendanceColumns,
+      ...marks.map(({ studentId, date, session, mark, minutesLate, notes }) => [studentId, date, session, mark ?? '', String(minutesLate ?? ''), notes ?? '']),
+    ]
+      .map(renderCsvRow)
+      .join(''),
+  );
   try {
     await mkdir(folder, { recursive: true });
     // A program that picks files up by their time must not take this one twice.
     if (await holds(path, content)) return;
     await replaceFile(folder, path, content);
   } catch (cause) {
-    throw new MisError('Error', `The marks could not be put into the school's writeback folder (${reasonOf(cause)}). Check that it can be written and that its disk has room.`, { later: true, cause });
+    throw new MisError(
+      'Error',
+      `The marks could not be put into the school's writeback folder (${reasonOf(cause)}). Check that it can be written and that its disk has room.`,
+      { later: true, cause },
+    );
   }
 }
 

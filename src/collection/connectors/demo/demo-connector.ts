@@ -38,12 +38,16 @@ const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
   },
   broken: {
     before: async (operation) => {
-      if (operation === 'read') throw new MisError('Error', 'The demo MIS answered with something that cannot be read (it was set to broken). Set it to normal to go on.', { later: true });
+      if (operation === 'read')
+        throw new MisError('Error', 'The demo MIS answered with something that cannot be read (it was set to broken). Set it to normal to go on.', {
+          later: true,
+        });
       throw new MisError('Error', 'The demo MIS could not make sense of the marks and wrote none of them (it was set to broken).', { later: false });
     },
   },
   rejecting: {
-    judge: (marks) => marks.slice(0, 1).map(({ line }) => ({ index: line, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' })),
+    judge: (marks) =>
+      marks.slice(0, 1).map(({ line }) => ({ index: line, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' })),
   },
 };
 

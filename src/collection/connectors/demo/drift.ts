@@ -85,7 +85,13 @@ const makers: Readonly<Record<ChangeKind, (school: School, lists: Lists, change:
 /** Ends one enrolment and begins another in its place. */
 function moveClass({ enrollments }: School, from: string, to: string, change: Change): void {
   const userSourcedId = enrollments.get(from, 'userSourcedId');
-  const next = { classSourcedId: to, schoolSourcedId: enrollments.get(from, 'schoolSourcedId'), userSourcedId, role: 'student', endDate: enrollments.get(from, 'endDate') };
+  const next = {
+    classSourcedId: to,
+    schoolSourcedId: enrollments.get(from, 'schoolSourcedId'),
+    userSourcedId,
+    role: 'student',
+    endDate: enrollments.get(from, 'endDate'),
+  };
   // One that began in October is not ended before, whatever the clock says.
   const day = [change.day, enrollments.get(from, 'beginDate')].sort().at(-1) ?? '';
   enrollments.set(enrolmentId(to, userSourcedId, 'student'), { ...next, beginDate: day });

@@ -22,7 +22,9 @@ export function createRecordCheck(resource: Resource): RecordCheck {
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = isAbsent(record.status) ? '' : show(record.status).trim();
     if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
-    const values = resource.fields.map((field) => (field.csv === undefined ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule))));
+    const values = resource.fields.map((field) =>
+      field.csv === undefined ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule)),
+    );
     const metadata = readMetadata(record.metadata, broken);
     if (failed) return { rejected: sourcedId || undefined };
     return { line, sourcedId, status: status === '' || status === 'active' ? 'active' : 'tobedeleted', values, metadata };

@@ -76,10 +76,16 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
 export async function testProvider(parts: OneRosterParts): Promise<{ tokenUrl: string; collections: Record<string, number> }> {
   const provider = openProvider(parts, []);
   const probes = await requireProbes(provider);
-  return { tokenUrl: provider.tokenUrl() ?? '', collections: Object.fromEntries([...probes].map(([{ collection }, { total, records }]) => [collection, total ?? records.length])) };
+  return {
+    tokenUrl: provider.tokenUrl() ?? '',
+    collections: Object.fromEntries([...probes].map(([{ collection }, { total, records }]) => [collection, total ?? records.length])),
+  };
 }
 
-function openProvider({ url, tokenUrl, clientId, clientSecret, state, outbound, now = Date.now, pause = (ms) => sleep(ms) }: OneRosterParts, waits: readonly number[]): Provider {
+function openProvider(
+  { url, tokenUrl, clientId, clientSecret, state, outbound, now = Date.now, pause = (ms) => sleep(ms) }: OneRosterParts,
+  waits: readonly number[],
+): Provider {
   return createProvider({ url, tokenUrl, clientId, clientSecret, rememberedTokenUrl: state.tokenUrl }, { outbound, now, pause, waits });
 }
 
@@ -104,7 +110,13 @@ async function probe(provider: Provider, since: string | undefined): Promise<Pro
   return pages;
 }
 
-async function* readRows(provider: Provider, resource: Resource, walk: Walk, problems: Problems, see: (record: JsonRecord) => void): AsyncGenerator<SourceBatch> {
+async function* readRows(
+  provider: Provider,
+  resource: Resource,
+  walk: Walk,
+  problems: Problems,
+  see: (record: JsonRecord) => void,
+): AsyncGenerator<SourceBatch> {
   const check = createRecordCheck(resource);
   let line = 0;
   for await (const records of readCollection(provider, walk)) {

@@ -31,7 +31,13 @@ const lasting: readonly ErrorClass[] = ['invalid_url', 'blocked_address', 'tls_e
 /** Gives every answer below 500 but 429; throws for the rest, once the last try has failed. */
 export async function callPersistently({ outbound, now, pause, waits }: Persistence, call: Call): Promise<ProviderAnswer> {
   for (let tries = 1; ; tries += 1) {
-    const result = await outbound.call({ id: randomUUID(), method: call.method, url: call.url, headers: { accept: 'application/json', 'user-agent': `Schoolbell/${version}`, ...call.headers }, body: call.body === undefined ? null : Buffer.from(call.body) });
+    const result = await outbound.call({
+      id: randomUUID(),
+      method: call.method,
+      url: call.url,
+      headers: { accept: 'application/json', 'user-agent': `Schoolbell/${version}`, ...call.headers },
+      body: call.body === undefined ? null : Buffer.from(call.body),
+    });
     const { status, headers, error } = result;
     // An answer that broke off has a status too.
     if (status !== undefined && !error && status !== 429 && status < 500) return { status, headers, body: result.response };
@@ -45,9 +51,14 @@ export async function callPersistently({ outbound, now, pause, waits }: Persiste
 function describeFailure(url: string, { status, error }: OutboundResult, tries: number): MisError {
   const who = `The provider at ${hostOf(url)}`;
   const often = tries > 1 ? `; it was tried ${tries} times` : '';
-  if (error?.class === 'blocked_address' || error?.class === 'invalid_url') return new MisError('Error', `The provider's address may not be called. ${error.message}`, { later: false });
-  if (error?.class === 'tls_error') return new MisError('Error', `${who} cannot be trusted with an encrypted connection: ${error.message}. Ask the provider to put its certificate right.`, { later: false });
-  if (error?.class === 'body_too_large') return new MisError('Error', `${who} sends more at once than is read (${pageLimits.readBytes / 1024 / 1024} MiB).`, { later: false });
+  if (error?.class === 'blocked_address' || error?.class === 'invalid_url')
+    return new MisError('Error', `The provider's address may not be called. ${error.message}`, { later: false });
+  if (error?.class === 'tls_error')
+    return new MisError('Error', `${who} cannot be trusted with an encrypted connection: ${error.message}. Ask the provider to put its certificate right.`, {
+      later: false,
+    });
+  if (error?.class === 'body_too_large')
+    return new MisError('Error', `${who} sends more at once than is read (${pageLimits.readBytes / 1024 / 1024} MiB).`, { later: false });
   if (error && timeouts.includes(error.class)) return new MisError('Timeout', `${who} did not answer in time (${error.message})${often}.`);
   if (error?.class === 'dns_error') return new MisError('Error', `${who} cannot be found: there is no such name at present${often}. Check the address.`);
   if (error && status !== undefined) return new MisError('Error', `${who} broke off in the middle of an answer (${error.message})${often}.`);

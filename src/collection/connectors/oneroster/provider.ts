@@ -19,7 +19,8 @@ export function createProvider(parts: ProviderParts, persistence: Persistence): 
   const addresses = tokenAddresses(url, parts.tokenUrl, parts.rememberedTokenUrl);
   let token: Token | undefined;
 
-  const ask = (path: string, { value }: Token) => callPersistently(persistence, { method: 'GET', url: `${url}${path}`, headers: { authorization: `Bearer ${value}` } });
+  const ask = (path: string, { value }: Token) =>
+    callPersistently(persistence, { method: 'GET', url: `${url}${path}`, headers: { authorization: `Bearer ${value}` } });
   const renew = async (): Promise<Token> => (token = await requestToken((call) => callPersistently(persistence, call), addresses, parts, persistence.now));
 
   return {

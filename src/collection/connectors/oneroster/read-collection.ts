@@ -20,7 +20,10 @@ const mostWalks = 3;
 
 class DataChanged extends MisError {
   constructor(collection: CollectionName, before: number | undefined, after: number | undefined) {
-    super('Error', `The provider's data changed while it was read: it announced ${before ?? 'no number of'} ${collection}, and then ${after ?? 'no number'}; it will be read again.`);
+    super(
+      'Error',
+      `The provider's data changed while it was read: it announced ${before ?? 'no number of'} ${collection}, and then ${after ?? 'no number'}; it will be read again.`,
+    );
   }
 }
 
@@ -80,7 +83,8 @@ function requireNew(collection: CollectionName, seen: Set<string>, record: JsonR
 /** A total that is too small would end the walk early, so there must be nothing behind it. */
 function requireEnd(collection: CollectionName, total: number, seen: ReadonlySet<string>, beyond: ProviderPage): void {
   if (beyond.total !== total) throw new DataChanged(collection, total, beyond.total);
-  if (beyond.records.some((record) => !seen.has(idOf(record)))) throw new MisError('Error', `The provider announced ${total} ${collection} and delivers more; nothing was changed.`);
+  if (beyond.records.some((record) => !seen.has(idOf(record))))
+    throw new MisError('Error', `The provider announced ${total} ${collection} and delivers more; nothing was changed.`);
 }
 
 function idOf({ sourcedId }: JsonRecord): string {

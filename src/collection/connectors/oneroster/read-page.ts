@@ -28,10 +28,13 @@ export function parsePage(url: string, collection: CollectionName, answer: Provi
   try {
     content = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer.body));
   } catch (cause) {
-    throw new MisError('Error', `The provider's answer for ${collection} is not JSON (${type}, ${answer.body.length} bytes). Check the provider's address.`, { cause });
+    throw new MisError('Error', `The provider's answer for ${collection} is not JSON (${type}, ${answer.body.length} bytes). Check the provider's address.`, {
+      cause,
+    });
   }
   const records: unknown = isObject(content) ? content[collection] : undefined;
-  if (!Array.isArray(records) || !records.every(isObject)) throw new MisError('Error', `The provider's answer for ${collection} has no list of records under "${collection}".`);
+  if (!Array.isArray(records) || !records.every(isObject))
+    throw new MisError('Error', `The provider's answer for ${collection} has no list of records under "${collection}".`);
   return { records, total: parseTotal(collection, answer.headers['x-total-count']), date: answer.headers.date };
 }
 
@@ -47,9 +50,17 @@ function parseTotal(collection: CollectionName, header: string | undefined): num
 
 function describeRefusal(url: string, collection: CollectionName, { status, headers, body }: ProviderAnswer): MisError {
   const refuse = (message: string) => new MisError('Error', message, { later: false });
-  if (status === 401 || status === 403) return refuse(`The provider does not let this client id read ${collection} (${status}). Ask the provider to allow it, or enter other credentials.`);
+  if (status === 401 || status === 403)
+    return refuse(`The provider does not let this client id read ${collection} (${status}). Ask the provider to allow it, or enter other credentials.`);
   if (status === 404) return refuse(`The provider has no ${collection} at ${url}/${collection} (404). Check its address.`);
-  if (status >= 300 && status < 400) return refuse(`The provider has moved ${collection} (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter its new address.`);
-  const said = headers['content-type']?.startsWith('text/html') ? '' : body.toString().replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ').slice(0, 200).trim();
+  if (status >= 300 && status < 400)
+    return refuse(`The provider has moved ${collection} (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter its new address.`);
+  const said = headers['content-type']?.startsWith('text/html')
+    ? ''
+    : body
+        .toString()
+        .replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
+        .slice(0, 200)
+        .trim();
   return new MisError('Error', `The provider refused to give ${collection} (${status})${said === '' ? '.' : `: ${said}`}`);
 }

@@ -22,14 +22,23 @@ export function tokenAddresses(url: string, given: string | undefined, remembere
   return typeof remembered === 'string' && usual.includes(remembered) ? [remembered, ...usual.filter((one) => one !== remembered)] : usual;
 }
 
-export async function requestToken(call: (call: Call) => Promise<ProviderAnswer>, addresses: readonly string[], credentials: Credentials, now: () => number): Promise<Token> {
+export async function requestToken(
+  call: (call: Call) => Promise<ProviderAnswer>,
+  addresses: readonly string[],
+  credentials: Credentials,
+  now: () => number,
+): Promise<Token> {
   let answer: ProviderAnswer | undefined;
   for (const tokenUrl of addresses) {
     answer = await present(call, tokenUrl, credentials);
     if (answer.status === 200 || answer.status === 201) return readToken(answer, tokenUrl, now());
     if (answer.status !== 404 && answer.status !== 405) throw describeRefusal(answer, tokenUrl);
   }
-  throw new MisError('Error', `The provider gives no token at ${addresses.join(' or ')} (${answer?.status}). Check its address, and enter the token address that the provider names.`, { later: false });
+  throw new MisError(
+    'Error',
+    `The provider gives no token at ${addresses.join(' or ')} (${answer?.status}). Check its address, and enter the token address that the provider names.`,
+    { later: false },
+  );
 }
 
 async function present(call: (call: Call) => Promise<ProviderAnswer>, tokenUrl: string, { clientId, clientSecret }: Credentials): Promise<ProviderAnswer> {
@@ -37,23 +46,38 @@ async function present(call: (call: Call) => Promise<ProviderAnswer>, tokenUrl: 
   const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
   const answer = await call({ method: 'POST', url: tokenUrl, headers: { ...headers, authorization: basic }, body: grant });
   if (answer.status !== 401) return answer;
-  return call({ method: 'POST', url: tokenUrl, headers, body: `${grant}&${new URLSearchParams({ client_id: clientId, client_secret: clientSecret }).toString()}` });
+  return call({
+    method: 'POST',
+    url: tokenUrl,
+    headers,
+    body: `${grant}&${new URLSearchParams({ client_id: clientId, client_secret: clientSecret }).toString()}`,
+  });
 }
 
 function readToken(answer: ProviderAnswer, tokenUrl: string, now: number): Token {
   const { access_token: value, expires_in: seconds } = readObject(answer);
-  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) throw new MisError('Error', `The provider's token address ${tokenUrl} answered without an access token. Check that it is the right address.`);
+  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
+    throw new MisError('Error', `The provider's token address ${tokenUrl} answered without an access token. Check that it is the right address.`);
   const lifeMs = Number(seconds) * 1000;
   return { value, tokenUrl, staleAt: lifeMs > 0 ? now + Math.max(lifeMs - marginMs, lifeMs / 2) : undefined };
 }
 
 function describeRefusal(answer: ProviderAnswer, tokenUrl: string): MisError {
   const { status, headers } = answer;
-  if (status >= 300 && status < 400) return new MisError('Error', `The provider's token address ${tokenUrl} has moved (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter the new address.`, { later: false });
+  if (status >= 300 && status < 400)
+    return new MisError(
+      'Error',
+      `The provider's token address ${tokenUrl} has moved (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter the new address.`,
+      { later: false },
+    );
   const { error } = readObject(answer);
   // Only a code of the standard: the provider's own words may repeat what it was sent.
   const code = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
-  return new MisError('Error', `The provider does not accept the client id and secret (${status}${code}). Enter them again, or ask the provider for new ones.`, { later: false });
+  return new MisError(
+    'Error',
+    `The provider does not accept the client id and secret (${status}${code}). Enter them again, or ask the provider for new ones.`,
+    { later: false },
+  );
 }
 
 function readObject(answer: ProviderAnswer): Record<string, unknown> {
