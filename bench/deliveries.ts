@@ -51,10 +51,12 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   const bare = deliveries / ((performance.now() - bareStarted) / 1000);
   await agent.destroy();
 
-  await bench.db`insert into lane (key, host, width, lasting, next_at) select 'bench ' || n, '127.0.0.' || (1 + n % ${hosts}), 4, false, now() from generate_series(0, ${hosts * lanesPerHost - 1}) n`;
+  await bench.db`insert into lane (key, host, width, lasting, next_at) select 'bench ' || n, '127.0.0.' || (1 + n % ${hosts}), 4, false, now()
+    from generate_series(0, ${hosts * lanesPerHost - 1}) n`;
   await bench.db`
     insert into outbox (estab, id, rp, kind, lane, payload, body, due_at)
-    select ${estab}, 'msg_' || n, 'bench', ${callKind}, 'bench ' || (n % ${hosts * lanesPerHost}), jsonb_build_object('event', 'bench', 'method', 'POST', 'url', 'http://127.0.0.' || (1 + n % ${hosts}) || ':' || ${port}::int || '/event', 'contentType', 'application/json'), ${body}, now()
+    select ${estab}, 'msg_' || n, 'bench', ${callKind}, 'bench ' || (n % ${hosts * lanesPerHost}), jsonb_build_object('event', 'bench', 'method', 'POST',
+      'url', 'http://127.0.0.' || (1 + n % ${hosts}) || ':' || ${port}::int || '/event', 'contentType', 'application/json'), ${body}, now()
     from generate_series(1, ${deliveries}) n`;
   await bench.db`analyze outbox`;
   received = 0;
@@ -104,7 +106,8 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
 
   const claims = () => medianMs(() => claimWork(bench.work, 60, 64), 301);
   const none = await claims();
-  await bench.db`insert into lane (key, host, width, lasting, next_at) select 'later ' || n, 'h' || n % 100, 4, true, now() + interval '1 day' from generate_series(1, 1000) n`;
+  await bench.db`insert into lane (key, host, width, lasting, next_at) select 'later ' || n, 'h' || n % 100, 4, true, now() + interval '1 day'
+    from generate_series(1, 1000) n`;
   await bench.db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at)
     select ${estab}, 'later_' || n, 'bench', ${callKind}, 'later ' || (1 + n % 1000), '{}', now() + interval '1 day' from generate_series(1, 1000000) n`;

@@ -28,7 +28,8 @@ export async function benchIdentity(bench: Bench): Promise<void> {
   await db`insert into establishment (estab, name, email) values (${school}, 'Identity', 'identity@school.example')`;
   await db`
     insert into roster_user (estab, sourced_id, kind, status, version, enabled_user, org_ids, role, username, given_name, family_name, email, record)
-    select ${school}, 'u' || n, 'student', 'active', 1, true, '{o}', 'student', 'user' || n, 'Given' || n, 'Family' || n, 'user' || n || '@school.example', '' from generate_series(1, ${people}) n`;
+    select ${school}, 'u' || n, 'student', 'active', 1, true, '{o}', 'student', 'user' || n, 'Given' || n, 'Family' || n, 'user' || n || '@school.example', ''
+      from generate_series(1, ${people}) n`;
   await db`analyze roster_user`;
   const password = 'a long enough phrase';
   const hashing = createHashPool({ threads: hashThreads });

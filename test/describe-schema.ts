@@ -14,7 +14,8 @@ export async function describeSchema(db: Db): Promise<string> {
 async function refuseUnknown(db: Db): Promise<void> {
   const extensions = await db`select extname as name from pg_extension where extname <> 'plpgsql'`;
   const relations =
-    await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds}) and not exists (select from pg_depend d where d.objid = pg_class.oid and d.deptype = 'i')`;
+    await db`select relname as name from pg_class where relnamespace = ${db.unsafe(inPublic)} and not relkind::text = any(${knownKinds})
+      and not exists (select from pg_depend d where d.objid = pg_class.oid and d.deptype = 'i')`;
   const types = await db`select typname as name from pg_type where typnamespace = ${db.unsafe(inPublic)} and typtype in ('e', 'd', 'r')`;
   const triggers = await db`select tgname as name from pg_trigger where not tgisinternal`;
   const unknown = [...extensions, ...relations, ...types, ...triggers].map((row) => row.name as string);
@@ -23,7 +24,8 @@ async function refuseUnknown(db: Db): Promise<void> {
 
 async function describeCollations(db: Db): Promise<string[]> {
   const rows = await db<{ name: string; provider: string; locale: string; deterministic: boolean }[]>`
-    select quote_ident(collname) as name, case collprovider when 'b' then 'builtin' when 'i' then 'icu' else 'libc' end as provider, quote_literal(coalesce(colllocale, collcollate)) as locale, collisdeterministic as deterministic
+    select quote_ident(collname) as name, case collprovider when 'b' then 'builtin' when 'i' then 'icu'
+      else 'libc' end as provider, quote_literal(coalesce(colllocale, collcollate)) as locale, collisdeterministic as deterministic
     from pg_collation where collnamespace = ${db.unsafe(inPublic)} order by collname collate "C"`;
   return rows.map(
     ({ name, provider, locale, deterministic }) =>
@@ -48,9 +50,11 @@ async function describeTables(db: Db): Promise<string[]> {
           case when a.attgenerated <> '' then 'generated always as (' || pg_get_expr(d.adbin, d.adrelid) || ') ' || case a.attgenerated when 's' then 'stored' else 'virtual' end
                when d.adbin is not null then 'default ' || pg_get_expr(d.adbin, d.adrelid) end,
           case when a.attnotnull then 'not null' end) order by a.attnum)
-        from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation l on l.oid = a.attcollation left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation l on l.oid = a.attcollation left
+          join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
-      (select array_agg('constraint ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid) order by position(k.contype::text in 'pucfx'), k.conname collate "C")
+      (select array_agg('constraint ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid)
+        order by position(k.contype::text in 'pucfx'), k.conname collate "C")
         from pg_constraint k where k.conrelid = c.oid and k.contype <> 'n') as constraints,
       (select array_agg(pg_get_indexdef(i.indexrelid) || ';' order by pg_get_indexdef(i.indexrelid) collate "C")
         from pg_index i where i.indrelid = c.oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = c.oid)) as indexes

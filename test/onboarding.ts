@@ -129,7 +129,8 @@ export async function useOnboarding(env: Record<string, string> = {}) {
       >`select rp, state, scopes, installed_at is not null as installed from authorisation where estab = ${estab} order by rp`,
     /** The authentication events that are stored, oldest first. */
     stored: (estab: string) => db<{ id: string; rp: string; state: string; body: Buffer | null; last: boolean; secretId: string; attempts: number }[]>`
-      select id, rp, state, body, (payload ->> 'last')::boolean as last, payload ->> 'secretId' as "secretId", attempts from outbox where estab = ${estab} and payload ->> 'event' = 'authentication' order by seq`,
+      select id, rp, state, body, (payload ->> 'last')::boolean as last, payload ->> 'secretId' as "secretId", attempts from outbox where estab = ${estab}
+        and payload ->> 'event' = 'authentication' order by seq`,
     /** What arrived at an application, as forms. */
     forms: (rp: string) =>
       receiver.arrivals

@@ -66,7 +66,8 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
       }),
     );
     await db`update establishment set connector = ${connector} where estab = ${estab}`;
-    await db`insert into connector_setting (estab, settings) values (${estab}, ${db.json(folder === undefined ? {} : { folder })}) on conflict (estab) do update set settings = excluded.settings`;
+    await db`insert into connector_setting (estab, settings) values (${estab}, ${db.json(folder === undefined ? {} : { folder })})
+      on conflict (estab) do update set settings = excluded.settings`;
     return open(estab, await service.addClient(`app${schools}`, [estab]));
   }
 
@@ -114,7 +115,8 @@ export async function useWriteback({ work = true }: { work?: boolean } = {}) {
       /** Marks as the register shows them, by student and session. */
       shown: async () => Object.fromEntries((await register()).map((row) => [`${row.StudentId} ${row.Session}`, row.Mark])),
       history: async () => [
-        ...(await db`select student_id as id, session, mark, previous_mark as previous, rp, tracking_id as "trackingId", reason from attendance_history where estab = ${estab} order by version, student_id, session`),
+        ...(await db`select student_id as id, session, mark, previous_mark as previous, rp, tracking_id as "trackingId", reason from attendance_history
+          where estab = ${estab} order by version, student_id, session`),
       ],
       /** What the MIS itself holds. */
       kept: async () =>

@@ -25,9 +25,11 @@ export function createLedger(db: Db): Ledger {
       await db`
         insert into disclosure (estab, rp, day, collection, requests, records, fields)
         select given.estab, given.rp, (now() at time zone e.time_zone)::date, given.collection, given.requests, given.records, given.fields
-        from jsonb_to_recordset(${db.json(rows)}) as given (estab text, rp text, collection text, requests int, records bigint, fields text[]) join establishment e on e.estab = given.estab
+        from jsonb_to_recordset(${db.json(rows)}) as given (estab text, rp text, collection text, requests int, records bigint, fields text[])
+          join establishment e on e.estab = given.estab
         order by given.estab, given.rp, given.collection
-        on conflict (estab, rp, day, collection) do update set requests = disclosure.requests + excluded.requests, records = disclosure.records + excluded.records,
+        on conflict (estab, rp, day, collection) do update
+          set requests = disclosure.requests + excluded.requests, records = disclosure.records + excluded.records,
           fields = (select array_agg(distinct field order by field) from unnest(disclosure.fields || excluded.fields) as field)`;
     } catch (error) {
       for (const sum of sent) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);

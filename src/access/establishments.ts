@@ -17,7 +17,9 @@ export async function addEstablishment(
     throw new SchoolbellError('invalid_request', `--time-zone "${timeZone}": not a time zone such as Europe/London`);
   return db.begin(async (tx) => {
     const added =
-      await tx`insert into establishment (estab, name, email, time_zone, confirmed_at) values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${given.confirmed === false ? null : tx`now()`}) on conflict do nothing returning estab`;
+      await tx`insert into establishment (estab, name, email, time_zone, confirmed_at)
+        values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${given.confirmed === false ? null : tx`now()`}) on conflict do nothing
+          returning estab`;
     if (added.length === 0) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
     await tx`insert into roster (estab) values (${given.estab})`;
     return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };

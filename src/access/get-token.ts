@@ -55,7 +55,8 @@ function findSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<F
   if (estab === undefined) {
     return sql<
       Found[]
-    >`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+    >`select id as "secretId", hash, 'Approved' as state from application_secret where rp = ${rp} and kind = 'management'
+      and (valid_until is null or valid_until > now())`;
   }
   return sql<Found[]>`
     select s.id as "secretId", s.hash, a.state from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp

@@ -81,7 +81,9 @@ async function findSecrets(sql: Sql, rp: string, estab: string | undefined): Pro
   if (estab === undefined)
     return sql<
       Found[]
-    >`select id, hash, 'Approved' as state, '{}'::text[] as scopes from application_secret where rp = ${rp} and kind = 'management' and (valid_until is null or valid_until > now())`;
+    >`select id, hash, 'Approved' as state, '{}'::text[] as scopes from application_secret where rp = ${rp} and kind = 'management'
+      and (valid_until is null or valid_until > now())`;
   return sql<Found[]>`
-    select s.id, s.hash, a.state, a.scopes from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp where a.estab = ${estab} and a.rp = ${rp} and (s.valid_until is null or s.valid_until > now())`;
+    select s.id, s.hash, a.state, a.scopes from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp where a.estab = ${estab}
+      and a.rp = ${rp} and (s.valid_until is null or s.valid_until > now())`;
 }

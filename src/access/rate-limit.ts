@@ -25,7 +25,8 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
     const rows = await db<{ credential: string; count: number }[]>`
       insert into request_count (credential, minute, count)
       select credential, to_timestamp(minute / 1000.0), pending
-      from unnest(${sent.map((one) => one.credential)}::text[], ${sent.map((one) => one.minute)}::bigint[], ${sent.map((one) => one.pending)}::int[]) as given (credential, minute, pending)
+      from unnest(${sent.map((one) => one.credential)}::text[], ${sent.map((one) => one.minute)}::bigint[],
+        ${sent.map((one) => one.pending)}::int[]) as given (credential, minute, pending)
       order by credential
       on conflict (credential, minute) do update set count = request_count.count + excluded.count
       returning credential, count`;

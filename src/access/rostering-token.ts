@@ -31,7 +31,8 @@ export const applicationClient: ClientKind = {
     select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.scopes, '{}') as scopes
     from application a
     join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now())
-    left join lateral (select array_agg(distinct scope) as scopes from authorisation g, unnest(g.scopes) scope where g.rp = a.rp and g.state = 'Approved') g on true
+    left join lateral (select array_agg(distinct scope) as scopes from authorisation g, unnest(g.scopes) scope where g.rp = a.rp
+      and g.state = 'Approved') g on true
     where a.client_id = ${client}`,
 };
 

@@ -65,7 +65,8 @@ async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
   const author = 'author' in origin ? origin.author : undefined;
   const older =
     'asOf' in origin
-      ? tx`and not exists (select from attendance_history h where h.estab = ${estab} and h.date = s.date and h.student_id = s.student_id and h.session = s.session and h.tracking_id is not null and h.at > ${origin.asOf})`
+      ? tx`and not exists (select from attendance_history h where h.estab = ${estab} and h.date = s.date and h.student_id = s.student_id
+        and h.session = s.session and h.tracking_id is not null and h.at > ${origin.asOf})`
       : tx``;
   const [current] = await tx<{ version: number }[]>`select coalesce(max(version), 0)::int as version from attendance_version where estab = ${estab}`;
   const version = (current?.version ?? 0) + 1;
@@ -77,10 +78,13 @@ async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
     ), written as (
       insert into attendance_mark (estab, date, session, student_id, mark, minutes_late, notes, version)
       select ${estab}, date, session, student_id, mark, minutes_late, notes, ${version} from differing
-      on conflict (estab, date, student_id, session) do update set mark = excluded.mark, minutes_late = excluded.minutes_late, notes = excluded.notes, version = excluded.version
+      on conflict (estab, date, student_id, session) do update
+        set mark = excluded.mark, minutes_late = excluded.minutes_late, notes = excluded.notes, version = excluded.version
     ), kept as (
-      insert into attendance_history (estab, date, session, student_id, version, rp, tracking_id, reason, mark, minutes_late, notes, previous_mark, previous_minutes_late, previous_notes)
-      select ${estab}, date, session, student_id, ${version}, ${author?.rp ?? null}, ${author?.trackingId ?? null}, ${author?.reason ?? null}, mark, minutes_late, notes, previous_mark, previous_minutes_late, previous_notes
+      insert into attendance_history (estab, date, session, student_id, version, rp, tracking_id, reason, mark, minutes_late, notes, previous_mark,
+        previous_minutes_late, previous_notes)
+      select ${estab}, date, session, student_id, ${version}, ${author?.rp ?? null}, ${author?.trackingId ?? null}, ${author?.reason ?? null}, mark,
+        minutes_late, notes, previous_mark, previous_minutes_late, previous_notes
       from differing where previous_version is not null or ${author !== undefined}
     )
     select count(*)::int as written from differing`;
@@ -89,7 +93,8 @@ async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
   await announceChange(tx, estab, 'Attendance');
   await tx`
     insert into attendance_version (estab, version, instant)
-    select ${estab}, ${version}, greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from attendance_version where estab = ${estab}))`;
+    select ${estab}, ${version}, greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond'
+      from attendance_version where estab = ${estab}))`;
   return written;
 }
 

@@ -102,7 +102,8 @@ export async function recordCollected(
 ): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = clock_timestamp(), refreshing_since = null, progress = null,
+    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = clock_timestamp(), refreshing_since = null,
+      progress = null,
       changed_at = case when ${changed} then clock_timestamp() else d.changed_at end,
       expires_at = case when asked.again then clock_timestamp() + make_interval(mins => ${minutesToLive[name]}) end,
       refresh_at = case when not asked.again then null
@@ -118,7 +119,8 @@ export async function recordCollected(
 /** Marks that were written here are data too, in a school that had none. */
 export async function recordWritten(sql: Sql, estab: string, rowCount: number): Promise<void> {
   await sql`
-    update component_database set row_count = ${rowCount}, changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case when status = 'NoData' then 'OK' else status end
+    update component_database set row_count = ${rowCount}, changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
+      when status = 'NoData' then 'OK' else status end
     where estab = ${estab} and name = 'Attendance'`;
   await tellStatus(sql, estab);
 }
@@ -127,7 +129,8 @@ export async function recordWritten(sql: Sql, estab: string, rowCount: number): 
 export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
+    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case
+      when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
     from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
   await tellStatus(sql, estab);
 }
@@ -158,7 +161,9 @@ async function tellStatus(sql: Sql, estab: string): Promise<void> {
 export async function requestDue(sql: Sql): Promise<number> {
   const due = await sql<{ estab: string; name: DatabaseName }[]>`
     select estab, name from component_database where refresh_at <= now() and refreshing_since is null order by estab, name desc for update skip locked`;
-  await sql`update component_database d set refresh_at = null from unnest(${due.map((one) => one.estab)}::text[], ${due.map((one) => one.name)}::text[]) as due (estab, name) where d.estab = due.estab and d.name = due.name`;
+  await sql`update component_database d set refresh_at = null
+    from unnest(${due.map((one) => one.estab)}::text[], ${due.map((one) => one.name)}::text[]) as due (estab, name) where d.estab = due.estab
+      and d.name = due.name`;
   for (const { estab, name } of due) await requestCollection(sql, estab, name, { full: true });
   return due.length;
 }

@@ -8,9 +8,11 @@ import type { Resource } from '../roster/resource.ts';
 /** Children are the active records that name this one as their parent. A parent whose list changed has changed. */
 export async function deriveChildren(tx: Tx, estab: string, resource: Resource, version: number): Promise<void> {
   const table = tx(resource.table);
-  const children = tx`(select array_agg(c.sourced_id order by c.sourced_id) from ${table} c where c.estab = ${estab} and c.parent_id = p.sourced_id and c.status = 'active')`;
+  const children = tx`(select array_agg(c.sourced_id order by c.sourced_id) from ${table} c where c.estab = ${estab} and c.parent_id = p.sourced_id
+    and c.status = 'active')`;
   const rows = await tx<{ sourcedId: string; ids: string[] | null }[]>`
-    select * from (select p.sourced_id as "sourcedId", p.child_ids, ${children} as ids from ${table} p where p.estab = ${estab}) p where child_ids is distinct from ids`;
+    select * from (select p.sourced_id as "sourcedId", p.child_ids, ${children} as ids from ${table} p where p.estab = ${estab}) p where child_ids is distinct
+      from ids`;
   const late = rows.map(({ ids }) => (ids ? `,"children":[${ids.map((id) => renderReference(resource.collection, id)).join(',')}]` : ''));
   await tx`
     update ${table} p set child_ids = ${children}, late = given.late, version = ${version}

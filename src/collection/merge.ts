@@ -43,7 +43,8 @@ export async function finishVersion(tx: Tx, estab: string, version: number, touc
   await tx`
     insert into roster_version (estab, version, instant, stamp)
     select ${estab}, ${version}, instant, to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-    from (select greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from roster_version where estab = ${estab})) as instant) now`;
+    from (select greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from roster_version
+      where estab = ${estab})) as instant) now`;
 }
 
 async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 'bulk' | 'delta', version: number): Promise<MergeCount> {
@@ -64,7 +65,8 @@ async function updateLive(
 ): Promise<{ updated: number; removed: { missing: number; marked: number } }> {
   const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
   const [marked] = await tx<{ count: number }[]>`
-    select count(*)::int as count from ${stage} s join ${table} t on t.estab = ${estab} and t.sourced_id = s.sourced_id and t.status = 'active' where s.status = 'tobedeleted'`;
+    select count(*)::int as count from ${stage} s join ${table} t on t.estab = ${estab} and t.sourced_id = s.sourced_id and t.status = 'active'
+      where s.status = 'tobedeleted'`;
   let missing = 0;
   if (mode === 'bulk') {
     ({ count: missing } = await tx`
@@ -81,7 +83,8 @@ async function updateLive(
         .map((name) => `${name} = s.${name}`)
         .join(', '),
     )}
-    from ${stage} s ${joinPerson(tx, estab, resource)} where t.estab = ${estab} and t.sourced_id = s.sourced_id and (t.record <> s.record or t.status <> s.status ${late})`;
+    from ${stage} s ${joinPerson(tx, estab, resource)} where t.estab = ${estab} and t.sourced_id = s.sourced_id
+      and (t.record <> s.record or t.status <> s.status ${late})`;
   return { updated, removed: { missing, marked: marked?.count ?? 0 } };
 }
 
@@ -93,7 +96,8 @@ async function insertNew(tx: Tx, estab: string, resource: Resource, version: num
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   const { count } = await tx`
     insert into ${table} (estab, sourced_id, kind, status, version, ${names})
-    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${columns} from ${stage} s ${joinPerson(tx, estab, resource)} ${isNew} order by s.sourced_id`;
+    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${columns} from ${stage} s ${joinPerson(tx, estab, resource)} ${isNew}
+      order by s.sourced_id`;
   return count;
 }
 

@@ -19,14 +19,16 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   >`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
   await tx`create temp table leaving (collection text, sourced_id text collate "C", primary key (collection, sourced_id)) on commit drop`;
   for (const { table, collection } of allResources) {
-    await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted' and version <= ${ripe?.version ?? 0}`;
+    await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted'
+      and version <= ${ripe?.version ?? 0}`;
   }
   await keepReferenced(tx, estab);
   const touched = new Set<Resource>();
   let purged = 0;
   for (const resource of allResources) {
     const { count } =
-      await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection} and t.sourced_id = l.sourced_id`;
+      await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection}
+        and t.sourced_id = l.sourced_id`;
     if (count > 0) touched.add(resource);
     purged += count;
   }

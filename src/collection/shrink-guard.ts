@@ -13,7 +13,8 @@ export async function findShrinkage(tx: Tx, estab: string, modes: Modes, limitPe
   const found: Shrinkage[] = [];
   for (const [resource, mode] of modes) {
     const rows = await tx<{ role: string | null; active: number; removed: number }[]>`
-      select ${resource.collection === 'users' ? tx`t.role` : tx`null`} as role, count(*)::int as active, (count(*) filter (where ${goes(tx, resource, mode)}))::int as removed
+      select ${resource.collection === 'users' ? tx`t.role` : tx`null`} as role, count(*)::int as active,
+        (count(*) filter (where ${goes(tx, resource, mode)}))::int as removed
       from ${tx(resource.table)} t left join ${tx(stageTable(resource))} s on s.sourced_id = t.sourced_id
       where t.estab = ${estab} and t.status = 'active' group by 1 order by 1`;
     for (const { role, active, removed } of rows) {

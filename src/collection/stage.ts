@@ -58,7 +58,8 @@ export async function stageCollection(tx: Tx, source: SourceCollection, problems
   await tx.unsafe(`analyze ${stageTable(resource)}`);
   for (let at = 0; at < rejected.length; at += 10_000) {
     const part = rejected.slice(at, at + 10_000);
-    await tx`insert into stage_rejected select ${resource.collection}, line, sourced_id from unnest(${part.map((one) => one.line)}::int[], ${part.map((one) => one.sourcedId ?? null)}::text[]) as given (line, sourced_id)`;
+    await tx`insert into stage_rejected select ${resource.collection}, line, sourced_id
+      from unnest(${part.map((one) => one.line)}::int[], ${part.map((one) => one.sourcedId ?? null)}::text[]) as given (line, sourced_id)`;
   }
   return count;
 }

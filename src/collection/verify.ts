@@ -87,7 +87,8 @@ async function reject<Row extends { line: number; sourcedId: string }>(
   problems.count(Math.max(0, sorted.length - listedProblems));
   for (let at = 0; at < sorted.length; at += 10_000) {
     const part = sorted.slice(at, at + 10_000);
-    await tx`insert into stage_rejected select ${resource.collection}, line, sourced_id from unnest(${part.map((row) => row.line)}::int[], ${part.map((row) => row.sourcedId)}::text[]) as given (line, sourced_id)`;
+    await tx`insert into stage_rejected select ${resource.collection}, line, sourced_id
+      from unnest(${part.map((row) => row.line)}::int[], ${part.map((row) => row.sourcedId)}::text[]) as given (line, sourced_id)`;
   }
   return rows.length;
 }

@@ -9,7 +9,8 @@ export function createFolderWatch(db: Db): () => Promise<void> {
   const seen = new Map<string, string>();
   return async () => {
     const schools = await db<{ estab: string; folder: string; collected: string | null }[]>`
-      select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from connector_setting s join establishment e using (estab) where e.connector = 'csv' and s.settings ? 'folder'`;
+      select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from connector_setting s join establishment e using (estab)
+        where e.connector = 'csv' and s.settings ? 'folder'`;
     for (const { estab, folder, collected } of schools) {
       const now = await fingerprintFolder(folder);
       if (now === undefined) continue;

@@ -44,7 +44,8 @@ export const collectCommands: readonly Command[] = [
       return {
         data,
         lines: [
-          `${data.marks} marks will be written as they were, under ${data.trackingId}${data.changedSince > 0 ? `; ${data.changedSince} were changed since and are left alone` : ''}`,
+          `${data.marks} marks will be written as they were, under ${data.trackingId}${data.changedSince > 0 ? `; ${data.changedSince} were changed since` +
+            ` and are left alone` : ''}`,
         ],
       };
     },

@@ -49,9 +49,11 @@ export const deliveryCommands: readonly Command[] = [
       if (state !== undefined && !states.some((one) => one === state))
         throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
       const data = await db<Delivery[]>`
-        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts, o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
+        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts,
+          o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
           case when o.payload ->> 'contentType' = 'application/json' then o.body end as body,
-          coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status', a.detail -> 'status', 'message', a.detail -> 'message',
+          coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status',
+            a.detail -> 'status', 'message', a.detail -> 'message',
             'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request', 'responseHeaders', a.detail -> 'responseHeaders', 'response', encode(a.response, 'base64'), 'nextAt', a.next_at) order by a.number)
             from outbox_attempt a where a.estab = o.estab and a.id = o.id), '[]') as log
         from outbox o join lane l on l.key = o.lane

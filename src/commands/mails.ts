@@ -25,7 +25,8 @@ export const mailCommands: readonly Command[] = [
     async run({ db }) {
       const rows = await db<Row[]>`
         select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state, o.created_at as created, o.attempts, o.body,
-          (select a.detail ->> 'message' from outbox_attempt a where a.estab = o.estab and a.id = o.id and not a.success order by a.number desc limit 1) as error
+          (select a.detail ->> 'message' from outbox_attempt a where a.estab = o.estab and a.id = o.id and not a.success order by a.number desc
+            limit 1) as error
         from outbox o where o.kind = ${mailKind} order by o.created_at desc limit ${listed}`;
       const data = rows.map(({ body, ...row }) => ({
         ...row,

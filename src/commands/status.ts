@@ -11,7 +11,8 @@ export const statusCommands: readonly Command[] = [
     options: {},
     async run({ db, config }) {
       const [server] =
-        await db`select current_setting('server_version') as version, (select max(version) from migration) as migration, pg_database_size(current_database())::float8 as bytes`;
+        await db`select current_setting('server_version') as version, (select max(version)
+          from migration) as migration, pg_database_size(current_database())::float8 as bytes`;
       const schools = await db<School[]>`
         select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt",
           (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab) as records
@@ -20,10 +21,13 @@ export const statusCommands: readonly Command[] = [
         left join lateral (select outcome, finished_at from import_run i where i.estab = e.estab order by started_at desc limit 1) i on true
         order by e.estab`;
       const databases = await db<{ estab: string; name: string; status: string; updatedAt: Date | null; rowCount: number; message: string | null }[]>`
-        select estab, name, case when refreshing_since is null then status when progress is null then 'Updating' else 'Updating ' || round((progress * 100)::numeric) || ' %' end as status, updated_at as "updatedAt", row_count as "rowCount", message from component_database order by estab, name`;
+        select estab, name, case when refreshing_since is null then status when progress is null then 'Updating'
+          else 'Updating ' || round((progress * 100)::numeric) || ' %' end as status, updated_at as "updatedAt", row_count as "rowCount", message
+            from component_database order by estab, name`;
       const authorisations = await db<{ estab: string; rp: string; state: string; scopes: string[] }[]>`
         select a.estab, a.rp, ${shownState(db)} as state, a.scopes from authorisation a join establishment e using (estab)
-        union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited') and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
+        union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited')
+          and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
         order by 1, 2`;
       const data = {
         database: {

@@ -52,5 +52,6 @@ export async function findConnectionShortage(db: Db, perProcess: number): Promis
   const processes = Math.max(1, row?.processes ?? 1);
   const wanted = processes * perProcess;
   if (!row || wanted <= row.room) return undefined;
-  return `${processes === 1 ? 'this process' : `${processes} processes`} may ask for ${wanted} connections, and PostgreSQL gives ${row.room}: raise max_connections to ${wanted + 20} or more`;
+  return `${processes === 1 ? 'this process' : `${processes} processes`} may ask for ${wanted} connections,` +
+    ` and PostgreSQL gives ${row.room}: raise max_connections to ${wanted + 20} or more`;
 }

@@ -26,7 +26,10 @@ export function drawPlain(matrix: Matrix): Drawing {
   return frame(matrix, modulePixels(matrix, plainWidth), `<path shape-rendering="crispEdges" d="${drawRuns(matrix, matrix.dark)}"/>`, false);
 }
 
-/** The picture is exactly the percentage of the code's width; the white square ends where modules end, half a module or more beyond it: an odd number of them, as is a code's. */
+/**
+ * The picture is exactly the percentage of the code's width; the white square ends where modules end, half a module or more beyond it: an
+ * odd number of them, as is a code's.
+ */
 export function drawWithPicture(matrix: Matrix, picture: string, percent: number): Drawing {
   const side = (matrix.size * percent) / 100;
   const reach = 2 * Math.ceil(side / 2) + 1;

@@ -21,7 +21,8 @@ export async function inviteToRegister(
   if (presence.userName === '') await addLogin(tx, estab, presence);
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
   const token = randomBytes(32).toString('base64url');
-  await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation) values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null})`;
+  await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation)
+    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null})`;
   const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
   await enqueueMail(tx, {
     estab,
@@ -62,7 +63,8 @@ export async function register(db: Db, turn: Turns, token: string, password: str
   await db.begin(async (tx) => {
     const used = await tx`delete from registration_link where hash = ${hashSecret(token)} and expires_at > now() returning hash`;
     if (used.length === 0) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
-    await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null where estab = ${found.estab} and presence_id = ${found.presence.id}`;
+    await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null
+      where estab = ${found.estab} and presence_id = ${found.presence.id}`;
     await audit(tx, { estab: found.estab, rp: null, operation: 'Register', presenceId: found.presence.id, outcome: 'done' });
   });
   return found;
@@ -98,5 +100,6 @@ export async function setPassword(
 
 export async function endSessions(sql: Sql, estab: string, presenceId: string): Promise<void> {
   await sql`delete from login_session where estab = ${estab} and presence_id = ${presenceId}`;
-  await sql`delete from oidc_record where model in ('Session', 'Grant', 'AccessToken', 'RefreshToken') and payload ->> 'accountId' = ${`${estab}|${presenceId}`}`;
+  await sql`delete from oidc_record where model in ('Session', 'Grant', 'AccessToken', 'RefreshToken')
+    and payload ->> 'accountId' = ${`${estab}|${presenceId}`}`;
 }

@@ -23,7 +23,8 @@ export function parseQrRequest(values: Readonly<Record<string, unknown>>): QrReq
   const stranger = Object.keys(values).find((key) => !names.some((name) => name.toLowerCase() === key.toLowerCase()));
   if (stranger !== undefined)
     refuse(
-      `"${stranger.slice(0, 60)}" is not a parameter of GenerateQRCode: it takes ${names.join(', ')}. If it belongs to your text or centerImageUrl, percent-encode that as a whole.`,
+      `"${stranger.slice(0, 60)}" is not a parameter of GenerateQRCode: it takes ${names.join(', ')}. If it belongs to your text` +
+        ` or centerImageUrl, percent-encode that as a whole.`,
     );
   const text = findValue(values, 'text') ?? refuse('text is missing: what the code is to say.');
   const url = findValue(values, 'centerImageUrl');

@@ -28,7 +28,8 @@ function people(sql: Sql, estab: string): Fragment {
       u.given_name || ' ' || u.family_name as "displayName", u.given_name as "firstName", u.family_name as surname, u.role as roles, u.username as "wantedName", coalesce(u.email, '') as "workEmail", coalesce(u.email, '') as email
     from roster_user u where u.estab = ${estab} and u.status = 'active' and u.kind in ('student', 'teacher', 'staff')
     union all
-    select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m where m.estab = ${estab}`;
+    select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m
+      where m.estab = ${estab}`;
 }
 
 const columns = (sql: Sql) =>

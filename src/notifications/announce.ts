@@ -22,7 +22,8 @@ export async function announceChange(sql: Sql, estab: string, databaseName: stri
 export async function announceMissing(sql: Sql, of: { estab?: string; rp?: string } = {}): Promise<number> {
   const webhooks = await sql<(Webhook & { open: boolean })[]>`
     select ${columns(sql)} ${standing(sql)}
-    where w.missed_at is not null ${of.estab ? sql`and w.estab = ${of.estab}` : sql``} ${of.rp ? sql`and w.rp = ${of.rp}` : sql``} order by w.id for update of w`;
+    where w.missed_at is not null ${of.estab ? sql`and w.estab = ${of.estab}` : sql``} ${of.rp ? sql`and w.rp = ${of.rp}` : sql``} order by w.id
+      for update of w`;
   const open = webhooks.filter((webhook) => webhook.open);
   for (const webhook of open) {
     await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
@@ -37,7 +38,8 @@ const columns = (sql: Sql) => sql`w.estab, w.id, w.rp, w.database_name as "datab
 function standing(sql: Sql) {
   const opening = Object.entries(databases).flatMap(([name, scopes]) => scopes.map((scope) => [name, scope] as const));
   return sql`, (a.state = 'Approved' and l.disabled_at is null and exists (
-      select from unnest(${opening.map(([name]) => name)}::text[], ${opening.map(([, scope]) => scope)}::text[]) as opening (name, scope) where opening.name = w.database_name and opening.scope = any(a.scopes))) as open
+      select from unnest(${opening.map(([name]) => name)}::text[], ${opening.map(([, scope]) => scope)}::text[]) as opening (name, scope)
+        where opening.name = w.database_name and opening.scope = any(a.scopes))) as open
     from webhook w join authorisation a on a.estab = w.estab and a.rp = w.rp left join lane l on l.key = 'webhook ' || w.id`;
 }
 
@@ -45,6 +47,7 @@ function standing(sql: Sql) {
 export async function sendTest(sql: Sql, webhook: Webhook): Promise<string> {
   const work = describeEvent(webhook);
   const id = await enqueue(sql, { ...work, payload: { ...work.payload, event: 'test' } });
-  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null where key = ${laneKey(webhook.id)}`;
+  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null
+    where key = ${laneKey(webhook.id)}`;
   return id;
 }

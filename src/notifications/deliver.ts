@@ -86,7 +86,8 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
     try {
       const rows = await db<Standing[]>`
         select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName", s.sealed
-        from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[], ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
+        from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[],
+          ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
         join authorisation a on a.estab = pair.estab and a.rp = pair.rp
         join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
         left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane

@@ -57,9 +57,11 @@ async function redirectEvents(tx: Sql, webhook: Webhook): Promise<void> {
   const { payload, body } = describeEvent(webhook);
   await resetLane(tx, webhook.id, parseTarget(webhook.url).hostname);
   await tx`
-    update outbox set payload = ${tx.json(payload)}, body = ${body as Buffer | null}, forgiven = attempts, due_at = least(due_at, clock_timestamp() + interval '2 seconds')
+    update outbox set payload = ${tx.json(payload)}, body = ${body as Buffer | null}, forgiven = attempts,
+      due_at = least(due_at, clock_timestamp() + interval '2 seconds')
     where estab = ${webhook.estab} and topic = ${webhook.id} and state = 'waiting'`;
-  await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${webhook.estab} and lane = ${laneKey(webhook.id)} and topic is null and state = 'waiting'`;
+  await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${webhook.estab} and lane = ${laneKey(webhook.id)} and topic is null
+    and state = 'waiting'`;
   // The last event never arrived at the old address; the new one is told.
   await tx`
     update webhook w set missed_at = clock_timestamp() where w.estab = ${webhook.estab} and w.id = ${webhook.id}
@@ -74,14 +76,16 @@ async function forgetLane(tx: Sql, { estab, id }: Webhook): Promise<void> {
 /** The lane comes first, here as everywhere: whoever locked its rows first would wait for those who did not, and they for him. */
 async function resetLane(tx: Sql, id: string, host: string | null): Promise<void> {
   await tx`
-    update lane set epoch = epoch + 1, host = ${host}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null, disabled_at = null, disabled_why = null, next_at = now()
+    update lane set epoch = epoch + 1, host = ${host}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null,
+      disabled_at = null, disabled_why = null, next_at = now()
     where key = ${laneKey(id)}`;
 }
 
 /** Registrations of which nothing is sent at present, with the reason. */
 export async function listDisabled(db: Db, webhooks: readonly Webhook[]): Promise<{ id: string; why: string }[]> {
   return db<{ id: string; why: string }[]>`
-    select substr(key, 9) as id, case when disabled_at is not null then disabled_why else 'paused until ' || to_char(open_until at time zone 'UTC', 'HH24:MI:SS"Z"') || ' after repeated failures' end as why
+    select substr(key, 9) as id, case when disabled_at is not null then disabled_why
+      else 'paused until ' || to_char(open_until at time zone 'UTC', 'HH24:MI:SS"Z"') || ' after repeated failures' end as why
     from lane where key = any(${webhooks.map(({ id }) => laneKey(id))}) and (disabled_at is not null or open_until > now())`;
 }
 

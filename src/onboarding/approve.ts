@@ -29,7 +29,8 @@ export async function approve(
   return authorise(db, given, async (tx, issued, scopes) => {
     await decideInvitation(tx, given, 'Approved');
     const installed = await isLive(tx, given.estab);
-    await tx`update authorisation set installed_at = ${installed ? tx`now()` : null}, announced_secret = ${issued.id} where estab = ${given.estab} and rp = ${given.rp}`;
+    await tx`update authorisation set installed_at = ${installed ? tx`now()` : null}, announced_secret = ${issued.id} where estab = ${given.estab}
+      and rp = ${given.rp}`;
     await tx`update school_secret set sealed = ${seal.seal(issued.text)} where estab = ${given.estab} and id = ${issued.id}`;
     await record(tx, given, installed ? 'Live' : 'Approved', scopes);
     await forgetEarlier(tx, { ...given, secretId: issued.id });
@@ -76,7 +77,8 @@ export async function change({ db, seal, publicUrl }: Deciding, what: Change, gi
 export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { scopes: readonly string[]; actor: Actor }): Promise<void> {
   await db.begin(async (tx) => {
     const [row] = await tx<{ scopes: string[]; required: string[]; optional: string[] }[]>`
-      select a.scopes, p.required_scopes as required, p.optional_scopes as optional from authorisation a join application p using (rp) where a.estab = ${given.estab} and a.rp = ${given.rp} and a.state in ('Approved', 'Paused') for update of a`;
+      select a.scopes, p.required_scopes as required, p.optional_scopes as optional from authorisation a join application p using (rp)
+        where a.estab = ${given.estab} and a.rp = ${given.rp} and a.state in ('Approved', 'Paused') for update of a`;
     if (!row) throw new SchoolbellError('conflict', 'The application is not authorised any more.');
     // What is required, or no longer asked for, is not a matter of choice here.
     const open = [...row.required, ...row.optional];
@@ -96,31 +98,37 @@ async function decideInvitation(
 ): Promise<void> {
   const decided = await tx<{ id: string }[]>`
     update invitation set state = ${state}, decided_at = now(), decided_by = ${actor}
-    where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') and (state = 'Invited' and expires_at > now() or ${actor === 'operator'}) returning id`;
+    where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') and (state = 'Invited' and expires_at > now() or ${actor === 'operator'})
+      returning id`;
   if (invitation !== undefined && !decided.some(({ id }) => id === invitation))
     throw new SchoolbellError('conflict', 'This request has been decided already, or has expired.');
 }
 
 /** Calls that wait are for nobody now. */
 async function stopCalls(tx: Tx, { estab, rp }: Pair): Promise<number> {
-  await tx`select from lane where key in (select lane from outbox where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting') order by key for update`;
+  await tx`select from lane where key in (select lane from outbox where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting')
+    order by key for update`;
   const { count } =
     await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting'`;
-  await tx`update webhook w set missed_at = clock_timestamp() where w.estab = ${estab} and w.rp = ${rp} and exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state = 'cancelled' and o.settled_at = now())`;
+  await tx`update webhook w set missed_at = clock_timestamp() where w.estab = ${estab} and w.rp = ${rp}
+    and exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state = 'cancelled' and o.settled_at = now())`;
   return count;
 }
 
 /** A pause may have come before the secret arrived. */
 async function repeatApproval(tx: Tx, seal: Seal, { estab, rp }: Pair): Promise<void> {
   const [kept] = await tx<{ id: string; sealed: Uint8Array; installed: boolean }[]>`
-    select s.id, s.sealed, a.installed_at is not null as installed from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp and s.id = a.announced_secret
+    select s.id, s.sealed, a.installed_at is not null as installed from authorisation a join school_secret s on s.estab = a.estab and s.rp = a.rp
+      and s.id = a.announced_secret
     where a.estab = ${estab} and a.rp = ${rp} and s.sealed is not null
-      and not exists (select from outbox o where o.estab = a.estab and o.rp = a.rp and o.payload ->> 'secretId' = s.id::text and (o.payload ->> 'last')::boolean = (a.installed_at is not null) and o.state in ('waiting', 'running', 'done'))`;
+      and not exists (select from outbox o where o.estab = a.estab and o.rp = a.rp and o.payload ->> 'secretId' = s.id::text
+        and (o.payload ->> 'last')::boolean = (a.installed_at is not null) and o.state in ('waiting', 'running', 'done'))`;
   if (kept) await announceApproval(tx, seal, { estab, rp, secretId: kept.id, schoolSecret: seal.open(kept.sealed), installed: kept.installed });
 }
 
 async function record(tx: Tx, { estab, rp, actor }: Pair & { actor: Actor }, state: string, scopes: readonly string[] | null): Promise<void> {
-  await tx`insert into authorisation_event (estab, rp, state, actor, scopes) values (${estab}, ${rp}, ${state}, ${actor}, ${scopes === null ? null : [...scopes]})`;
+  await tx`insert into authorisation_event (estab, rp, state, actor, scopes)
+    values (${estab}, ${rp}, ${state}, ${actor}, ${scopes === null ? null : [...scopes]})`;
 }
 
 async function sendReceipt(
@@ -131,7 +139,8 @@ async function sendReceipt(
   scopes: readonly string[],
 ): Promise<void> {
   const [facts] = await tx<{ school: string; email: string; application: string; at: Date; timeZone: string; confirmed: boolean }[]>`
-    select e.name as school, e.email, p.name as application, now() as at, e.time_zone as "timeZone", e.confirmed_at is not null as confirmed from establishment e, application p where e.estab = ${estab} and p.rp = ${rp}`;
+    select e.name as school, e.email, p.name as application, now() as at, e.time_zone as "timeZone", e.confirmed_at is not null as confirmed
+      from establishment e, application p where e.estab = ${estab} and p.rp = ${rp}`;
   if (!facts?.confirmed) return;
   await enqueueMail(tx, {
     estab,

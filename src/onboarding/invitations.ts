@@ -35,11 +35,13 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
     if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope)))
       return { invitation: null, state: 'AlreadyAuthorised', link: null };
     const [open] = await tx<{ id: string; recent: boolean }[]>`
-      select id, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
+      select id, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation where estab = ${given.estab}
+        and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
     if (!open && given.by === 'application') await requireRest(tx, given);
     const id = open?.id ?? (await addInvitation(tx, given));
-    await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason} where estab = ${given.estab} and id = ${id}`;
+    await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason}
+      where estab = ${given.estab} and id = ${id}`;
     if (!known.confirmed) return { invitation: id, state: 'Proposed', link: null };
     return { invitation: id, state: 'Invited', link: await send(tx, publicUrl, given.estab, id, given.by) };
   });
@@ -83,13 +85,15 @@ async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequ
 /** To withdraw and ask again, or to ask again as soon as it was declined, would be a way to flood a school with mail. */
 async function requireRest(tx: Tx, { estab, rp }: Invite): Promise<void> {
   const [ended] =
-    await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined') and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
+    await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined')
+      and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
   if (ended) throw new SchoolbellError('conflict', 'The school was asked within the last hour; ask again later.');
 }
 
 async function addInvitation(tx: Tx, { estab, rp, schoolName, contactEmail, by }: Invite): Promise<string> {
   const [row] = await tx<{ id: string }[]>`
-    insert into invitation (estab, rp, state, required_scopes, optional_scopes, school_name, contact_email, invited_by) values (${estab}, ${rp}, 'Proposed', '{}', '{}', ${schoolName}, ${contactEmail}, ${by}) returning id`;
+    insert into invitation (estab, rp, state, required_scopes, optional_scopes, school_name, contact_email, invited_by)
+      values (${estab}, ${rp}, 'Proposed', '{}', '{}', ${schoolName}, ${contactEmail}, ${by}) returning id`;
   return row?.id ?? '';
 }
 
@@ -122,7 +126,8 @@ export async function confirmSchool(
     const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for update`;
     const [school] = await tx<
       { name: string; email: string }[]
-    >`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
+    >`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab}
+      returning name, email`;
     if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
     // What was sent to another address opens nothing any more.
     const moved = before?.email !== school.email;
@@ -141,7 +146,8 @@ export async function confirmSchool(
 export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {
   await db.begin(async (tx) => {
     const gone =
-      await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp} and state in ('Proposed', 'Invited') returning id`;
+      await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp}
+        and state in ('Proposed', 'Invited') returning id`;
     if (gone.length === 0) throw new SchoolbellError('not_found', `there is no open invitation of ${rp} to ${estab}`);
     await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Withdrawn', ${by})`;
   });
@@ -149,6 +155,7 @@ export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: s
 
 export async function expireInvitations(db: Db): Promise<void> {
   await db`
-    with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now() returning estab, rp)
+    with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now()
+      returning estab, rp)
     insert into authorisation_event (estab, rp, state, actor) select estab, rp, 'Expired', 'service' from expired`;
 }

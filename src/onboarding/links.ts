@@ -18,7 +18,8 @@ const makeToken = () => randomBytes(32).toString('base64url');
 /** For an invitation: opens until the school has decided. */
 export async function makeInvitationLink(sql: Sql, estab: string, invitation: string): Promise<string> {
   const token = makeToken();
-  await sql`insert into school_link (hash, estab, invitation, expires_at) values (${hashSecret(token)}, ${estab}, ${invitation}, now() + make_interval(days => ${linkDays}))`;
+  await sql`insert into school_link (hash, estab, invitation, expires_at)
+    values (${hashSecret(token)}, ${estab}, ${invitation}, now() + make_interval(days => ${linkDays}))`;
   return token;
 }
 

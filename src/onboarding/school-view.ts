@@ -55,7 +55,8 @@ const shownDays = 400;
 export async function requireSchool(db: Db, estab: string): Promise<School> {
   const [school] = await db<
     School[]
-  >`select e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, coalesce(s.settings ? 'folder', false) as watched from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
+  >`select e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, coalesce(s.settings ? 'folder', false) as watched from establishment e left
+    join connector_setting s using (estab) where e.estab = ${estab}`;
   if (!school) throw new SchoolbellError('not_found', 'This school is not known any more.');
   return school;
 }
@@ -63,7 +64,8 @@ export async function requireSchool(db: Db, estab: string): Promise<School> {
 /** Open requests first. */
 export async function listRequests(db: Db, estab: string): Promise<Request[]> {
   return db<Request[]>`
-    select i.id, i.rp, p.name as application, i.reason, i.required_scopes as required, i.optional_scopes as optional, case when i.expires_at <= now() then 'Expired' else i.state end as state, i.expires_at as "expiresAt", coalesce(a.scopes, '{}') as granted
+    select i.id, i.rp, p.name as application, i.reason, i.required_scopes as required, i.optional_scopes as optional, case
+      when i.expires_at <= now() then 'Expired' else i.state end as state, i.expires_at as "expiresAt", coalesce(a.scopes, '{}') as granted
     from invitation i join application p using (rp) left join authorisation a on a.estab = i.estab and a.rp = i.rp and a.state in ('Approved', 'Paused')
     where i.estab = ${estab} and i.state = 'Invited' order by i.invited_at`;
 }
@@ -96,7 +98,8 @@ export async function listEntries(db: Db, estab: string, rp: string): Promise<En
 export async function listReads(db: Db, estab: string, rp: string): Promise<Read[]> {
   return db<
     Read[]
-  >`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp} and day > current_date - ${shownDays}::int order by day desc, collection`;
+  >`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp}
+    and day > current_date - ${shownDays}::int order by day desc, collection`;
 }
 
 /** Databases that are not installed are left out: a school need not know of them. */

@@ -41,7 +41,8 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
     // waits for it and arms them afterwards. Lanes of a host that is full are passed over, however many there are.
     const lanes = await tx<{ key: string }[]>`
       with full_host as materialized (
-        select n.host from outbox r join lane n on n.key = r.lane where r.state = 'running' and n.host is not null group by n.host having count(*) >= ${widthOfHost}
+        select n.host from outbox r join lane n on n.key = r.lane where r.state = 'running' and n.host is not null group by n.host
+          having count(*) >= ${widthOfHost}
       )
       select key from lane
       where next_at <= now() and disabled_at is null and (open_until is null or open_until <= now())
@@ -59,13 +60,16 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
           case when host is null then null else ${widthOfHost} - coalesce((select sum(count) from running where running.host = due.host), 0) end as host_free
         from due
       ), candidate as materialized (
-        select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free, row_number() over (partition by roomy.host order by c.due_at) as host_rank
+        select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free,
+          row_number() over (partition by roomy.host order by c.due_at) as host_rank
         from roomy cross join lateral (
-          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at limit roomy.free) c
+          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at
+            limit roomy.free) c
       ), chosen as materialized (
         select estab, id, key, epoch from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
       ), picked as materialized (
-        select o.estab, o.id, chosen.key, chosen.epoch from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting' for update of o skip locked
+        select o.estab, o.id, chosen.key, chosen.epoch from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting'
+          for update of o skip locked
       ), armed as (
         update lane set next_at = case
             when coalesce(taken.count, 0) >= roomy.free then null
@@ -78,7 +82,8 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
       )
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})
       from picked where o.estab = picked.estab and o.id = picked.id
-      returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim, extract(epoch from clock_timestamp())::float8 as "claimedAt"`;
+      returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim,
+        extract(epoch from clock_timestamp())::float8 as "claimedAt"`;
   });
 }
 
@@ -87,7 +92,8 @@ export async function renewLeases(db: Db, leaseSeconds: number, held: readonly H
   const renewed = await db<{ id: string }[]>`
     with mine as (
       select o.estab, o.id from outbox o
-      join unnest(${held.map((work) => work.estab)}::text[], ${held.map((work) => work.id)}::text[], ${held.map((work) => work.claim)}::uuid[]) as held (estab, id, claim) on o.estab = held.estab and o.id = held.id and o.claim = held.claim
+      join unnest(${held.map((work) => work.estab)}::text[], ${held.map((work) => work.id)}::text[],
+        ${held.map((work) => work.claim)}::uuid[]) as held (estab, id, claim) on o.estab = held.estab and o.id = held.id and o.claim = held.claim
       where o.state = 'running' for update of o skip locked
     )
     update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds}) from mine where o.estab = mine.estab and o.id = mine.id returning o.id`;
@@ -112,13 +118,16 @@ export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promis
   return db.begin(async (tx) => {
     const lanes = await tx<
       { key: string }[]
-    >`select key from lane where key in (select lane from outbox where state = 'running' and lease_until < now() and id <> all(${own})) order by key for update skip locked`;
+    >`select key from lane where key in (select lane from outbox where state = 'running' and lease_until < now() and id <> all(${own})) order by key
+      for update skip locked`;
     const { count } = await tx`
       with freed as (
         update outbox o set claim = null, lease_until = null, due_at = now(), attempts = attempts + 1, forgiven = forgiven + 1,
           state = case when newer.yes then 'superseded' else 'waiting' end, settled_at = case when newer.yes then now() end
-        from (select e.estab, e.id, exists (select from outbox n where n.estab = e.estab and n.topic = e.topic and n.seq > e.seq and n.state in ('waiting', 'running', 'done')) as yes
-              from outbox e where e.state = 'running' and e.lease_until < now() and e.id <> all(${own}) and e.lane = any(${lanes.map((lane) => lane.key)}) for update of e skip locked) newer
+        from (select e.estab, e.id, exists (select from outbox n where n.estab = e.estab and n.topic = e.topic and n.seq > e.seq
+          and n.state in ('waiting', 'running', 'done')) as yes
+              from outbox e where e.state = 'running' and e.lease_until < now() and e.id <> all(${own}) and e.lane = any(${lanes.map((lane) => lane.key)})
+                for update of e skip locked) newer
         where o.estab = newer.estab and o.id = newer.id
         returning o.estab, o.id, o.lane, o.attempts
       ), logged as (
@@ -135,6 +144,7 @@ export async function armForgottenLanes(db: Db): Promise<number> {
   const { count } = await db`
     update lane l set next_at = now()
     where l.next_at is null and l.disabled_at is null
-      and exists (select from outbox o where o.lane = l.key and o.state = 'waiting') and not exists (select from outbox o where o.lane = l.key and o.state = 'running')`;
+      and exists (select from outbox o where o.lane = l.key and o.state = 'waiting')
+        and not exists (select from outbox o where o.lane = l.key and o.state = 'running')`;
   return count;
 }

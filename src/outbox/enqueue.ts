@@ -43,9 +43,11 @@ export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): 
   await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
   await sql`
     insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
-    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null}, clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}))
+    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null},
+      clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}))
     on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update
-    set due_at = least(clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}), outbox.created_at + make_interval(secs => ${coalescing.longestSeconds})), payload = excluded.payload, body = excluded.body`;
+    set due_at = least(clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}),
+      outbox.created_at + make_interval(secs => ${coalescing.longestSeconds})), payload = excluded.payload, body = excluded.body`;
   await sql`select pg_notify(${outboxChannel}, '')`;
 }
 
@@ -59,14 +61,17 @@ export async function enqueueOnce(sql: Sql, work: NewWork, topic: string): Promi
   await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
   await sql`
     insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
-    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null}, clock_timestamp())
-    on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update set payload = excluded.payload, due_at = least(outbox.due_at, excluded.due_at)`;
+    values (${work.estab}, ${makeWorkId()}, ${work.rp}, ${work.kind}, ${work.lane.key}, ${topic}, ${sql.json(work.payload)}, ${work.body as Buffer | null},
+      clock_timestamp())
+    on conflict (estab, topic) where state = 'waiting' and attempts = 0 do update
+      set payload = excluded.payload, due_at = least(outbox.due_at, excluded.due_at)`;
   await sql`select pg_notify(${outboxChannel}, '')`;
 }
 
 /** The lane is locked until the transaction ends: what is put into it has an order. The clock is that of now, not of the transaction's start. */
 async function armLane(sql: Sql, lane: Lane, inSeconds: number): Promise<void> {
   await sql`
-    insert into lane (key, host, width, lasting, next_at) values (${lane.key}, ${lane.host}, ${lane.width}, ${lane.lasting}, clock_timestamp() + make_interval(secs => ${inSeconds}))
+    insert into lane (key, host, width, lasting, next_at)
+      values (${lane.key}, ${lane.host}, ${lane.width}, ${lane.lasting}, clock_timestamp() + make_interval(secs => ${inSeconds}))
     on conflict (key) do update set next_at = least(coalesce(lane.next_at, 'infinity'), excluded.next_at), host = excluded.host, width = excluded.width`;
 }

@@ -10,7 +10,8 @@ const keptDays = 30;
 
 export async function warnFailingLanes(db: Db): Promise<LaneNotice[]> {
   return db<LaneNotice[]>`
-    update lane set warned_at = now() where lasting and disabled_at is null and warned_at is null and failing_since < now() - make_interval(hours => ${endAfterHours - noticeHoursBefore})
+    update lane set warned_at = now() where lasting and disabled_at is null and warned_at is null
+      and failing_since < now() - make_interval(hours => ${endAfterHours - noticeHoursBefore})
     returning key, failing_since as "failingSince"`;
 }
 

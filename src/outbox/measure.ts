@@ -7,18 +7,22 @@ type Row = Record<string, string> & { value: number };
 export async function measureOutbox(db: Db): Promise<Metric[]> {
   const rows = await db<
     Row[]
-  >`select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox where settled_at is null or settled_at > now() - interval '1 day' group by 1, 2`;
+  >`select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox where settled_at is null
+    or settled_at > now() - interval '1 day' group by 1, 2`;
   const ages = await db<
     Row[]
-  >`select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at))::float8 as value from outbox where settled_at is null group by 1, 2`;
+  >`select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at))::float8 as value from outbox
+    where settled_at is null group by 1, 2`;
   const attempts = await db<Row[]>`
-    select coalesce(o.payload ->> 'event', o.kind) as kind, coalesce(a.error_class, 'success') as class, count(*)::float8 as value from outbox_attempt a join outbox o using (estab, id) where a.at > now() - interval '1 day' group by 1, 2`;
+    select coalesce(o.payload ->> 'event', o.kind) as kind, coalesce(a.error_class, 'success') as class, count(*)::float8 as value from outbox_attempt a
+      join outbox o using (estab, id) where a.at > now() - interval '1 day' group by 1, 2`;
   const [lag] = await db<
     Row[]
   >`select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where state = 'waiting' and due_at <= now()
       and exists (select from lane l where l.key = o.lane and l.disabled_at is null and (l.open_until is null or l.open_until <= now()))`;
   const breakers = await db<Row[]>`
-    select case when disabled_at is not null then 'disabled' when open_until > now() then 'open' when open_until is not null then 'half_open' else 'closed' end as state, count(*)::float8 as value from lane group by 1`;
+    select case when disabled_at is not null then 'disabled' when open_until > now() then 'open' when open_until is not null then 'half_open'
+      else 'closed' end as state, count(*)::float8 as value from lane group by 1`;
   return [
     gauge('schoolbell_outbox_rows', 'Rows of the outbox by state; settled ones of the last day', rows, ['kind', 'state']),
     gauge('schoolbell_outbox_oldest_seconds', 'Age of the oldest row that is not settled', ages, ['kind', 'state']),

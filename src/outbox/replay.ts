@@ -16,7 +16,8 @@ export async function requireReplayable(db: Db, id: string): Promise<Replayable>
 
 /** One piece of work, whatever became of it; a lane that had ended is opened again, since somebody asks for it by name. */
 export async function replayOne(db: Db, { id, lane }: Replayable): Promise<string[]> {
-  await db`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null where key = ${lane}`;
+  await db`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null
+    where key = ${lane}`;
   return replay(db, db`o.id = ${id}`);
 }
 
@@ -32,7 +33,8 @@ export async function replayFailedSince(db: Db, kind: string, since: Date): Prom
 /** Lanes that have ended, with failed work that is left where it is. */
 export async function listEndedLanes(db: Db, since: Date): Promise<{ key: string; why: string; failed: number }[]> {
   return db<{ key: string; why: string; failed: number }[]>`
-    select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l.key and o.state = 'failed' and o.settled_at >= ${since} where l.disabled_at is not null group by l.key, l.disabled_why`;
+    select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l.key and o.state = 'failed'
+      and o.settled_at >= ${since} where l.disabled_at is not null group by l.key, l.disabled_why`;
 }
 
 async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
@@ -40,7 +42,8 @@ async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
     await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
     const rows = await tx<{ id: string; lane: string }[]>`
       update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null
-      where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.id <> o.id and n.attempts = 0 and n.state = 'waiting'))
+      where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic
+        and n.id <> o.id and n.attempts = 0 and n.state = 'waiting'))
       returning o.id, o.lane`;
     await tx`update lane set next_at = now() where key = any(${[...new Set(rows.map((row) => row.lane))]}) and disabled_at is null`;
     await tx`select pg_notify(${outboxChannel}, '')`;

@@ -77,9 +77,11 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
   const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
   return tx<{ key: string; why: string }[]>`
     with given as (
-      select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean, delay float8, error_class text, detail jsonb, response text, disable text)
+      select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean,
+        delay float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
-      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1 else 0 end, claim = null, lease_until = null,
+      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1
+        else 0 end, claim = null, lease_until = null,
         state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,
         due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => given.delay) else o.due_at end,
         settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
@@ -102,7 +104,8 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
         case when p.ok then null when p.failed > 0 then coalesce(l.failing_since, now()) else l.failing_since end as failing_since,
         case when not l.lasting or l.disabled_at is not null then null
           when p.disable is not null then p.disable
-          when not p.ok and p.failed > 0 and l.failures + p.failed >= ${breaker.failures} and l.failing_since < now() - make_interval(hours => ${endAfterHours}) then 'five days of nothing but failures'
+          when not p.ok and p.failed > 0 and l.failures + p.failed >= ${breaker.failures}
+            and l.failing_since < now() - make_interval(hours => ${endAfterHours}) then 'five days of nothing but failures'
         end as ends
       from lane l join per_lane p on p.lane = l.key
     )

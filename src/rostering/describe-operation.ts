@@ -55,7 +55,8 @@ function querySchema(operation: Operation, dialect: Dialect): TSchema {
   if (operation.single) return Type.Object({ fields });
   const filtered = dialect.filter.ignoredOn.includes(operation.collection)
     ? `ignored`
-    : `for example status='active'; ${dialect.filter.fields ? `on ${dialect.filter.fields.join(', ')}` : 'on any field'}, with ${dialect.filter.operators.join(' ')}${dialect.filter.joined ? ', joined by and / or' : ''}`;
+    : `for example status='active'; ${dialect.filter.fields ? `on ${dialect.filter.fields.join(', ')}` : 'on any field'},` +
+      ` with ${dialect.filter.operators.join(' ')}${dialect.filter.joined ? ', joined by and / or' : ''}`;
   return Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, description: 'how many records at most; without it all come' })),
     offset: Type.Optional(Type.Integer({ minimum: 0, description: 'zero-based index of the first record' })),

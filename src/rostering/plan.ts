@@ -61,7 +61,8 @@ export function makePlan(sql: Sql, question: Question): Plan {
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
     json: recordJson(sql, resource, targets, address),
     parentsExist: joined(sql, [sql`true`, ...(operation.parents ?? []).map((parent, index) => parentExists(sql, parent, ids, index, targets))], sql` and `),
-    currentVersions: sql`(select jsonb_object_agg(r.estab, r.id || ' ' || r.version) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`,
+    currentVersions: sql`(select jsonb_object_agg(r.estab, r.id || ' ' || r.version) from roster r
+      where r.estab = any(${targets.map((target) => target.estab)}))`,
   };
 }
 
@@ -80,13 +81,15 @@ function parentExists(sql: Sql, parent: Parent, ids: readonly string[], index: n
   // A person whom the scopes hide is not there; of other parents only the existence shows.
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
-  return sql`exists (select from ${sql(resource.table)} t where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids)}` : sql``})`;
+  return sql`exists (select from ${sql(resource.table)} t
+    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids)}` : sql``})`;
 }
 
 /** The ids of a user's agents whom the caller may see. */
 function visibleAgents(sql: Sql, targets: readonly Target[]): Fragment {
   if (targets.every(seesEveryone)) return sql`t.agent_ids`;
-  return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position) where ${kindOfPerson(sql, sql`given.id`)} = any(${peopleOf(sql, targets)}) order by position), '{}')`;
+  return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position)
+    where ${kindOfPerson(sql, sql`given.id`)} = any(${peopleOf(sql, targets)}) order by position), '{}')`;
 }
 
 function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string): Fragment {
@@ -98,7 +101,8 @@ function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], ad
 function visibleLate(sql: Sql, targets: readonly Target[], address: string): Fragment {
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
-    from json_array_elements(('{' || substr(replace(t.late, ${addressPlaceholder}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
+    from json_array_elements(('{' || substr(replace(t.late, ${addressPlaceholder}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent,
+      position)
     where ${kindOfPerson(sql, sql`given.agent ->> 'sourcedId'`)} = any(${peopleOf(sql, targets)})), '') end`;
 }
 

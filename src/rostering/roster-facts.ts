@@ -57,8 +57,10 @@ export function createFactsReader(): FactsReader {
 async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Promise<RosterFacts> {
   const [row] = await sql<{ version: number; versions: Version[] | null; totals: (Group & { collection: CollectionName; count: number })[] | null }[]>`
     select r.version,
-      (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp) order by v.version) from roster_version v where v.estab = r.estab) as versions,
-      (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t where t.estab = r.estab) as totals
+      (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
+        order by v.version) from roster_version v where v.estab = r.estab) as versions,
+      (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t
+        where t.estab = r.estab) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();
   return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), milestones: new Map() };

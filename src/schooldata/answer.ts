@@ -50,7 +50,8 @@ function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatab
   if (!missing) return;
   throw new SchoolbellError(
     'conflict',
-    `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''}, and nothing was collected before. Ask again later, or give a callbackUrl to be told.`,
+    `${endpoint.name} cannot be served: ${missing.name} is ${missing.status}${missing.message ? ` (${missing.message})` : ''},` +
+      ` and nothing was collected before. Ask again later, or give a callbackUrl to be told.`,
   );
 }
 

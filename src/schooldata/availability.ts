@@ -38,7 +38,8 @@ export async function beginWait(
     const databases = await readDatabases(tx, who.estab, endpoint.databases);
     const [wait] = await tx<{ id: string }[]>`
       insert into availability_wait (estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at)
-      values (${who.estab}, ${who.rp}, ${endpoint.name}, ${[...endpoint.databases]}, ${callbackUrl}, now() + make_interval(mins => ${longestWaitMinutes}), now() + interval '1 second') returning id`;
+      values (${who.estab}, ${who.rp}, ${endpoint.name}, ${[...endpoint.databases]}, ${callbackUrl}, now() + make_interval(mins => ${longestWaitMinutes}),
+        now() + interval '1 second') returning id`;
     const report = {
       estab: who.estab,
       endpoint: endpoint.name,
@@ -68,7 +69,8 @@ async function requireRoom(tx: Tx, rp: string): Promise<void> {
   if ((open?.count ?? 0) < mostOpenWaits) return;
   throw new SchoolbellError(
     'too_many_requests',
-    `This application has ${open?.count} requests with a callbackUrl open, which is as many as it may. Wait for their callbacks, or request the data without callbackUrl.`,
+    `This application has ${open?.count} requests with a callbackUrl open, which is as many as it may. Wait for their callbacks,` +
+      ` or request the data without callbackUrl.`,
     { headers: { 'retry-after': '60' } },
   );
 }
@@ -95,7 +97,8 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
   return db.begin(async (tx) => {
     const waits = await tx<Wait[]>`
       select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= ${now} as overdue from availability_wait
-      where done_at is null and ${estab === undefined ? tx`next_check_at <= ${now}` : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce} for update skip locked`;
+      where done_at is null and ${estab === undefined ? tx`next_check_at <= ${now}` : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce}
+        for update skip locked`;
     let ended = 0;
     // In the order of their lanes, so that two sweeps do not wait for one another.
     for (const wait of waits.toSorted((a, b) => (`${a.rp} ${a.callbackUrl}` < `${b.rp} ${b.callbackUrl}` ? -1 : 1))) {

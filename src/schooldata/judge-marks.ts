@@ -162,7 +162,8 @@ async function selectFacts(sql: Sql, { estab, timeZone }: JudgedSchool, marks: r
   // yet reads all of it again for each: 20 s instead of 0.2 s for 5,000 marks among 50,000 students.
   const rows = await sql<Facts[]>`
     with given as materialized (
-      select * from unnest(${marks.map(({ index }) => index)}::int[], ${marks.map(({ studentId }) => studentId ?? null)}::text[], ${dates}::text[]::date[]) as given (index, student_id, date)
+      select * from unnest(${marks.map(({ index }) => index)}::int[], ${marks.map(({ studentId }) => studentId ?? null)}::text[],
+        ${dates}::text[]::date[]) as given (index, student_id, date)
     )
     select given.index, u.sourced_id is not null as known, day.is_school_day as "schoolDay",
       case

@@ -24,10 +24,12 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export async function findOutcome(sql: Sql, estab: string, rp: string, trackingId: string): Promise<WritebackOutcome | undefined> {
   if (!uuid.test(trackingId)) return undefined;
   const [row] = await sql<Row[]>`
-    select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;
+    select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback
+      where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;
   if (!row) return undefined;
   const marks = await sql<Mark[]>`
-    select index, student_id as "studentId", date, session, mark, previous_mark as "previousMark", result, code, message from writeback_mark where estab = ${estab} and tracking_id = ${trackingId} order by index`;
+    select index, student_id as "studentId", date, session, mark, previous_mark as "previousMark", result, code, message from writeback_mark
+      where estab = ${estab} and tracking_id = ${trackingId} order by index`;
   const count = (result: string) => marks.filter((mark) => mark.result === result).length;
   return {
     TrackingId: row.trackingId,

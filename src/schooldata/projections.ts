@@ -36,28 +36,34 @@ function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestio
   return {
     rows: (sql, asked) => sql`
       select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
-        select ${columns(sql, asked)}, ${versionAt(sql, sql`greatest(${version(sql)}, ${touched(sql, 'users')})`)} as at from roster_user u where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'active') r
+        select ${columns(sql, asked)}, ${versionAt(sql, sql`greatest(${version(sql)}, ${touched(sql, 'users')})`)} as at from roster_user u
+          where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'active') r
       order by r."Id"`,
     gone: (
       sql,
       asked,
-    ) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'tobedeleted'
-      union all select u.sourced_id, ${versionAt(sql, sql`x.version`)} from roster_touch x join roster_user u on u.estab = x.estab and u.sourced_id = x.sourced_id
+    ) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab}
+      and u.kind = any(${[...kinds]}) and u.status = 'tobedeleted'
+      union all select u.sourced_id, ${versionAt(sql, sql`x.version`)} from roster_touch x join roster_user u on u.estab = x.estab
+        and u.sourced_id = x.sourced_id
         where x.estab = ${asked.estab} and x.what = any(${kinds.map((kind) => `left ${kind}`)}) and u.kind <> all(${[...kinds]})`,
     count: (sql, asked) =>
-      sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'users' and kind = any(${[...kinds]}) and status = 'active'`,
+      sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'users' and kind = any(${[...kinds]})
+        and status = 'active'`,
   };
 }
 
 const registration = (sql: Sql) => sql`
-  from roster_enrollment e join roster_class c on c.estab = e.estab and c.sourced_id = e.class_id and c.class_type = 'homeroom' where e.estab = u.estab and e.user_id = u.sourced_id`;
+  from roster_enrollment e join roster_class c on c.estab = e.estab and c.sourced_id = e.class_id and c.class_type = 'homeroom' where e.estab = u.estab
+    and e.user_id = u.sourced_id`;
 
 export const students = people(
   ['student'],
   (
     sql,
   ) => sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.grades[1] as "YearGroup",
-    (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id limit 1) as "RegistrationGroup"`,
+    (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
+      limit 1) as "RegistrationGroup"`,
   (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
 );
 
@@ -70,33 +76,41 @@ export const staff = people(
 
 /** Some systems note the children with the contact, some the contacts with the child. Pairs of (contact, child, version). */
 const families = (sql: Sql, asked: DataQuestion) => sql`
-  select a.id as contact, s.sourced_id as child, s.status, s.version from roster_user s cross join unnest(s.agent_ids) as a (id) where s.estab = ${asked.estab} and s.kind = 'student'
-  union select k.sourced_id, s.sourced_id, s.status, s.version from roster_user k cross join unnest(k.agent_ids) as a (id) join roster_user s on s.estab = k.estab and s.sourced_id = a.id and s.kind = 'student' where k.estab = ${asked.estab} and k.kind = 'contact'`;
+  select a.id as contact, s.sourced_id as child, s.status, s.version from roster_user s cross join unnest(s.agent_ids) as a (id)
+    where s.estab = ${asked.estab} and s.kind = 'student'
+  union select k.sourced_id, s.sourced_id, s.status, s.version from roster_user k cross join unnest(k.agent_ids) as a (id)
+    join roster_user s on s.estab = k.estab and s.sourced_id = a.id and s.kind = 'student' where k.estab = ${asked.estab} and k.kind = 'contact'`;
 
 export const contacts: Projection = {
   ...people(['contact'], (sql) => sql``, (sql) => sql``),
   rows: (sql, asked) => sql`
     with family as materialized (
-      select contact, array_agg(child order by child) filter (where status = 'active') as children, max(version) as version from (${families(sql, asked)}) pairs group by contact
+      select contact, array_agg(child order by child) filter (where status = 'active') as children, max(version) as version
+        from (${families(sql, asked)}) pairs group by contact
     )
     select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
-      select u.sourced_id as "Id", u.given_name as "Forename", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", coalesce(u.phone, u.sms) as "Phone", u.role as "Role",
+      select u.sourced_id as "Id", u.given_name as "Forename", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email",
+        coalesce(u.phone, u.sms) as "Phone", u.role as "Role",
         case when ${seen(asked, ['student']).length > 0} then coalesce(f.children, '{}') else '{}' end as "StudentIds", ${versionAt(sql, sql`greatest(u.version, f.version, ${touched(sql, 'users')})`)} as at
       from roster_user u left join family f on f.contact = u.sourced_id where u.estab = ${asked.estab} and u.kind = 'contact' and u.status = 'active') r
     order by r."Id"`,
 };
 
 const members = (sql: Sql, asked: DataQuestion, kinds: readonly string[]) => sql`coalesce((
-  select array_agg(distinct e.user_id order by e.user_id) from roster_enrollment e join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id and p.status = 'active'
+  select array_agg(distinct e.user_id order by e.user_id) from roster_enrollment e join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id
+    and p.status = 'active'
   where e.estab = u.estab and e.class_id = u.sourced_id and e.status = 'active' and e.kind = any(${seen(asked, kinds)})), '{}')`;
 
 export const groups: Projection = {
   rows: (sql, asked) => sql`
     select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
-      select u.sourced_id as "Id", u.title as "Name", u.class_code as "Code", case when u.class_type = 'homeroom' then 'RegGrp' else 'TeachingGrp' end as "Type", coalesce(u.subjects[1], c.subjects[1]) as "Subject",
+      select u.sourced_id as "Id", u.title as "Name", u.class_code as "Code", case when u.class_type = 'homeroom' then 'RegGrp'
+        else 'TeachingGrp' end as "Type", coalesce(u.subjects[1], c.subjects[1]) as "Subject",
         ${members(sql, asked, ['teacher', 'staff'])} as "StaffIds", ${members(sql, asked, ['student'])} as "StudentIds",
-        ${versionAt(sql, sql`greatest(u.version, c.version, ${touched(sql, 'classes')}, (select max(greatest(e.version, p.version)) from roster_enrollment e left join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id where e.estab = u.estab and e.class_id = u.sourced_id))`)} as at
-      from roster_class u left join roster_course c on c.estab = u.estab and c.sourced_id = u.course_id where u.estab = ${asked.estab} and u.status = 'active') r
+        ${versionAt(sql, sql`greatest(u.version, c.version, ${touched(sql, 'classes')}, (select max(greatest(e.version, p.version)) from roster_enrollment e
+          left join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id where e.estab = u.estab and e.class_id = u.sourced_id))`)} as at
+      from roster_class u left join roster_course c on c.estab = u.estab and c.sourced_id = u.course_id where u.estab = ${asked.estab}
+        and u.status = 'active') r
     order by r."Id"`,
   gone: (sql, asked) =>
     sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_class u where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
@@ -106,20 +120,24 @@ export const groups: Projection = {
 
 export const schoolInfo: Projection = {
   rows: (sql, asked) => sql`
-    select e.estab as "Estab", e.name as "Name", e.email as "Email", e.time_zone as "TimeZone", e.connector as "Connector", ${stamp(sql, sql`d.updated_at`)} as "LastUpdated"
+    select e.estab as "Estab", e.name as "Name", e.email as "Email", e.time_zone as "TimeZone", e.connector as "Connector",
+      ${stamp(sql, sql`d.updated_at`)} as "LastUpdated"
     from establishment e left join component_database d on d.estab = e.estab and d.name = 'SchoolData' where e.estab = ${asked.estab}`,
 };
 
 export const calendar: Projection = {
   rows: (sql, asked) => sql`
     select to_char(d.date, 'YYYY-MM-DD') as "Date", d.is_school_day as "IsSchoolDay", d.term as "Term"
-    from (${schoolDays(sql, asked.estab, sql`select generate_series(${asked.calendar?.from ?? null}::text::date, ${asked.calendar?.to ?? null}::text::date, interval '1 day')::date as date`)}) d order by d.date`,
+    from (${schoolDays(sql, asked.estab, sql`select generate_series(${asked.calendar?.from ?? null}::text::date, ${asked.calendar?.to ?? null}::text::date,
+      interval '1 day')::date as date`)}) d order by d.date`,
 };
 
 export const counts: Projection = {
   rows: (sql, asked) => sql`
-    select area as "Area", coalesce((select sum(t.count)::int from roster_total t where t.estab = ${asked.estab} and t.status = 'active' and t.collection = a.collection and (a.kinds is null or t.kind = any(a.kinds))), 0) as "Count"
-    from (values (1, 'Students', 'users', array['student']), (2, 'Staff', 'users', array['teacher', 'staff']), (3, 'Contacts', 'users', array['contact']), (4, 'Groups', 'classes', null), (5, 'Courses', 'courses', null), (6, 'Enrollments', 'enrollments', null)) as a (at, area, collection, kinds)
+    select area as "Area", coalesce((select sum(t.count)::int from roster_total t where t.estab = ${asked.estab} and t.status = 'active'
+      and t.collection = a.collection and (a.kinds is null or t.kind = any(a.kinds))), 0) as "Count"
+    from (values (1, 'Students', 'users', array['student']), (2, 'Staff', 'users', array['teacher', 'staff']), (3, 'Contacts', 'users', array['contact']),
+      (4, 'Groups', 'classes', null), (5, 'Courses', 'courses', null), (6, 'Enrollments', 'enrollments', null)) as a (at, area, collection, kinds)
     order by a.at`,
 };
 
@@ -131,7 +149,8 @@ const markAt = (sql: Sql) => sql`(select v.instant from attendance_version v whe
 
 export const attendance: Projection = {
   rows: (sql, asked) => sql`
-    select ${markId(sql)} as "Id", m.student_id as "StudentId", to_char(m.date, 'YYYY-MM-DD') as "Date", 'S' as "Type", m.session as "Session", m.mark as "Mark", m.minutes_late as "MinsLate", m.notes as "Notes",
+    select ${markId(sql)} as "Id", m.student_id as "StudentId", to_char(m.date, 'YYYY-MM-DD') as "Date", 'S' as "Type", m.session as "Session",
+      m.mark as "Mark", m.minutes_late as "MinsLate", m.notes as "Notes",
       ${markAt(sql)} as at, ${stamp(sql, markAt(sql))} as "LastUpdated"
     from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is not null order by m.date, m.student_id, m.session`,
   gone: (sql, asked) => sql`select ${markId(sql)} as id, ${markAt(sql)} as at from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is null`,

@@ -75,13 +75,16 @@ async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: s
   if (key === undefined) {
     const [pending] = await sql<
       Same[]
-    >`select w.tracking_id as "trackingId", ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash} and w.status = 'Pending' and w.idempotency_key is null`;
+    >`select w.tracking_id as "trackingId", ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash}
+      and w.status = 'Pending' and w.idempotency_key is null`;
     return pending;
   }
-  await sql`update writeback set idempotency_key = null where estab = ${who.estab} and rp = ${who.rp} and idempotency_key = ${key} and submitted_at < now() - interval '1 day' and status <> 'Pending'`;
+  await sql`update writeback set idempotency_key = null where estab = ${who.estab} and rp = ${who.rp} and idempotency_key = ${key}
+    and submitted_at < now() - interval '1 day' and status <> 'Pending'`;
   const [same] = await sql<
     (Same & { equal: boolean })[]
-  >`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.idempotency_key = ${key}`;
+  >`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp}
+    and w.idempotency_key = ${key}`;
   if (same && !same.equal)
     throw new SchoolbellError('conflict', `This Idempotency-Key was used for another request within a day (TrackingId ${same.trackingId}); use a new one.`);
   return same;
@@ -90,7 +93,9 @@ async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: s
 async function withPrevious(db: Db, estab: string, good: Awaited<ReturnType<typeof judgeMarks>>['good']) {
   const rows = await db<{ studentId: string; date: string; session: string; mark: string | null }[]>`
     select m.student_id as "studentId", to_char(m.date, 'YYYY-MM-DD') as date, m.session, m.mark from attendance_mark m
-    join unnest(${good.map((row) => row.date)}::date[], ${good.map((row) => row.studentId)}::text[], ${good.map((row) => row.session)}::text[]) as given (date, student_id, session) on m.date = given.date and m.student_id = given.student_id and m.session = given.session
+    join unnest(${good.map((row) => row.date)}::date[], ${good.map((row) => row.studentId)}::text[],
+      ${good.map((row) => row.session)}::text[]) as given (date, student_id, session) on m.date = given.date and m.student_id = given.student_id
+        and m.session = given.session
     where m.estab = ${estab}`;
   const found = new Map(rows.map((row) => [`${row.date} ${row.session} ${row.studentId}`, row.mark]));
   return good.map(({ line, studentId, date, session, mark }) => ({
@@ -110,7 +115,8 @@ async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged)
     // Two equal requests at once: the second finds the first here.
     const [row] = await tx<{ trackingId: string }[]>`
       insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at)
-      values (${who.estab}, ${who.rp}, ${judged.partial}, ${judged.hash}, ${judged.key ?? null}, ${tx.json(body.callbacks)}, now() + make_interval(mins => ${longestMinutes}))
+      values (${who.estab}, ${who.rp}, ${judged.partial}, ${judged.hash}, ${judged.key ?? null}, ${tx.json(body.callbacks)},
+        now() + make_interval(mins => ${longestMinutes}))
       on conflict do nothing returning tracking_id as "trackingId"`;
     if (!row) {
       const same = await findSame(tx, who, judged);
@@ -158,5 +164,6 @@ async function storeMarks(tx: Tx, estab: string, trackingId: string, given: read
   });
   await tx`
     insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes, result, code, message)
-    select ${estab}, ${trackingId}, * from jsonb_to_recordset(${tx.json(rows)}) as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text, result text, code text, message text)`;
+    select ${estab}, ${trackingId}, * from jsonb_to_recordset(${tx.json(rows)}) as given (index int, student_id text, date text, session text, mark text,
+      minutes_late int, notes text, result text, code text, message text)`;
 }

@@ -26,19 +26,23 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
     if (found.status !== 'Completed') throw new SchoolbellError('conflict', `the writeback is ${found.status}: there is nothing to take back`);
     const [before] = await tx<
       { trackingId: string; status: string }[]
-    >`select tracking_id as "trackingId", status from writeback where estab = ${found.estab} and undo_of = ${trackingId} and status in ('Pending', 'Completed')`;
+    >`select tracking_id as "trackingId", status from writeback where estab = ${found.estab} and undo_of = ${trackingId}
+      and status in ('Pending', 'Completed')`;
     if (before) throw new SchoolbellError('conflict', `it was taken back already by ${before.trackingId} (${before.status})`);
     const rows = await tx<Row[]>`
-      select m.index, m.student_id as "studentId", m.date, m.session, h.previous_mark as "previousMark", h.previous_minutes_late as "previousMinutesLate", h.previous_notes as "previousNotes", o.version = h.version as same
+      select m.index, m.student_id as "studentId", m.date, m.session, h.previous_mark as "previousMark", h.previous_minutes_late as "previousMinutesLate",
+        h.previous_notes as "previousNotes", o.version = h.version as same
       from writeback_mark m
-      join attendance_history h on h.estab = m.estab and h.tracking_id = m.tracking_id and h.date = case when m.result = 'Written' then m.date::date end and h.student_id = m.student_id and h.session = m.session
+      join attendance_history h on h.estab = m.estab and h.tracking_id = m.tracking_id and h.date = case when m.result = 'Written' then m.date::date end
+        and h.student_id = m.student_id and h.session = m.session
       join attendance_mark o on o.estab = m.estab and o.date = h.date and o.student_id = h.student_id and o.session = h.session
       where m.estab = ${found.estab} and m.tracking_id = ${trackingId} and m.result = 'Written' order by m.index`;
     const back = rows.filter((row) => row.same);
     if (back.length === 0) throw new SchoolbellError('conflict', rows.length === 0 ? 'it changed nothing' : 'every mark that it wrote has been changed since');
     const [undo] = await tx<{ trackingId: string }[]>`
       insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at, undo_of)
-      values (${found.estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId}) returning tracking_id as "trackingId"`;
+      values (${found.estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId})
+        returning tracking_id as "trackingId"`;
     const undoId = undo?.trackingId ?? '';
     await tx`
       insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes)

@@ -60,7 +60,8 @@ function describe({ status, message }: End): Outcome {
 async function findTurn(db: Db, work: ClaimedWork): Promise<number> {
   const [earlier] = await db<{ seconds: number }[]>`
     select greatest(1, extract(epoch from max(o.due_at) - now()) + 1)::float8 as seconds
-    from writeback own join writeback w on w.estab = own.estab and w.status = 'Pending' and (w.submitted_at, w.tracking_id) < (own.submitted_at, own.tracking_id)
+    from writeback own join writeback w on w.estab = own.estab and w.status = 'Pending'
+      and (w.submitted_at, w.tracking_id) < (own.submitted_at, own.tracking_id)
     join outbox o on o.estab = w.estab and o.kind = ${work.kind} and o.payload ->> 'trackingId' = w.tracking_id::text and o.state in ('waiting', 'running')
     where own.estab = ${work.estab} and own.tracking_id = ${String(work.payload.trackingId)} having count(*) > 0`;
   return earlier?.seconds ?? 0;
@@ -78,7 +79,8 @@ async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Write
   await db`
     update writeback_mark m set result = 'Failed', code = 'ChangedSince', message = 'the mark was changed since; it is left alone'
     where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and not exists (
-      select from attendance_history h join attendance_mark o on o.estab = h.estab and o.date = h.date and o.student_id = h.student_id and o.session = h.session and o.version = h.version
+      select from attendance_history h join attendance_mark o on o.estab = h.estab and o.date = h.date and o.student_id = h.student_id
+        and o.session = h.session and o.version = h.version
       where h.estab = m.estab and h.tracking_id = ${undoOf} and h.date = m.date::date and h.student_id = m.student_id and h.session = m.session)`;
 }
 
@@ -86,7 +88,8 @@ async function selectPending(db: Db, estab: string, trackingId: string): Promise
   const rows = await db<
     { line: number; studentId: string; date: string; session: 'AM' | 'PM'; mark: string | null; minutesLate: number | null; notes: string | null }[]
   >`
-    select index as line, student_id as "studentId", date, session, mark, minutes_late as "minutesLate", notes from writeback_mark where estab = ${estab} and tracking_id = ${trackingId} and result is null order by index`;
+    select index as line, student_id as "studentId", date, session, mark, minutes_late as "minutesLate", notes from writeback_mark where estab = ${estab}
+      and tracking_id = ${trackingId} and result is null order by index`;
   return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
 }
 
@@ -128,7 +131,8 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
   await notePrevious(tx, estab, trackingId);
   await tx`
     update writeback_mark m set result = 'Failed', code = r.code, message = r.message
-    from jsonb_to_recordset(${tx.json(rejections)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.index = r.index`;
+    from jsonb_to_recordset(${tx.json(rejections)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId}
+      and m.index = r.index`;
   if (status === 'Completed') {
     const refused = new Set(rejections.map(({ index }) => index));
     const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), {
@@ -136,9 +140,11 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
     });
     if (written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
   } else {
-    await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab} and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
+    await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
+      and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
   }
-  await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab} and tracking_id = ${trackingId}`;
+  await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab}
+    and tracking_id = ${trackingId}`;
   const outcome = await findOutcome(tx, estab, rp, trackingId);
   if (outcome)
     for (const { url } of writeback.callbacks) await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });

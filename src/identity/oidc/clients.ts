@@ -27,13 +27,15 @@ export async function findClient(db: Db, clientId: string): Promise<AdapterPaylo
 
 export async function matchesClientSecret(db: Db, clientId: string, secret: string): Promise<boolean> {
   const rows = await db<{ hash: Uint8Array }[]>`
-    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now()) where a.client_id = ${clientId}`;
+    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now())
+      where a.client_id = ${clientId}`;
   return findMatch(secret, rows) !== undefined;
 }
 
 /** Whether the school lets this application have its people sign in. */
 export async function isWelcome(db: Db, clientId: string, estab: string): Promise<boolean> {
   const [row] = await db`
-    select from application a join authorisation g on g.rp = a.rp and g.state = 'Approved' and 'Identity' = any(g.scopes) where a.client_id = ${clientId} and g.estab = ${estab}`;
+    select from application a join authorisation g on g.rp = a.rp and g.state = 'Approved' and 'Identity' = any(g.scopes) where a.client_id = ${clientId}
+      and g.estab = ${estab}`;
   return row !== undefined;
 }

@@ -17,8 +17,10 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
     async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
       await db`
         insert into oidc_record (model, id, payload, grant_id, uid, user_code, expires_at)
-        values (${this.#model}, ${id}, ${db.json(payload)}, ${payload.grantId ?? null}, ${payload.uid ?? null}, ${payload.userCode ?? null}, ${expiresIn ? db`now() + make_interval(secs => ${expiresIn})` : null})
-        on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;
+        values (${this.#model}, ${id}, ${db.json(payload)}, ${payload.grantId ?? null}, ${payload.uid ?? null}, ${payload.userCode ?? null},
+          ${expiresIn ? db`now() + make_interval(secs => ${expiresIn})` : null})
+        on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid, user_code = excluded.user_code,
+          expires_at = excluded.expires_at`;
     }
 
     async find(id: string): Promise<AdapterPayload | undefined> {
@@ -26,7 +28,8 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
       return this.#one(
         await db<
           Row[]
-        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and id = ${id} and (expires_at is null or expires_at > now())`,
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and id = ${id}
+          and (expires_at is null or expires_at > now())`,
       );
     }
 
@@ -34,7 +37,8 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
       return this.#one(
         await db<
           Row[]
-        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and uid = ${uid} and (expires_at is null or expires_at > now())`,
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and uid = ${uid}
+          and (expires_at is null or expires_at > now())`,
       );
     }
 
@@ -42,7 +46,8 @@ export function createRecords(db: Db, isHere: (accountId: string) => Promise<boo
       return this.#one(
         await db<
           Row[]
-        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and user_code = ${code} and (expires_at is null or expires_at > now())`,
+        >`select payload, extract(epoch from consumed_at)::int as "consumedAt" from oidc_record where model = ${this.#model} and user_code = ${code}
+          and (expires_at is null or expires_at > now())`,
       );
     }
 
