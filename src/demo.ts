@@ -37,7 +37,7 @@ export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<D
     await loadSchool(db, seal, config);
     return (await findCredentials(db, config)) ?? (await makeCredentials(db, seal, config));
   } finally {
-    await connection`select pg_advisory_unlock(${advisoryLock})`;
+    await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {});
     connection.release();
   }
 }

@@ -4,9 +4,10 @@ import { createTokenKeys } from './access/token-keys.ts';
 import { apiPools, createApp, createHealthApp, createPools, type Pools } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
+import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
 import { policies } from './db/policies.ts';
-import { prepareDemo, renderDemoLines } from './demo.ts';
+import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { measureOutbox } from './outbox/measure.ts';
 import { createWorkPools, startWork, workPools } from './work.ts';
@@ -15,6 +16,8 @@ import { createWorkPools, startWork, workPools } from './work.ts';
 const sameSignalMs = 2_000;
 /** Whatever is under way: what was not finished by then is repeated later, by whoever runs then. */
 const longestEndMs = 29_000;
+/** Of a worker: for work, and for changes of status. */
+const listeners = 2;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
@@ -28,7 +31,7 @@ async function main(config: Config): Promise<void> {
     const db = database.pool(policies.chores);
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
-    const demo = config.demo ? await prepareDemo(db, seal, config) : undefined;
+    const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: await openPools(database.pool), seal });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
@@ -48,12 +51,17 @@ async function main(config: Config): Promise<void> {
     console.log(`schoolbell ready ${config.publicUrl}`);
     await ending;
 
+    async function loadDemo(patient: Db): Promise<DemoCredentials> {
+      return prepareDemo(patient, seal, config).finally(() => patient.end());
+    }
+
     async function warnOfShortage(): Promise<void> {
       const shortage = await findConnectionShortage(db, connectionsOf(config)).catch(() => undefined);
       if (shortage !== undefined) app.log.warn(shortage);
     }
   } finally {
-    for (const close of closing.toReversed()) await close();
+    // One that cannot be closed must not keep the others open, PostgreSQL least of all.
+    for (const close of closing.toReversed()) await close().catch((error: unknown) => console.error(`schoolbell: ${(error as Error).message}`));
   }
 }
 
@@ -67,7 +75,7 @@ async function openPools(open: OpenPool): Promise<Pools> {
 /** As many as all pools of this process may open. */
 function connectionsOf({ role }: Config): number {
   const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
-  return used.reduce((sum, name) => sum + policies[name].max, 0);
+  return used.reduce((sum, name) => sum + policies[name].max, role === 'api' ? 0 : listeners);
 }
 
 /** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */

@@ -48,7 +48,7 @@ export async function findConnectionShortage(db: Db, perProcess: number): Promis
   const [row] = await db<{ processes: number; room: number }[]>`
     select count(distinct split_part(application_name, ' ', 3))::int as processes,
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room
-    from pg_stat_activity where application_name ~ '^schoolbell [a-z]+ [0-9a-z]+$' and datname = current_database()`;
+    from pg_stat_activity where application_name ~ '^schoolbell [a-z]+ [0-9a-z]+( listening)?$' and datname = current_database()`;
   const processes = Math.max(1, row?.processes ?? 1);
   const wanted = processes * perProcess;
   if (!row || wanted <= row.room) return undefined;

@@ -155,6 +155,29 @@ test('COPY whose connection dies fails, and the pool goes on', async () => {
   assert.deepEqual(await askOne(), one);
 });
 
+test('COPY to a server that stands still is given up: before it begins, while it takes rows, and after the last', async () => {
+  const impatient = use({ max: 1, name: 'still', answerMs: 300, statementMs: 0 });
+  for (const moment of ['begin', 'rows', 'end'] as const) {
+    let pid = 0;
+    const stop = () => process.kill(pid, 'SIGSTOP');
+    const copying = impatient.begin(async (tx) => {
+      const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      pid = row?.pid ?? 0;
+      await tx`create temp table still (n int) on commit drop`;
+      if (moment === 'begin') stop();
+      const writable = await tx`copy still from stdin`.writable();
+      if (moment === 'begin') return pipeline(Readable.from([Buffer.from('1\n')]), writable);
+      await new Promise((resolve, reject) => void writable.once('error', reject).write(Buffer.from('1\n'), resolve));
+      stop();
+      const rows = moment === 'end' ? [Buffer.from('2\n')] : Array.from({ length: 400 }, () => Buffer.from('1\n'.repeat(32_768)));
+      return pipeline(Readable.from(rows), writable);
+    }, { repeatable: false });
+    await assert.rejects(copying, moment);
+    process.kill(pid, 'SIGCONT');
+    assert.deepEqual(await askOne(impatient), one, moment);
+  }
+});
+
 // ---- Transactions -------------------------------------------------------------------------------------------------
 
 test('a transaction is all or nothing, and a savepoint is undone alone', async () => {
@@ -172,6 +195,26 @@ test('a transaction is all or nothing, and a savepoint is undone alone', async (
     await tx.savepoint(async (inner) => inner`insert into kept values (4)`);
   });
   assert.deepEqual(await db`select n from kept order by n`, [{ n: 2 }, { n: 4 }]);
+});
+
+test('a transaction in which a failure was passed over is not taken for done, and its connection is clean', async () => {
+  await db`create table passed_over (n int)`;
+  await assert.rejects(pool.begin(async (tx) => {
+    await tx`insert into passed_over values (1)`;
+    await tx`select 1 / 0`.catch(() => {});
+  }), /failure was passed over/);
+  assert.deepEqual(await db`select from passed_over`, []);
+  assert.deepEqual(await askOne(), one);
+});
+
+test('a connection that is released in a transaction is not handed on, and does nothing more', async () => {
+  const connection = await pool.reserve();
+  const [before] = await connection`select pg_backend_pid() as pid`;
+  await connection`begin`;
+  connection.release();
+  await assert.rejects(async () => connection`select 1`, /was released/);
+  const [behind] = await pool`select pg_backend_pid() as pid`;
+  assert.notEqual(behind?.pid, before?.pid);
 });
 
 test('statements of a transaction that are started at once run one after the other', async () => {
@@ -307,6 +350,9 @@ test('of several hosts the one that answers is found, and where it is, is asked 
   const hosts = ['postgres://nobody:x@127.0.0.1:1/nothing', url];
   const several = connect(() => hosts, { max: 1, name: 'several' });
   assert.deepEqual(await askOne(several), one);
+  const crowd = connect(() => hosts, { max: 8, name: 'crowd' });
+  assert.deepEqual(await Promise.all(Array.from({ length: 8 }, () => askOne(crowd))), Array.from({ length: 8 }, () => one), 'also many at once');
+  await crowd.end();
   const moved: string[] = ['postgres://nobody:x@127.0.0.1:1/nothing'];
   const moving = connect(() => moved, { max: 1, name: 'moving' });
   await assert.rejects(async () => askOne(moving), isUnavailable);
@@ -329,13 +375,13 @@ test('a listener is called, also after its connection was ended, and not after i
     }
   };
   await say('first');
-  const [ears] = await db<{ pid: number }[]>`select pid from pg_stat_activity where application_name = 'schoolbell hearing listening' and datname = current_database()`;
+  const [ears] = await db<{ pid: number }[]>`select pid from pg_stat_activity where application_name like 'schoolbell hearing % listening' and datname = current_database()`;
   await kill(ears?.pid);
   await say('second');
   await listening.unlisten();
   heard.length = 0;
   await db`select pg_notify('news', 'third')`;
-  assert.deepEqual(await db`select from pg_stat_activity where application_name = 'schoolbell hearing listening' and datname = current_database()`, []);
+  assert.deepEqual(await db`select from pg_stat_activity where application_name like 'schoolbell hearing % listening' and datname = current_database()`, []);
   assert.deepEqual(heard, []);
 });
 

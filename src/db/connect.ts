@@ -72,7 +72,17 @@ export function connect(where: string | Where, options: PoolOptions): Db {
     async reserve() {
       const session = await pool.take();
       let held = true;
-      return Object.assign(createSql(session), {
+      const open = (): PooledSession => {
+        if (!held) throw new Error('the connection was released');
+        return session;
+      };
+      const onConnection: Runner = {
+        run: async (statement) => open().run(statement),
+        cursor: (statement, rowsAtOnce) => open().cursor(statement, rowsAtOnce),
+        copyIn: async (statement) => open().copyIn(statement),
+        copyOut: async (statement) => open().copyOut(statement),
+      };
+      return Object.assign(createSql(onConnection), {
         release() {
           if (held) pool.give(session);
           held = false;

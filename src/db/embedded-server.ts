@@ -37,7 +37,9 @@ type PidFile = { pid: number; port: number; status: string };
 export function readPidFile(place: Place): PidFile | undefined {
   try {
     const lines = readFileSync(path.join(place.cluster, 'postmaster.pid'), 'utf8').split('\n');
-    return { pid: Number(lines[0]), port: Number(lines[3]), status: lines[7]?.trim() ?? '' };
+    const [pid, port] = [Number(lines[0]), Number(lines[3])];
+    // One that is being written has no port yet.
+    return pid && port ? { pid, port, status: lines[7]?.trim() ?? '' } : undefined;
   } catch {
     return undefined;
   }
@@ -108,7 +110,11 @@ export async function stopServer(place: Place, pid: number): Promise<void> {
   const runs = () => readPidFile(place)?.pid === pid && isPostmaster(pid, place);
   for (const [signal, longestMs] of [['SIGINT', stopMs.fast], ['SIGQUIT', stopMs.atOnce]] as const) {
     if (!runs()) return;
-    process.kill(pid, signal);
+    try {
+      process.kill(pid, signal);
+    } catch {
+      return;
+    }
     const deadline = Date.now() + longestMs;
     while (runs() && Date.now() < deadline) await pause(50);
   }

@@ -47,17 +47,19 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
   const place = findPlace(dataDir);
   const password = readOrMakePassword(dataDir);
   const left = new AbortController();
+  let rejoining: Promise<void> | undefined;
   let seat = await join();
 
   async function join(): Promise<pg.Client> {
     const deadline = Date.now() + startTimeoutMs;
     for (;;) {
+      if (left.signal.aborted) throw new Error('the embedded PostgreSQL was left');
       const port = await withStartLock(dataDir, deadline, async () => {
         if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, password);
         return (await findRunning(place, deadline)) ?? (await startServer(place, { ...settings, ...overrides }, deadline, readLastPort(dataDir)));
       });
       writeFileSync(path.join(dataDir, lastPortFile), String(port));
-      const taken = await takeSeat(password, port, () => void rejoin());
+      const taken = await takeSeat(password, port, () => void (rejoining = rejoin()));
       if (taken) return taken;
       // It was shutting down, or died, between being found and being joined.
       if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
@@ -78,11 +80,13 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
   }
 
   return {
-    where: () => [`postgres://${serverUser}:${password}@127.0.0.1:${readPidFile(place)?.port ?? readLastPort(dataDir) ?? 0}/${database}`],
+    where: () => [`postgres://${serverUser}:${password}@127.0.0.1:${readPidFile(place)?.port ?? readLastPort(dataDir) ?? 1}/${database}`],
     place,
-    close: () => {
+    async close() {
       left.abort();
-      return leave(seat, place);
+      // Somebody who is bringing it back has to have it, or not, before it can be left.
+      await rejoining;
+      await leave(seat, place);
     },
   };
 }
@@ -117,7 +121,7 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
     await seat.connect();
     await answer(seat, 'select pg_advisory_lock_shared($1)', [usersLock]);
     const { rows } = await answer(seat, 'select from pg_database where datname = $1', [database]);
-    if (rows.length === 0) await seat.query(`create database ${database}`).catch(ignoreDuplicate);
+    if (rows.length === 0) await answer(seat, `create database ${database}`, [], startTimeoutMs).catch(ignoreDuplicate);
     seat.once('end', onLost);
     return seat;
   } catch (error) {
@@ -130,8 +134,8 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
 }
 
 /** A server that does not answer in time is one that is not there. */
-async function answer(seat: pg.Client, text: string, values: unknown[]): Promise<pg.QueryResult> {
-  const late = setTimeout(() => socketOf(seat).destroy(), longestAnswerMs);
+async function answer(seat: pg.Client, text: string, values: unknown[], longestMs = longestAnswerMs): Promise<pg.QueryResult> {
+  const late = setTimeout(() => socketOf(seat).destroy(), longestMs);
   return seat.query(text, values).finally(() => clearTimeout(late));
 }
 

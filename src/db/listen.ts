@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { clientClass, socketOf } from './client.ts';
 import type { PoolPolicy } from './policies.ts';
-import type { Where } from './pool.ts';
+import { processTag, type Where } from './pool.ts';
 
 /** Calls at each notification of a channel. */
 export type Listen = (channel: string, call: (payload: string) => void) => Promise<{ unlisten(): Promise<void> }>;
@@ -23,7 +23,7 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
   async function open(): Promise<void> {
     const addresses = where();
     const Client = clientClass(() => addresses[tries % Math.max(1, addresses.length)] ?? '', new Set());
-    const opened = new Client({ connectionTimeoutMillis: longestAnswerMs, keepAlive: true, application_name: `schoolbell ${name} listening` });
+    const opened = new Client({ connectionTimeoutMillis: longestAnswerMs, keepAlive: true, application_name: `schoolbell ${name} ${processTag} listening` });
     opened.on('notification', ({ channel, payload = '' }) => {
       for (const call of calls.get(channel) ?? []) call(payload);
     });
@@ -50,7 +50,10 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
     await on.query(text).finally(() => clearTimeout(late));
   }
 
-  const openOnce = () => (opening ??= open().finally(() => (opening = undefined)));
+  const openOnce = () => {
+    clearTimeout(timer);
+    return (opening ??= (client ? Promise.resolve() : open()).finally(() => (opening = undefined)));
+  };
 
   function again(): void {
     if (closed || calls.size === 0) return;

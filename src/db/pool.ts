@@ -14,7 +14,7 @@ const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', 
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Of this process, so that the connections of one can be told from those of others. */
-const processTag = `${process.pid.toString(36)}${Date.now().toString(36).slice(-4)}`;
+export const processTag = `${process.pid.toString(36)}${Date.now().toString(36).slice(-4)}`;
 
 class NotPrimary extends Error {}
 
@@ -26,6 +26,7 @@ export class SessionPool {
   /** Which of the servers took the last connection. */
   #current = 0;
   #out = 0;
+  #ending: Promise<void> | undefined;
 
   constructor(where: Where, policy: PoolPolicy) {
     this.#where = where;
@@ -34,7 +35,7 @@ export class SessionPool {
       Client: clientClass(() => this.#address(), this.#clients),
       max: policy.max,
       idleTimeoutMillis: idleMs,
-      connectionTimeoutMillis: policy.connectionMs,
+      connectionTimeoutMillis: Math.ceil(policy.connectionMs / Math.max(1, where().length)),
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       application_name: `schoolbell ${policy.name} ${processTag}`,
@@ -49,12 +50,14 @@ export class SessionPool {
   async take(): Promise<PooledSession> {
     const deadline = performance.now() + this.policy.connectionMs;
     for (let tries = 1; ; tries += 1) {
+      const at = this.#current;
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#out += 1;
         return new PooledSession(client, this.policy);
       } catch (error) {
-        this.#current += 1;
+        // Of several who found the same server away, one moves on to the next.
+        if (this.#current === at && this.#out < this.policy.max) this.#current += 1;
         if (tries >= this.#where().length || performance.now() > deadline) throw this.#explain(error as Error);
       }
     }
@@ -67,9 +70,9 @@ export class SessionPool {
   }
 
   async end(timeoutMs: number): Promise<void> {
-    const ending = this.#pool.ended ? Promise.resolve() : this.#pool.end();
+    this.#ending ??= this.#pool.end();
     let timer: NodeJS.Timeout | undefined;
-    await Promise.race([ending, new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))]).finally(() => clearTimeout(timer));
+    await Promise.race([this.#ending, new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))]).finally(() => clearTimeout(timer));
     for (const client of this.#clients) socketOf(client).destroy();
   }
 

@@ -30,9 +30,14 @@ export class PooledSession implements Runner {
     this.#policy = policy;
   }
 
-  /** Whether the connection may be used again. */
+  /** Whether the connection may be used again: nothing is under way on it, and no transaction open. */
   get usable(): boolean {
-    return this.#broken === undefined && this.#running === 0;
+    return this.#broken === undefined && this.#running === 0 && this.transactionStatus !== 'T' && this.transactionStatus !== 'E';
+  }
+
+  /** As the server said last: I, idle; T, in a transaction; E, in one that has failed. */
+  get transactionStatus(): string | null {
+    return (this.client as pg.Client & { getTransactionStatus(): string | null }).getTransactionStatus();
   }
 
   run(statement: Composed): Promise<Rows<Row[]>> {
@@ -89,8 +94,15 @@ export class PooledSession implements Runner {
           ended();
           return;
         }
-        const stream = begin();
-        const stop = this.#watchBytes();
+        let stream: T;
+        try {
+          stream = begin();
+        } catch (error) {
+          reject(error as Error);
+          ended();
+          return;
+        }
+        const stop = this.#watchBytes(stream);
         const end = () => {
           stop();
           ended();
@@ -102,12 +114,18 @@ export class PooledSession implements Runner {
     });
   }
 
-  #watchBytes(): () => void {
+  /** While it is the other side's turn: before it takes the first byte, while bytes wait for it, and after the last. */
+  #watchBytes(stream: Readable | Writable): () => void {
     const socket = socketOf(this.client);
     const moved = () => socket.bytesWritten - socket.writableLength + socket.bytesRead;
+    const begun = socket.bytesRead;
+    const isServersTurn = () => {
+      if (socket.writableLength > 0 || socket.bytesRead === begun || stream.destroyed) return true;
+      return 'writableEnded' in stream && 'writableFinished' in stream ? stream.writableEnded && !stream.writableFinished : false;
+    };
     let [bytes, since] = [moved(), performance.now()];
     const timer = setInterval(() => {
-      if (moved() !== bytes || socket.writableLength === 0) [bytes, since] = [moved(), performance.now()];
+      if (moved() !== bytes || !isServersTurn()) [bytes, since] = [moved(), performance.now()];
       else if (performance.now() - since > this.#policy.answerMs) this.giveUp(silence(this.#policy));
     }, Math.min(1_000, this.#policy.answerMs / 4));
     return () => clearInterval(timer);
@@ -144,7 +162,13 @@ export class PooledSession implements Runner {
 
   /** What the server did not say itself is about the connection. */
   #explain(error: Error): Error {
-    if (isServerError(error)) return error;
+    if (isServerError(error)) {
+      // The last word of a connection that the server is about to close.
+      if (/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) {
+        this.#broken ??= new DatabaseUnavailable('away', `the connection to the database was ended: ${error.message}`, error);
+      }
+      return error;
+    }
     this.#broken ??= new DatabaseUnavailable('away', `the connection to the database ended: ${error.message}`, error);
     return this.#broken;
   }
@@ -171,5 +195,5 @@ function nameOf(text: string): string | undefined {
 
 function toRows(answer: pg.QueryResult | undefined): Rows<Row[]> {
   const rows = (answer?.rows ?? []) as Row[];
-  return Object.defineProperty(rows, 'count', { value: answer?.rowCount ?? 0 }) as Rows<Row[]>;
+  return Object.defineProperties(rows, { count: { value: answer?.rowCount ?? 0 }, command: { value: answer?.command ?? '' } }) as Rows<Row[]>;
 }

@@ -3,8 +3,8 @@
 import type { Readable, Writable } from 'node:stream';
 
 export type Row = Record<string, unknown>;
-/** The rows of an answer, and how many the command was about. */
-export type Rows<T extends readonly unknown[]> = T & { readonly count: number };
+/** The rows of an answer, what the command was, and how many rows it was about. */
+export type Rows<T extends readonly unknown[]> = T & { readonly count: number; readonly command: string };
 
 /** What goes to the server. */
 export type Composed = { text: string; values: readonly BoundValue[] };

@@ -30,7 +30,9 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
   try {
     const result = await work(tx);
     end();
-    await session.run(command('commit'));
+    const { command: done } = await session.run(command('commit'));
+    // That is how PostgreSQL answers the commit of a transaction in which something failed.
+    if (done !== 'COMMIT') throw new Error('a statement of the transaction failed, and the failure was passed over');
     return result;
   } catch (error) {
     end();

@@ -2,6 +2,7 @@
 // bounded queue, and one thread kept for callers who are known, so that a flood of strangers does not hold those up.
 import { Worker } from 'node:worker_threads';
 import { SchoolbellError } from '../errors.ts';
+import { noAnswerInTime } from '../http/error-shape.ts';
 import type { HashTask } from './hash-thread.ts';
 
 export type Derive = (task: HashTask) => Promise<Uint8Array>;
@@ -107,7 +108,7 @@ async function within<T>(milliseconds: number, thread: Thread, run: (derive: Der
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       void end(thread);
-      reject(new Error(`hashing did not end within ${milliseconds / 1000} s`));
+      reject(noAnswerInTime(new Error(`hashing did not end within ${milliseconds / 1000} s`)));
     }, milliseconds);
   });
   try {

@@ -1,5 +1,6 @@
 // In charge of the addresses of school data: the data endpoints, what a caller can learn about itself, and writeback.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { buffer } from 'node:stream/consumers';
 import type { Ledger } from '../access/disclosures.ts';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases } from '../collection/component-databases.ts';
@@ -137,8 +138,10 @@ async function answerNow(
     records > 0 &&
     reply.request.method !== 'HEAD' &&
     ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
-  const body = await answerData(isSmall(request, endpoint) ? reads : lists, who, endpoint, request, new Date(now()), tell);
-  return sendRead(reply.type(json), body, slowReader);
+  const small = isSmall(request, endpoint);
+  const body = await answerData(small ? reads : lists, who, endpoint, request, new Date(now()), tell);
+  // What is small is read before it is sent, so that no reader holds a connection of the small reads.
+  return sendRead(reply.type(json), small ? await buffer(body) : body, slowReader);
 }
 
 /** Few rows are read at once, and wait for no reader of a whole list. */
