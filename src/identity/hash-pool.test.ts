@@ -103,7 +103,7 @@ test('what does not end in time is given up, its thread replaced, and what is le
     await derive(task);
     await resumed.promise;
     await derive(task).then(late.resolve, late.reject);
-  }), /did not end within 5 s/);
+  }), { code: 'unavailable', headers: { 'retry-after': '5' } });
   assert.equal(await hash(pool.anyone), wanted);
   resumed.resolve();
   await assert.rejects(late.promise, /turn at hashing is over/);
