@@ -36,7 +36,7 @@ function policy(
   return { name, max, plans, connectionMs, statementMs, lockMs, idleInTransactionMs, answerMs };
 }
 
-/** Of the API first. Each request knows who is calling within 5 s and has a filter's answer within 12; see `http/server` for the sum. */
+/** Of the API first. Each request knows who is calling within 5 s and has a filter's answer within 12; see `http/deadline` for the sum. */
 export const policies = {
   /** Who is calling. */
   callers: policy('callers', 6, 'kept', [2 * second, 2.5 * second, second, 5 * second, 3 * second]),
