@@ -1,8 +1,10 @@
 // In charge of `npm test`: types, lint, then every test on a real PostgreSQL, and what the tests asked of it.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
 import { pathToFileURL } from 'node:url';
 import { openTestCluster } from './cluster.ts';
 import { forgetTemplate } from './database.ts';
@@ -16,13 +18,28 @@ const compiled = join(root, 'node_modules', '.cache', 'schoolbell', 'compiled');
 function step(name: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}): boolean {
   const started = Date.now();
   const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
-  console.log(`${name}: ${status === 0 ? 'passed' : 'failed'} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
-  if (status !== 0) process.exitCode = 1;
-  return status === 0;
+  return tell(name, status === 0, started);
 }
 
-function opensPages(file: string): boolean {
-  return readFileSync(join(root, file), 'utf8').includes('/browser.ts');
+function tell(name: string, passed: boolean, started: number): boolean {
+  console.log(`${name}: ${passed ? 'passed' : 'failed'} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+  if (!passed) process.exitCode = 1;
+  return passed;
+}
+
+const imports = (file: string, name: string) => readFileSync(join(root, file), 'utf8').includes(`/${name}'`);
+const opensPages = (file: string) => imports(file, 'browser.ts');
+const startsProcesses = (file: string) => imports(file, 'processes.ts');
+
+/** Most tests wait, for processes that start or limits that pass: twice as many files run as there are cores, and the longest first. */
+async function runFiles(files: string[], env: NodeJS.ProcessEnv): Promise<boolean> {
+  const started = Date.now();
+  const inOrder = files.toSorted((a, b) => Number(startsProcesses(b)) - Number(startsProcesses(a)));
+  const events = run({ files: inOrder.map((file) => join(root, file)), cwd: root, concurrency: 2 * availableParallelism(), env: { ...process.env, ...env } });
+  let passed = true;
+  events.on('test:fail', () => (passed = false));
+  for await (const text of events.compose(new spec())) process.stdout.write(text);
+  return tell('tests', passed, started);
 }
 
 step('types', bin('tsc'), ['--noEmit']);
@@ -34,11 +51,12 @@ chmodSync(recorded, 0o1777);
 try {
   await forgetTemplate();
   const named = process.argv.slice(2);
-  const files = named.length > 0 ? named : globSync('{src,test}/**/*.test.ts', { cwd: root });
+  const files = globSync(named.length > 0 ? named : '{src,test}/**/*.test.ts', { cwd: root });
+  if (files.length === 0) throw new Error(`no test is named ${named.join(' ')}`);
   const recorder = `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(join(import.meta.dirname, 'record-statements.ts')).href}`.trim();
-  const browser = globSync(files, { cwd: root }).some(opensPages) ? await handOnBrowser() : {};
+  const browser = files.some(opensPages) ? await handOnBrowser() : {};
   const env = { NODE_COMPILE_CACHE: compiled, ...browser, NODE_OPTIONS: recorder, RECORDED_STATEMENTS: recorded };
-  const passed = step('tests', process.execPath, ['--test', '--test-concurrency=2', ...files], env);
+  const passed = await runFiles(files, env);
   const all = passed && named.length === 0 ? 'yes' : 'no';
   step('schools apart', process.execPath, ['--test', 'test/schools-apart/recorded.ts'], { RECORDED_STATEMENTS: recorded, RECORDED_ALL: all });
 } finally {

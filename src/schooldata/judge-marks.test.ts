@@ -2,7 +2,7 @@
 // day it is, and that 5,000 marks cost one statement.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countStatements } from '../../test/count-statements.ts';
+import { heardStatements } from '../../test/heard-statements.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { useService } from '../../test/service.ts';
 import { faultCodes, judgeMarks, type Fault, type FaultCode } from './judge-marks.ts';
@@ -175,7 +175,7 @@ test('a leaver was on roll until the school learned of it, or until the last enr
 test('5,000 marks are judged with one statement', async () => {
   const marks = Array.from({ length: 5000 }, (_, at) => ({ ...fine, StudentId: `s${at % 2500}`, ...(at < 2500 ? {} : { Session: 'PM', Mark: at === 4000 ? '/' : '\\' }) }));
   let judged: Awaited<ReturnType<typeof judge>> | undefined;
-  assert.equal(await countStatements(async () => (judged = await judge(marks))), 1);
+  assert.equal((await heardStatements(async () => (judged = await judge(marks)))).length, 1);
   const { faults, good } = judged ?? assert.fail();
   assert.deepEqual(faults.map(brief), [[4000, 'Mark', 'WrongSessionMark', '\\']]);
   assert.equal(good.length, 4999);
