@@ -21,8 +21,6 @@ import { startWorker, type Worker } from '../src/outbox/worker.ts';
 import { useService, type Service } from './service.ts';
 import { until } from './until.ts';
 
-export { until } from './until.ts';
-
 export type Arrival = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer; id: string; at: number };
 export type Answer = (arrival: Arrival, response: ServerResponse) => number | void | Promise<number | void>;
 export type Receiver = { origin: string; port: number; arrivals: Arrival[]; answer: Answer };

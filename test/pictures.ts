@@ -44,8 +44,8 @@ export async function goodPictures(): Promise<Record<string, Buffer>> {
   };
 }
 
-export async function badPictures(): Promise<Record<string, Buffer>> {
-  const { gradient: jpeg = Buffer.alloc(0), noise: png = Buffer.alloc(0), animated = Buffer.alloc(0) } = await goodPictures();
+export async function badPictures(good: Record<string, Buffer>): Promise<Record<string, Buffer>> {
+  const { gradient: jpeg = Buffer.alloc(0), noise: png = Buffer.alloc(0), animated = Buffer.alloc(0) } = good;
   return {
     empty: Buffer.alloc(0),
     text: Buffer.from('This is not a picture.'),

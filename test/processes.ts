@@ -17,6 +17,8 @@ export const longest = { timeout: 600_000, skip: process.platform === 'linux' ? 
 export const home = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-process-'));
 chmodSync(home, 0o755);
 export const clone = copyTree(join(home, 'clone'));
+/** The same sources in each process of a file. */
+const compiled = { NODE_COMPILE_CACHE: join(home, 'compiled') };
 export const children = new Set<ChildProcess>();
 export const derivedPlaces = new Set<string>();
 
@@ -64,7 +66,7 @@ export function launch(script: string, args: string[], dataDir: string, { env = 
   const child = spawn(process.execPath, [join(tree, script), ...args], {
     cwd: tree,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...compiled, DATA_DIR: dataDir, ...env },
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });
   children.add(child);

@@ -8,6 +8,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/db/open.ts';
+import { policies } from '../src/db/policies.ts';
 import { assertStopped, children, clone, command, ended, eventually, home, launch, longest, postmasters, running as processesOf, start, stop, type Running } from './processes.ts';
 import { freePort } from './service.ts';
 
@@ -82,17 +85,30 @@ async function useSilentProvider(): Promise<{ url: string; asked: () => number; 
   };
 }
 
+async function collectionsOf(estab: string): Promise<string[]> {
+  const { pool, close } = await openDatabase(readConfig({ DATA_DIR: data }));
+  try {
+    const found = await pool(policies.commands)<{ id: string }[]>`select id from outbox where estab = ${estab} and kind = 'collect' order by id`;
+    return found.map(({ id }) => id);
+  } finally {
+    await close();
+  }
+}
+
 test('SIGTERM during a collection ends the process in time, and the collection is done again under the same id', longest, async () => {
   const provider = await useSilentProvider();
   await command(data, ['school', 'add', '--estab', 'slow', '--name', 'Slow', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id', 'x', '--client-secret', 'y']);
   const first = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
+  const ids = await collectionsOf('slow');
+  assert.ok(ids.length > 0);
   first.child.kill('SIGTERM');
   assert.equal(await ended(first, 45_000), 0, first.output());
   await assertStopped(data);
   const before = provider.asked();
   const second = await start(data);
   await eventually('the provider is asked again', () => provider.asked() > before);
+  assert.deepEqual(await collectionsOf('slow'), ids);
   provider.close();
   await stop(second);
   await command(data, ['school', 'remove', '--estab', 'slow']);

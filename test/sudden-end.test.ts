@@ -46,7 +46,7 @@ test('killed again and again during its first start, it starts, and the demo is 
 
 test('one that waits takes over at once from one that is killed in initdb', longest, async () => {
   let kills = 0;
-  for (const wait of [0, 50, 100, 200, 400]) {
+  for (const wait of [0, 100, 300]) {
     const folder = join(home, `taken-over-${wait}`);
     const both = Array.from({ length: 2 }, () => launch('src/cli.ts', ['school', 'list', '--json'], folder));
     await eventually('initdb runs', () => initdbs(folder).length > 0);
@@ -68,8 +68,8 @@ test('several processes at once take over what a killed first start left', longe
   mkdirSync(join(folder, 'postgres.new'), { recursive: true });
   chmodSync(folder, 0o711);
   writeFileSync(join(folder, 'postgres.start-lock'), '4194303');
-  const found = await Promise.all(Array.from({ length: 5 }, () => command(folder, ['school', 'list'])));
-  assert.deepEqual(found, [[], [], [], [], []]);
+  const found = await Promise.all(Array.from({ length: 4 }, () => command(folder, ['school', 'list'])));
+  assert.deepEqual(found, [[], [], [], []]);
   await assertStopped(folder);
 });
 

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { verifyWebhook } from '../../client/verify-webhook.js';
-import { until, useReceiver } from '../../test/delivery.ts';
+import { useReceiver } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { rootB, testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { addApplication } from '../access/applications.ts';

@@ -163,7 +163,7 @@ test('more slow readers than there are connections, and then a whole list', asyn
 });
 
 test('readers that go away in the middle leave nothing behind', async () => {
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     await Promise.all(Array.from({ length: manyReaders }, async (_, at) => {
       const response = await openWhole();
       response.on('error', () => {});

@@ -14,7 +14,7 @@ import { parseQrRequest, qrTypes, type QrRequest } from './parse-qr-request.ts';
 import { encodeText, quietModules } from './qr-matrix.ts';
 import { readsBack } from './read-back.ts';
 
-const codes = 60;
+const codes = 30;
 const mostGrowth = 150 * 1024 * 1024;
 const pictures = await goodPictures();
 

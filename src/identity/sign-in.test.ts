@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openPage } from '../../test/browser.ts';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { openForm, registrationLink, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 
@@ -138,9 +138,13 @@ test('a password that must change is changed before anything else', async () => 
 
 test('ten wrong tries lock, the right password does not open, fifteen minutes or UnlockLogin do', async () => {
   const { Id } = await makeRegistered('Philippa', password);
+  /** The first and the last two are made; what is between is only counted, as each costs a hash. */
   const tries = async (count: number) => {
     await db`delete from wrong_try`;
-    for (let at = 0; at < count; at += 1) assert.equal((await signIn(url, 'one', 's3', `wrong ${at}`)).status, 401);
+    for (const between of [count - 3, 0, 0]) {
+      assert.equal((await signIn(url, 'one', 's3', 'wrong')).status, 401);
+      await db`update login set wrong_tries = wrong_tries + ${between} where presence_id = ${Id}`;
+    }
   };
   await tries(9);
   assert.equal((await signIn(url, 'one', 's3', password)).status, 303, 'nine do not lock');
@@ -250,7 +254,8 @@ test('another password is chosen with the present one, which is counted and lock
   const { LastLoggedIn } = await person('Philippa');
   const form = await openForm(url, '/account/password', [session]);
   const choosing = (present: string) => form.post({ present, password: 'two grey geese at dawn', repeated: 'two grey geese at dawn' });
-  for (let at = 0; at < 10; at += 1) assert.equal((await choosing(`wrong ${at}`)).status, 422);
+  await db`update login set wrong_tries = 7 where presence_id = ${Id}`;
+  for (let at = 0; at < 3; at += 1) assert.equal((await choosing(`wrong ${at}`)).status, 422);
   assert.equal((await choosing('four brown owls at noon')).status, 422, 'ten wrong ones have locked it');
   assert.equal((await signIn(url, 'one', 's3', 'four brown owls at noon')).status, 401, 'also for signing in');
   await unlock(Id);

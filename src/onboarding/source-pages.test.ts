@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { beforeEach, test } from 'node:test';
-import { until } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
 import { rootB, useService } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';

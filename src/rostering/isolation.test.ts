@@ -71,7 +71,7 @@ for (const asking of askings) {
       if (path.includes(':')) expected.push([fill(path, `${other.mark}-`), 404]);
       if (path.includes(':classId')) expected.push([fill(path, '', `${other.mark}-`), 404], [fill(path, `${other.mark}-`, ''), 404]);
       for (const [filled, status] of expected) {
-        for (const query of ['', '?limit=50', '?limit=5000']) {
+        for (const query of ['', '?limit=50']) {
           const response = await get(filled + query);
           const text = await assertOnly(asking, response, filled + query);
           assert.equal(response.status, status, `${filled}${query}: ${text}`);

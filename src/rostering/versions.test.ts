@@ -150,15 +150,15 @@ test('no answer mixes versions while imports commit', async () => {
     }
   };
   const polls = [0, 3].map(poll);
-  for (let generation = 1; generation <= 6; generation += 1) {
+  for (let generation = 1; generation <= 4; generation += 1) {
     generations.set(String((await load(generationFiles(generation))).version), generation);
     await setTimeout(50);
   }
   arrived.abort();
   await Promise.all(polls);
 
-  assert.equal(generations.size, 7);
-  assert.ok(new Set(seen.map(({ version }) => version)).size >= 4, 'the readers saw the roster move');
+  assert.equal(generations.size, 5);
+  assert.ok(new Set(seen.map(({ version }) => version)).size >= 3, 'the readers saw the roster move');
   for (const { path, status, version, total, text } of seen) {
     assert.equal(status, 200, `${path} ${text.slice(0, 200)}`);
     const generation = generations.get(numberOf(version)) ?? -1;
