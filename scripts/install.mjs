@@ -3,19 +3,21 @@
 // It only ever adds (`npm install`, not `npm ci`), because a running service may be using what is installed.
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const wanted = process.argv.includes('--dev') ? 'all' : 'production';
-const stamp = join(root, 'node_modules', '.installed');
+const modules = join(root, 'node_modules');
+const stamp = join(modules, '.installed');
+const underWay = join(modules, '.installing');
 const lock = join(root, '.install-lock');
 
 const installed = () => {
   try {
     const [hash, what] = readFileSync(stamp, 'utf8').trim().split(' ');
-    return hash === lockHash() && (what === 'all' || what === wanted);
+    return !existsSync(underWay) && hash === lockHash() && (what === 'all' || what === wanted);
   } catch {
     return false;
   }
@@ -36,15 +38,39 @@ if (!installed()) {
 
 function install() {
   process.stderr.write('schoolbell: installing what is missing (once)\n');
+  mkdirSync(modules, { recursive: true });
+  if (existsSync(underWay)) forgetHalfInstalled();
+  writeFileSync(underWay, '');
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   args.push(wanted === 'all' ? '--include=dev' : '--omit=dev');
   // npm's own chatter goes to standard error: a command's standard output is its answer.
   const npm = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
   if (npm.status !== 0) {
     process.stderr.write('schoolbell: "npm install" failed; see the lines above\n');
+    rmSync(lock, { force: true });
     process.exit(1);
   }
   writeFileSync(stamp, `${lockHash()} ${wanted}\n`);
+  rmSync(underWay);
+}
+
+/**
+ * npm takes a package for whole if its folder is there, and does not run its install script again. What an install that
+ * was interrupted has touched is therefore removed, and only that.
+ */
+function forgetHalfInstalled() {
+  const began = statSync(underWay).mtimeMs;
+  rmSync(join(modules, '.package-lock.json'), { force: true });
+  const inside = (folder) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (!entry.isDirectory() || entry.name === '.bin' || entry.name === '.cache') continue;
+      if (entry.name.startsWith('@')) inside(path);
+      else if (statSync(path).ctimeMs >= began) rmSync(path, { recursive: true, force: true });
+      else if (existsSync(join(path, 'node_modules'))) inside(join(path, 'node_modules'));
+    }
+  };
+  inside(modules);
 }
 
 /** The lock names its holder, so that what an interrupted install left behind is taken over at once. */
