@@ -11,6 +11,6 @@ export async function openTestCluster(): Promise<EmbeddedDatabase & { url: strin
   const folder = join(tmpdir(), `schoolbell-test-${checkout}`);
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o711);
-  const embedded = await openEmbedded(folder, { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' });
+  const embedded = await openEmbedded(folder, { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '600' });
   return { ...embedded, url: embedded.where()[0] ?? '' };
 }

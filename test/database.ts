@@ -19,7 +19,7 @@ export async function useDatabase(): Promise<TestDatabase> {
   try {
     const [known] = await admin`select from pg_database where datname = ${template}`;
     if (!known) await makeTemplate(admin, cluster.url);
-    await admin.unsafe(`create database ${name} template ${template}`);
+    await admin.unsafe(`create database ${name} template ${template} strategy file_copy`);
   } finally {
     await admin`select pg_advisory_unlock(${templateLock})`;
   }

@@ -1,6 +1,6 @@
 // In charge of `npm test`: types, lint, then every test on a real PostgreSQL, and what the tests asked of it.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { openTestCluster } from './cluster.ts';
 import { forgetTemplate } from './database.ts';
 import { handOnBrowser } from './find-browser.ts';
+import { shareProcesses } from './share-processes.ts';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
@@ -27,15 +28,12 @@ function tell(name: string, passed: boolean, started: number): boolean {
   return passed;
 }
 
-const imports = (file: string, name: string) => readFileSync(join(root, file), 'utf8').includes(`/${name}'`);
-const opensPages = (file: string) => imports(file, 'browser.ts');
-const startsProcesses = (file: string) => imports(file, 'processes.ts');
+const opensPages = (file: string) => readFileSync(join(root, file), 'utf8').includes("/browser.ts'");
 
-/** Most tests wait, for processes that start or limits that pass: twice as many files run as there are cores, and the longest first. */
-async function runFiles(files: string[], env: NodeJS.ProcessEnv): Promise<boolean> {
+/** Many tests wait, for processes that start or limits that pass: twice as many run as there are cores. */
+async function runPrograms(programs: string[], env: NodeJS.ProcessEnv): Promise<boolean> {
   const started = Date.now();
-  const inOrder = files.toSorted((a, b) => Number(startsProcesses(b)) - Number(startsProcesses(a)));
-  const events = run({ files: inOrder.map((file) => join(root, file)), cwd: root, concurrency: 2 * availableParallelism(), env: { ...process.env, ...env } });
+  const events = run({ files: programs, cwd: root, concurrency: 2 * availableParallelism(), env: { ...process.env, ...env } });
   let passed = true;
   events.on('test:fail', () => (passed = false));
   for await (const text of events.compose(new spec())) process.stdout.write(text);
@@ -45,8 +43,11 @@ async function runFiles(files: string[], env: NodeJS.ProcessEnv): Promise<boolea
 step('types', bin('tsc'), ['--noEmit']);
 step('lint', bin('oxlint'), ['--deny-warnings']);
 const cluster = await openTestCluster();
-const recorded = mkdtempSync(join(tmpdir(), 'schoolbell-statements-'));
+const folder = mkdtempSync(join(tmpdir(), 'schoolbell-run-'));
+const recorded = join(folder, 'statements');
+mkdirSync(recorded);
 // Some tests run processes as another user.
+chmodSync(folder, 0o711);
 chmodSync(recorded, 0o1777);
 try {
   await forgetTemplate();
@@ -56,10 +57,10 @@ try {
   const recorder = `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(join(import.meta.dirname, 'record-statements.ts')).href}`.trim();
   const browser = files.some(opensPages) ? await handOnBrowser() : {};
   const env = { NODE_COMPILE_CACHE: compiled, ...browser, NODE_OPTIONS: recorder, RECORDED_STATEMENTS: recorded };
-  const passed = await runFiles(files, env);
+  const passed = await runPrograms(shareProcesses(root, files, folder), env);
   const all = passed && named.length === 0 ? 'yes' : 'no';
   step('schools apart', process.execPath, ['--test', 'test/schools-apart/recorded.ts'], { RECORDED_STATEMENTS: recorded, RECORDED_ALL: all });
 } finally {
-  rmSync(recorded, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
   await cluster.close();
 }
