@@ -19,9 +19,12 @@ const mailDomain = 'thistlebrook.example';
 const schoolId = 'org-9990001';
 const trustId = 'org-lanternway';
 
+let drawn: readonly DemoFile[] | undefined;
+
 /** The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. */
-export function demoSchool(at?: Date): DemoFile[] {
-  return at === undefined ? drawSchool() : driftSchool(drawSchool(), at);
+export function demoSchool(at?: Date): readonly DemoFile[] {
+  drawn ??= drawSchool();
+  return at === undefined ? drawn : driftSchool(drawn, at);
 }
 
 function drawSchool(): DemoFile[] {
