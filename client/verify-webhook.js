@@ -14,7 +14,8 @@ export function verifyWebhook(headers, body, secrets, now = Date.now) {
   const id = header(headers, 'webhook-id');
   const timestamp = header(headers, 'webhook-timestamp');
   const signatures = header(headers, 'webhook-signature').split(' ');
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds) throw new WebhookVerificationError('webhook-timestamp is not within five minutes of now');
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds)
+    throw new WebhookVerificationError('webhook-timestamp is not within five minutes of now');
   for (const secret of typeof secrets === 'string' ? [secrets] : secrets) {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
     if (key.length === 0) throw new WebhookVerificationError('the secret is empty');

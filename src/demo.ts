@@ -98,7 +98,8 @@ async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<Demo
 /** For each variant a line that works when pasted alone. */
 export function renderDemoLines(publicUrl: string, { estab, clientId, clientSecret, schoolSecret }: DemoCredentials): string[] {
   const request = (user: string, token: string, list: string) =>
-    `curl -s -H "Authorization: Bearer $(curl -s -X POST -u '${user}' ${publicUrl}${token} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')" '${publicUrl}${list}'`;
+    `curl -s -H "Authorization: Bearer $(curl -s -X POST -u '${user}' ${publicUrl}${token} | ` +
+    `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')" '${publicUrl}${list}'`;
   return [
     `The demo school ${demoEstablishment.name} (${estab}) is loaded. Read it through either variant:`,
     '',

@@ -47,7 +47,8 @@ async function describeTables(db: Db): Promise<string[]> {
           quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
           case when a.attcollation <> 0 and a.attcollation <> t.typcollation then 'collate ' || quote_ident(l.collname) end,
           case when a.attidentity <> '' then 'generated ' || case a.attidentity when 'a' then 'always' else 'by default' end || ' as identity' end,
-          case when a.attgenerated <> '' then 'generated always as (' || pg_get_expr(d.adbin, d.adrelid) || ') ' || case a.attgenerated when 's' then 'stored' else 'virtual' end
+          case when a.attgenerated <> '' then 'generated always as (' || pg_get_expr(d.adbin, d.adrelid) || ') '
+                 || case a.attgenerated when 's' then 'stored' else 'virtual' end
                when d.adbin is not null then 'default ' || pg_get_expr(d.adbin, d.adrelid) end,
           case when a.attnotnull then 'not null' end) order by a.attnum)
         from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation l on l.oid = a.attcollation left

@@ -34,7 +34,9 @@ export async function authorise(
 
 /** The state of authorisation a at establishment e as people see it: what was approved is installed, and then live. */
 export function shownState(sql: Sql): Fragment {
-  return sql`case when a.state <> 'Approved' then a.state when a.installed_at is not null then 'Live' when e.connector is not null then 'Installing' else 'Approved' end`;
+  return sql`
+    case when a.state <> 'Approved' then a.state when a.installed_at is not null then 'Live' when e.connector is not null then 'Installing'
+      else 'Approved' end`;
 }
 
 function chosenScopes(text: string, asked: { required: string[]; optional: string[] }): Scope[] {

@@ -29,7 +29,9 @@ export async function mergeMarks(
   problems: Problems,
   origin: Origin,
 ): Promise<MarksCount> {
-  await tx`create temp table if not exists stage_mark (line int, student_id text collate "C", date date, session text, mark text, minutes_late int, notes text) on commit drop`;
+  await tx`
+    create temp table if not exists stage_mark (line int, student_id text collate "C", date date, session text, mark text, minutes_late int, notes text)
+    on commit drop`;
   await tx`truncate stage_mark`;
   let staged = 0;
   for await (const batch of batches) {
@@ -47,7 +49,8 @@ export async function mergeMarks(
 async function stage(tx: Tx, rows: readonly MarkRow[]): Promise<void> {
   await tx`
     insert into stage_mark select * from unnest(
-      ${rows.map((row) => row.line)}::int[], ${rows.map((row) => row.studentId)}::text[], ${rows.map((row) => row.date)}::date[], ${rows.map((row) => row.session)}::text[],
+      ${rows.map((row) => row.line)}::int[], ${rows.map((row) => row.studentId)}::text[],
+      ${rows.map((row) => row.date)}::date[], ${rows.map((row) => row.session)}::text[],
       ${rows.map((row) => row.mark ?? null)}::text[], ${rows.map((row) => row.minutesLate ?? null)}::int[], ${rows.map((row) => row.notes ?? null)}::text[])`;
 }
 

@@ -145,8 +145,9 @@ async function collectMarks(db: Db, connector: Connector, estab: string, { befor
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
     const [first = error.problem] = problems.listed;
+    const place = first.line === null ? first.file : `${first.file}, line ${first.line}`;
     return {
-      message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${first.file}${first.line === null ? '' : `, line ${first.line}`}: ${first.rule}`,
+      message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${place}: ${first.rule}`,
       held: false,
     };
   }

@@ -150,7 +150,9 @@ export async function recordProgress(sql: Sql, estab: string, name: DatabaseName
 
 /** The next three o'clock at the school, or up to an hour after it, so that not all schools are read at once. */
 function nextNight(sql: Sql) {
-  return sql`(date_trunc('day', now() at time zone time_zone - interval '3 hours') + interval '1 day 3 hours' + random() * interval '1 hour') at time zone time_zone`;
+  return sql`
+    (date_trunc('day', now() at time zone time_zone - interval '3 hours') + interval '1 day 3 hours' + random() * interval '1 hour')
+      at time zone time_zone`;
 }
 
 async function tellStatus(sql: Sql, estab: string): Promise<void> {

@@ -54,7 +54,8 @@ export const deliveryCommands: readonly Command[] = [
           case when o.payload ->> 'contentType' = 'application/json' then o.body end as body,
           coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status',
             a.detail -> 'status', 'message', a.detail -> 'message',
-            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request', 'responseHeaders', a.detail -> 'responseHeaders', 'response', encode(a.response, 'base64'), 'nextAt', a.next_at) order by a.number)
+            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request',
+            'responseHeaders', a.detail -> 'responseHeaders', 'response', encode(a.response, 'base64'), 'nextAt', a.next_at) order by a.number)
             from outbox_attempt a where a.estab = o.estab and a.id = o.id), '[]') as log
         from outbox o join lane l on l.key = o.lane
         where o.kind = 'call' ${state ? db`and o.state = ${state}` : db``} ${rp ? db`and o.rp = ${rp}` : db``} ${estab ? db`and o.estab = ${estab}` : db``}

@@ -46,7 +46,8 @@ export const statusCommands: readonly Command[] = [
           `PostgreSQL ${data.database.postgres}, migration ${data.database.migration}, ${Math.round(data.database.bytes / 1024 ** 2)} MB`,
           ...schools.map(
             (one) =>
-              `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\tlast changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`,
+              `${one.estab}\t${one.name}\t${one.records} records\tversion ${one.version}\t` +
+              `last changed ${one.lastChanged?.toISOString() ?? 'never'}\tlast import ${one.lastImport ?? 'none'}`,
           ),
           ...databases.map(
             (one) =>

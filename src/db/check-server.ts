@@ -28,7 +28,8 @@ async function refusePooler(db: Db): Promise<void> {
       await other`rollback`;
       if (meanwhile === before || after !== before) {
         throw new Error(
-          'DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode',
+          'DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). ' +
+            'Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode',
         );
       }
     }

@@ -37,8 +37,12 @@ export function drawArt(matrix: Matrix, picture: string, look: ArtLook): Drawing
   const id = `q${createHash('sha256').update(paths.dark).update(JSON.stringify(look)).digest('hex').slice(0, 12)}`;
   const [dotOver, around] = [1 - (1 - look.dotStrength) / (1 - look.aroundStrength), look.aroundStrength];
   const shade = (name: 'dark' | 'light', colour: string) => ({
-    define: `<path id="${id}-${name}" d="${paths[name]}"/><pattern id="${id}-${name}-dot" width="1" height="1" patternUnits="userSpaceOnUse"><circle cx=".5" cy=".5" r="${look.dot / 2}" fill="${colour}" fill-opacity="${round(dotOver)}"/></pattern>`,
-    draw: `<use href="#${id}-${name}" fill="${colour}" fill-opacity="${around}" shape-rendering="crispEdges"/><use href="#${id}-${name}" fill="url(#${id}-${name}-dot)"/>`,
+    define:
+      `<path id="${id}-${name}" d="${paths[name]}"/><pattern id="${id}-${name}-dot" width="1" height="1" patternUnits="userSpaceOnUse">` +
+      `<circle cx=".5" cy=".5" r="${look.dot / 2}" fill="${colour}" fill-opacity="${round(dotOver)}"/></pattern>`,
+    draw:
+      `<use href="#${id}-${name}" fill="${colour}" fill-opacity="${around}" shape-rendering="crispEdges"/>` +
+      `<use href="#${id}-${name}" fill="url(#${id}-${name}-dot)"/>`,
   });
   const shades = [shade('dark', '#000'), shade('light', '#fff')];
   return frame(matrix, Math.max(leastArtPixels, modulePixels(matrix, artWidth)), [

@@ -18,7 +18,9 @@ export function modulePixels(matrix: Matrix, width: number): number {
 export function frame(matrix: Matrix, pixelsPerModule: number, content: string, coloured: boolean): Drawing {
   const modules = matrix.size + 2 * quietModules;
   const pixels = modules * pixelsPerModule;
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${pixels}" height="${pixels}" viewBox="0 0 ${modules} ${modules}"><path fill="#fff" d="M0 0h${modules}v${modules}H0z"/>${content}</svg>`;
+  const svg =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${pixels}" height="${pixels}" viewBox="0 0 ${modules} ${modules}">` +
+    `<path fill="#fff" d="M0 0h${modules}v${modules}H0z"/>${content}</svg>`;
   return { svg, modules, coloured };
 }
 
@@ -33,10 +35,10 @@ export function drawPlain(matrix: Matrix): Drawing {
 export function drawWithPicture(matrix: Matrix, picture: string, percent: number): Drawing {
   const side = (matrix.size * percent) / 100;
   const reach = 2 * Math.ceil(side / 2) + 1;
-  const [square, inner] = [reach, side].map(
-    (length) =>
-      `x="${round((matrix.size - length) / 2 + quietModules)}" y="${round((matrix.size - length) / 2 + quietModules)}" width="${round(length)}" height="${round(length)}"`,
-  );
+  const [square, inner] = [reach, side].map((length) => {
+    const start = round((matrix.size - length) / 2 + quietModules);
+    return `x="${start}" y="${start}" width="${round(length)}" height="${round(length)}"`;
+  });
   return frame(
     matrix,
     modulePixels(matrix, pictureWidth),

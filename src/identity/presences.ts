@@ -25,7 +25,8 @@ export type Presence = {
 function people(sql: Sql, estab: string): Fragment {
   return sql`
     select presence_id(u.estab, u.sourced_id) as id, case u.kind when 'student' then 'Learners' when 'teacher' then 'Teach' else 'NonTeach' end as type,
-      u.given_name || ' ' || u.family_name as "displayName", u.given_name as "firstName", u.family_name as surname, u.role as roles, u.username as "wantedName", coalesce(u.email, '') as "workEmail", coalesce(u.email, '') as email
+      u.given_name || ' ' || u.family_name as "displayName", u.given_name as "firstName", u.family_name as surname,
+      u.role as roles, u.username as "wantedName", coalesce(u.email, '') as "workEmail", coalesce(u.email, '') as email
     from roster_user u where u.estab = ${estab} and u.status = 'active' and u.kind in ('student', 'teacher', 'staff')
     union all
     select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m

@@ -96,7 +96,8 @@ async function register({ db, allowed }: Notifications, who: SchoolCaller, given
   if (!databaseName)
     throw new SchoolbellError(
       'invalid_request',
-      `"DatabaseName" is ${given.has('databasename') ? `"${given.get('databasename')?.slice(0, 60)}"` : 'missing'}; it must be one of ${Object.keys(databases).join(', ')}.`,
+      `"DatabaseName" is ${given.has('databasename') ? `"${given.get('databasename')?.slice(0, 60)}"` : 'missing'}; ` +
+        `it must be one of ${Object.keys(databases).join(', ')}.`,
     );
   const method = (given.get('method') ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'POST') throw new SchoolbellError('invalid_request', '"Method" must be GET or POST.');

@@ -87,7 +87,8 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
         settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
       from given, lane l
       where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim and o.state = 'running'
-      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.epoch, given.success, given.charged, given.error_class, given.detail, given.response, given.disable
+      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.epoch, given.success, given.charged,
+        given.error_class, given.detail, given.response, given.disable
     ), logged as (
       insert into outbox_attempt (estab, id, number, success, error_class, detail, response, next_at)
       select estab, id, attempts, success, error_class, detail, decode(response, 'base64'), case when state = 'waiting' then due_at end from settled

@@ -49,6 +49,7 @@ function unparsable(text: string, at: number, expected: string): SchoolbellError
   const found = text.slice(at, at + 20);
   return new SchoolbellError(
     'invalid_filter',
-    `The filter cannot be read at position ${at + 1}: expected ${expected}, found ${found === '' ? 'the end' : `"${found}"`}. Write it as field='value', for example status='active'.`,
+    `The filter cannot be read at position ${at + 1}: expected ${expected}, found ${found === '' ? 'the end' : `"${found}"`}. ` +
+      "Write it as field='value', for example status='active'.",
   );
 }

@@ -167,7 +167,12 @@ function renderPagination({ page: number, pageSize, updatedSince, values }: Data
     RowCount: total,
     ...(number < pages
       ? {
-          NextPage: `?${new URLSearchParams({ ...values, ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}), page: String(number + 1), pageSize: String(size) }).toString()}`,
+          NextPage: `?${new URLSearchParams({
+            ...values,
+            ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}),
+            page: String(number + 1),
+            pageSize: String(size),
+          }).toString()}`,
         }
       : {}),
   };

@@ -27,9 +27,11 @@ export function parseDataRequest(query: Query, endpoint: Endpoint): DataRequest 
   const own = endpoint.parameters.map(({ name }) => name.toLowerCase());
   const stranger = Object.keys(query).find((name) => ![...common, ...own].includes(name.toLowerCase()));
   if (stranger !== undefined) {
+    const known = [...endpoint.parameters.map(({ name }) => name), 'page, pageSize, updatedSince, onlyGetDBStatus, callbackUrl'].join(', ');
     throw new SchoolbellError(
       'invalid_request',
-      `"${stranger.slice(0, 60)}" is not a parameter of ${endpoint.name}: it takes ${[...endpoint.parameters.map(({ name }) => name), 'page, pageSize, updatedSince, onlyGetDBStatus, callbackUrl'].join(', ')}. If it belongs to your callbackUrl, percent-encode that as a whole.`,
+      `"${stranger.slice(0, 60)}" is not a parameter of ${endpoint.name}: it takes ${known}. ` +
+        'If it belongs to your callbackUrl, percent-encode that as a whole.',
     );
   }
   const page = parseWhole(query, 'page') ?? 1;

@@ -59,9 +59,9 @@ const registration = (sql: Sql) => sql`
 
 export const students = people(
   ['student'],
-  (
-    sql,
-  ) => sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.grades[1] as "YearGroup",
+  (sql) => sql`
+    u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName",
+    u.email as "Email", u.grades[1] as "YearGroup",
     (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
       limit 1) as "RegistrationGroup"`,
   (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
@@ -69,8 +69,9 @@ export const students = people(
 
 export const staff = people(
   ['teacher', 'staff'],
-  (sql) =>
-    sql`u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email", u.role as "Role"`,
+  (sql) => sql`
+    u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName",
+    u.email as "Email", u.role as "Role"`,
   (sql) => sql`u.version`,
 );
 
@@ -91,7 +92,8 @@ export const contacts: Projection = {
     select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
       select u.sourced_id as "Id", u.given_name as "Forename", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email",
         coalesce(u.phone, u.sms) as "Phone", u.role as "Role",
-        case when ${seen(asked, ['student']).length > 0} then coalesce(f.children, '{}') else '{}' end as "StudentIds", ${versionAt(sql, sql`greatest(u.version, f.version, ${touched(sql, 'users')})`)} as at
+        case when ${seen(asked, ['student']).length > 0} then coalesce(f.children, '{}') else '{}' end as "StudentIds",
+        ${versionAt(sql, sql`greatest(u.version, f.version, ${touched(sql, 'users')})`)} as at
       from roster_user u left join family f on f.contact = u.sourced_id where u.estab = ${asked.estab} and u.kind = 'contact' and u.status = 'active') r
     order by r."Id"`,
 };

@@ -44,9 +44,18 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
       values (${found.estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId})
         returning tracking_id as "trackingId"`;
     const undoId = undo?.trackingId ?? '';
+    const marks = back.map((row, index) => ({
+      index,
+      student_id: row.studentId,
+      date: row.date,
+      session: row.session,
+      mark: row.previousMark,
+      minutes_late: row.previousMinutesLate,
+      notes: row.previousNotes,
+    }));
     await tx`
       insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes)
-      select ${found.estab}, ${undoId}, * from jsonb_to_recordset(${tx.json(back.map((row, index) => ({ index, student_id: row.studentId, date: row.date, session: row.session, mark: row.previousMark, minutes_late: row.previousMinutesLate, notes: row.previousNotes })) as never)})
+      select ${found.estab}, ${undoId}, * from jsonb_to_recordset(${tx.json(marks as never)})
         as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text)`;
     await enqueueWriteback(tx, found, undoId);
     return { trackingId: undoId, undoOf: trackingId, marks: back.length, changedSince: rows.length - back.length };

@@ -68,7 +68,13 @@ function renderGranted(application: SharedApplication, previews: ScopePreview[],
       needed.length + others.length > 0 &&
       html`<p>The application needs this. To share none of it, pause or revoke.</p>
         <ul class="scopes" id="needed">
-          ${needed.map((preview) => renderScope({ preview, folded: true, ...(scopes.includes(preview.scope) ? {} : { note: 'Not shared: the application has to ask you for it first.' }) }))}
+          ${needed.map((preview) =>
+            renderScope({
+              preview,
+              folded: true,
+              ...(scopes.includes(preview.scope) ? {} : { note: 'Not shared: the application has to ask you for it first.' }),
+            }),
+          )}
           ${others.map(renderOtherScope)}
         </ul>`
     }

@@ -54,7 +54,10 @@ function renderProblems({ problems, problemsTotal }: Report): Html {
         rule,
       ]),
     })}
-    ${problemsTotal > shown.length && html`<p id="more-problems">And ${formatCount(problemsTotal - shown.length)} more. They are often of the same kind: put these right first.</p>`}`;
+    ${
+      problemsTotal > shown.length &&
+      html`<p id="more-problems">And ${formatCount(problemsTotal - shown.length)} more. They are often of the same kind: put these right first.</p>`
+    }`;
 }
 
 /** Where an uploaded package lay on the server is of no use to a school. */

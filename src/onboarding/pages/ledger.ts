@@ -62,7 +62,9 @@ export function renderHistory(entries: Entry[], timeZone: string): Html {
                   <time datetime="${entry.at.toISOString()}">${formatMoment(entry.at, timeZone)}</time>
                   <span
                     ><b>${describeEntry(entry)}</b> ·
-                    ${describeActor(entry.actor)}${entry.scopes && entry.scopes.length > 0 && html`<br /><span class="quiet">May read: ${renderScopeNames(entry.scopes)}</span>`}</span
+                    ${describeActor(entry.actor)}${
+                      entry.scopes && entry.scopes.length > 0 && html`<br /><span class="quiet">May read: ${renderScopeNames(entry.scopes)}</span>`
+                    }</span
                   >
                 </li>`,
             )}

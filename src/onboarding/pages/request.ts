@@ -88,7 +88,13 @@ function renderOptional({ granted }: Request, optional: ScopePreview[]): Html | 
     <legend><h2>What you can add</h2></legend>
     <p>The application works without this. Tick only what you want to share.</p>
     <ul class="scopes">
-      ${optional.map((preview) => renderScope({ preview, choice: { checked: granted.includes(preview.scope) }, ...(granted.includes(preview.scope) ? { note: 'It has this already; without the tick it loses it.' } : {}) }))}
+      ${optional.map((preview) =>
+        renderScope({
+          preview,
+          choice: { checked: granted.includes(preview.scope) },
+          ...(granted.includes(preview.scope) ? { note: 'It has this already; without the tick it loses it.' } : {}),
+        }),
+      )}
     </ul>
   </fieldset>`;
 }

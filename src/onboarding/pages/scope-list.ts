@@ -36,9 +36,12 @@ export type ShownScope = { preview: ScopePreview; choice?: { checked: boolean; n
 export function renderScope({ preview, choice, note, folded = false }: ShownScope): Html {
   const { scope, description } = preview;
   const title = titleOfScope(scope);
+  const box =
+    choice &&
+    html`<input type="checkbox" id="allow-${scope}" name="scopes" value="${scope}" aria-describedby="about-${scope}" ${choice.checked && html` checked`} />`;
   return html`<li class="scope" id="scope-${scope}">
     <h3>
-      ${choice ? html`<input type="checkbox" id="allow-${scope}" name="scopes" value="${scope}" aria-describedby="about-${scope}" ${choice.checked && html` checked`} /><label for="allow-${scope}">${title}</label>` : title}
+      ${box ? html`${box}<label for="allow-${scope}">${title}</label>` : title}
     </h3>
     <div id="about-${scope}">
       <p>${description}.${note !== undefined && html` <strong>${note}</strong>`}</p>

@@ -62,7 +62,10 @@ function renderStates(school: School, databases: ComponentDatabase[], token: str
     <ul class="states">
       ${databases.map((database) => renderState(database, school.timeZone))}
     </ul>
-    ${!uploaded && renderForm({ path: '/school/source/refresh', token, id: 'refresh', body: html`<button type="submit" class="second">Collect again now</button>` })}
+    ${
+      !uploaded &&
+      renderForm({ path: '/school/source/refresh', token, id: 'refresh', body: html`<button type="submit" class="second">Collect again now</button>` })
+    }
   </section>`;
 }
 
@@ -112,7 +115,13 @@ function renderConnecting({ connector }: School, failed: boolean, token: string,
       ${renderUpload(token)}
     </section>`;
   if (connector === 'oneroster')
-    return html`<section class="card" aria-labelledby="change"><h2 id="change">The connection</h2><details${failed && html` open`}><summary>Change the address or the credentials</summary>${renderProvider(token, given)}</details></section>`;
+    return html`<section class="card" aria-labelledby="change">
+      <h2 id="change">The connection</h2>
+      <details${failed && html` open`}>
+        <summary>Change the address or the credentials</summary>
+        ${renderProvider(token, given)}
+      </details>
+    </section>`;
   if (connector !== null) return undefined;
   return html`<section aria-labelledby="connect">
     <h2 id="connect">Connect your data</h2>

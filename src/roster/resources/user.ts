@@ -20,7 +20,8 @@ export const user: Resource = {
   table: 'roster_user',
   file: 'users.csv',
   header:
-    'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password',
+    'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,' +
+    'agentSourcedIds,grades,password',
   kinds: ['student', 'teacher', 'staff', 'contact'],
   kindBy: { field: 'role', kindOf: (role) => kindOfRole[role] ?? 'contact' },
   fields: [

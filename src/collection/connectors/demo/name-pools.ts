@@ -20,9 +20,14 @@ export const birthplacesAtHome: readonly Birthplace[] = places(
 export const localPool: NamePool = pool(
   40,
   'IE Dublin, AU Perth, ES Alicante',
-  'Amelia, Olivia, Isla, Ava, Ivy, Freya, Lily, Florence, Willow, Rosie, Sophie, Grace, Evie, Poppy, Ella, Charlotte, Daisy, Phoebe, Alice, Harriet, Matilda, Jessica, Ruby, Eleanor, Hannah, Megan, Lucy, Bethany, Zoë, Chloë, Imogen, Molly, Georgia, Abigail, Emily-Rose, Lola-Mae',
-  'Oliver, George, Arthur, Noah, Leo, Oscar, Archie, Jack, Freddie, Theo, Charlie, Henry, Thomas, Finley, Alfie, Harrison, Joshua, Edward, Isaac, William, James, Toby, Jacob, Max, Reuben, Elliot, Harvey, Samuel, Louis, Callum, Ethan, Nathan, Zachary, Daniel, Alfie-Jay, Tommy-Lee',
-  "Smith, Jones, Taylor, Brown, Williams, Wilson, Johnson, Davies, Robinson, Wright, Thompson, Evans, Walker, White, Roberts, Green, Hall, Wood, Jackson, Clarke, Harrison, Ward, Turner, Cooper, Hill, Harris, Baker, Mitchell, Carter, Shaw, Bennett, Holmes, Firth, Sykes, Barraclough, Ackroyd, Hardcastle, Sutcliffe, Booth, Armitage, Greenwood, Parker-Hall, Lister, Dyson, Ramsden, Naylor, Whitaker, Oldroyd, Thackray, Gaunt, St John, D'Arcy",
+  'Amelia, Olivia, Isla, Ava, Ivy, Freya, Lily, Florence, Willow, Rosie, Sophie, Grace, Evie, Poppy, Ella, Charlotte, Daisy, Phoebe, Alice, ' +
+    'Harriet, Matilda, Jessica, Ruby, Eleanor, Hannah, Megan, Lucy, Bethany, Zoë, Chloë, Imogen, Molly, Georgia, Abigail, Emily-Rose, Lola-Mae',
+  'Oliver, George, Arthur, Noah, Leo, Oscar, Archie, Jack, Freddie, Theo, Charlie, Henry, Thomas, Finley, Alfie, Harrison, Joshua, Edward, Isaac, ' +
+    'William, James, Toby, Jacob, Max, Reuben, Elliot, Harvey, Samuel, Louis, Callum, Ethan, Nathan, Zachary, Daniel, Alfie-Jay, Tommy-Lee',
+  'Smith, Jones, Taylor, Brown, Williams, Wilson, Johnson, Davies, Robinson, Wright, Thompson, Evans, Walker, White, Roberts, Green, Hall, Wood, ' +
+    'Jackson, Clarke, Harrison, Ward, Turner, Cooper, Hill, Harris, Baker, Mitchell, Carter, Shaw, Bennett, Holmes, Firth, Sykes, Barraclough, ' +
+    'Ackroyd, Hardcastle, Sutcliffe, Booth, Armitage, Greenwood, Parker-Hall, Lister, Dyson, Ramsden, Naylor, Whitaker, Oldroyd, Thackray, Gaunt, ' +
+    "St John, D'Arcy",
 );
 
 export const namePools: readonly NamePool[] = [
@@ -50,7 +55,8 @@ export const namePools: readonly NamePool[] = [
   pool(6, 'PL Kraków, PL Łódź, PL Gdańsk, PL Wrocław',
     'Zofia, Julia, Maja, Oliwia, Małgorzata, Zuzanna, Aleksandra, Łucja, Kinga',
     'Jakub, Kacper, Szymon, Filip, Michał, Paweł, Łukasz, Stanisław, Mikołaj',
-    'Kowalski|Kowalska, Nowak, Wiśniewski|Wiśniewska, Wójcik, Kamiński|Kamińska, Lewandowski|Lewandowska, Zieliński|Zielińska, Dąbrowski|Dąbrowska, Kozłowski|Kozłowska, Żak, Łuczak, Gołąb',
+    'Kowalski|Kowalska, Nowak, Wiśniewski|Wiśniewska, Wójcik, Kamiński|Kamińska, Lewandowski|Lewandowska, Zieliński|Zielińska, ' +
+      'Dąbrowski|Dąbrowska, Kozłowski|Kozłowska, Żak, Łuczak, Gołąb',
   ),
   pool(
     3,

@@ -22,7 +22,8 @@ class DataChanged extends MisError {
   constructor(collection: CollectionName, before: number | undefined, after: number | undefined) {
     super(
       'Error',
-      `The provider's data changed while it was read: it announced ${before ?? 'no number of'} ${collection}, and then ${after ?? 'no number'}; it will be read again.`,
+      `The provider's data changed while it was read: it announced ${before ?? 'no number of'} ${collection}, ` +
+        `and then ${after ?? 'no number'}; it will be read again.`,
     );
   }
 }
