@@ -1,4 +1,4 @@
-// In charge of a real browser for tests: one for each test file, started by the first page that is opened.
+// In charge of a real browser for tests: one for the process, started by the first page that is opened.
 import { after } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { findBrowser, startBrowser } from './find-browser.ts';

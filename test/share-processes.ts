@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const filesInOne = 6;
-/** These start the service as processes, or count what their own process holds. */
-const signsOfOwnProcess = ["/processes.ts'", 'getActiveResourcesInfo'];
+/** These start the service as processes, have a browser until their process ends, or count what their process holds. */
+const signsOfOwnProcess = ["/processes.ts'", "/browser.ts'", 'getActiveResourcesInfo'];
 
 /** What to run, the longest first: files as they are, and programs in the folder that each run several. */
 export function shareProcesses(root: string, files: readonly string[], folder: string): string[] {
