@@ -17,7 +17,15 @@ const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: 'a key for tes
 const { run, schoolbell, json, assertFails } = useCommands(settings);
 const start = (args: readonly string[], env: Record<string, string> = settings) => runProcess(folder, env, args);
 
-const row = (sourcedId: string, role = 'student'): Rows[number] => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: 'Family' });
+const row = (sourcedId: string, role = 'student'): Rows[number] => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'o1',
+  role,
+  username: sourcedId,
+  givenName: 'Given',
+  familyName: 'Family',
+});
 const people = (count: number) => Array.from({ length: count }, (_, at) => row(`u${String(at).padStart(3, '0')}`));
 
 async function folderOf(name: string, files: Record<string, Rows>): Promise<string> {
@@ -31,10 +39,20 @@ async function folderOf(name: string, files: Record<string, Rows>): Promise<stri
   return path;
 }
 
-const basic = (name: string, secret: string) => ({ method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` } });
+const basic = (name: string, secret: string) => ({
+  method: 'POST',
+  headers: { authorization: `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` },
+});
 const tokenA = async (id: string, secret: string) => (await fetch(`${service.url}${rootA}/token`, basic(id, secret))).status;
 const tokenB = async (rp: string, estab: string, secret: string) => (await fetch(`${service.url}${rootB}/auth/token`, basic(`${rp}|${estab}`, secret))).status;
-const tokenM = async (rp: string, secret: string) => (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ relyingParty: rp, password: secret }) })).status;
+const tokenM = async (rp: string, secret: string) =>
+  (
+    await fetch(`${service.url}/api/oauth/GetToken`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ relyingParty: rp, password: secret }),
+    })
+  ).status;
 
 const commands: Record<string, string[]> = {
   'school add': ['--estab', '--name', '--email'],
@@ -143,11 +161,19 @@ test('schools are added, listed and removed', async () => {
 });
 
 test('applications are added with their secrets, once', async () => {
-  const added = await json<Record<string, string>>('application add --rp app.one --callback-url https://app.example/events --scopes School,Student,Staff:optional,Identity --redirect-uri https://app.example/back --redirect-uri http://localhost:3000/ --name', 'App One');
+  const added = await json<Record<string, string>>(
+    'application add --rp app.one --callback-url https://app.example/events --scopes School,Student,Staff:optional,Identity ' +
+      '--redirect-uri https://app.example/back --redirect-uri http://localhost:3000/ --name',
+    'App One',
+  );
   assert.deepEqual(Object.keys(added).toSorted(), ['clientId', 'clientSecret', 'managementSecret', 'rp', 'signingSecret']);
-  assert.deepEqual([added.rp, ...['clientSecret', 'managementSecret', 'signingSecret'].map((key) => added[key]?.split('_')[0])], ['app.one', 'sb', 'sb', 'whsec']);
+  assert.deepEqual(
+    [added.rp, ...['clientSecret', 'managementSecret', 'signingSecret'].map((key) => added[key]?.split('_')[0])],
+    ['app.one', 'sb', 'sb', 'whsec'],
+  );
   assert.deepEqual([await tokenA(added.clientId ?? '', added.clientSecret ?? ''), await tokenM('app.one', added.managementSecret ?? '')], [401, 200]);
-  const options = (changes: Record<string, string>) => Object.entries({ rp: 'x', name: 'X', 'callback-url': 'https://x.example/', scopes: 'School', ...changes }).flatMap(([name, value]) => [`--${name}`, value]);
+  const options = (changes: Record<string, string>) =>
+    Object.entries({ rp: 'x', name: 'X', 'callback-url': 'https://x.example/', scopes: 'School', ...changes }).flatMap(([name, value]) => [`--${name}`, value]);
   const bad: [RegExp, Record<string, string>][] = [
     [/app\.one exists already/, { rp: 'app.one' }],
     [/--rp "a\/b"/, { rp: 'a/b' }],
@@ -169,7 +195,9 @@ test('an authorisation is given, paused, resumed, revoked and given again, each 
   await assertFails(/no establishment 7/, 'authorise --rp app.one --estab 7');
   await assertFails(/does not ask for Contact/, 'authorise --rp app.one --estab 1234567 --scopes School,Contact');
   await assertFails(/has not authorised app\.one/, 'pause --rp app.one --estab 1234567');
-  const given = await json<{ schoolSecret: string; scopes: string[]; state: string }>('authorise --rp app.one --estab 1234567 --scopes School,Student,Identity');
+  const given = await json<{ schoolSecret: string; scopes: string[]; state: string }>(
+    'authorise --rp app.one --estab 1234567 --scopes School,Student,Identity',
+  );
   assert.match(given.schoolSecret, /^sb_school_[\w-]{43}$/);
   assert.deepEqual([given.scopes, given.state], [['School', 'Student', 'Identity'], 'Approved']);
   const status = () => tokenB('app.one', '1234567', given.schoolSecret);
@@ -189,10 +217,21 @@ test('an authorisation is given, paused, resumed, revoked and given again, each 
 test('every kind of secret can be replaced', async () => {
   const app = await json<Record<string, string>>('application add --rp app.two --name Two --callback-url https://two.example/ --scopes School');
   const { schoolSecret } = await json<{ schoolSecret: string }>('authorise --rp app.two --estab 1234567');
-  const [client, management, signing, school] = await Promise.all(['client', 'management', 'signing', 'school'].map((kind) => json<Record<string, string>>(`rotate --rp app.two --secret ${kind}`, ...(kind === 'school' ? ['--estab', '1234567'] : []))));
+  const [client, management, signing, school] = await Promise.all(
+    ['client', 'management', 'signing', 'school'].map((kind) =>
+      json<Record<string, string>>(`rotate --rp app.two --secret ${kind}`, ...(kind === 'school' ? ['--estab', '1234567'] : [])),
+    ),
+  );
   assert.match(signing?.signingSecret ?? '', /^whsec_/);
   assert.deepEqual(
-    [await tokenA(app.clientId ?? '', app.clientSecret ?? ''), await tokenA(app.clientId ?? '', client?.clientSecret ?? ''), await tokenM('app.two', app.managementSecret ?? ''), await tokenM('app.two', management?.managementSecret ?? ''), await tokenB('app.two', '1234567', schoolSecret), await tokenB('app.two', '1234567', school?.schoolSecret ?? '')],
+    [
+      await tokenA(app.clientId ?? '', app.clientSecret ?? ''),
+      await tokenA(app.clientId ?? '', client?.clientSecret ?? ''),
+      await tokenM('app.two', app.managementSecret ?? ''),
+      await tokenM('app.two', management?.managementSecret ?? ''),
+      await tokenB('app.two', '1234567', schoolSecret),
+      await tokenB('app.two', '1234567', school?.schoolSecret ?? ''),
+    ],
     [401, 200, 401, 200, 401, 200],
   );
   const { tokenKey } = await json<{ tokenKey: string }>('keys rotate');
@@ -225,7 +264,10 @@ test('a folder and a zip are imported, refused and held, and every answer is one
   const broken = await folderOf('broken', { users: [...people(60), row('x1', 'pupil')] });
   const refused = await assertFails(/refused: 1 problem, nothing was changed \(--partial/, 'import --json --estab 1234567', broken);
   const report = JSON.parse(refused.out) as { outcome: string; problems: object[] };
-  assert.deepEqual([report.outcome, report.problems.map((problem) => ({ ...problem, rule: '' }))], ['refused', [{ file: 'users.csv', line: 62, column: 'role', value: 'pupil', rule: '' }]]);
+  assert.deepEqual(
+    [report.outcome, report.problems.map((problem) => ({ ...problem, rule: '' }))],
+    ['refused', [{ file: 'users.csv', line: 62, column: 'role', value: 'pupil', rule: '' }]],
+  );
   assert.match((await assertFails(/refused/, 'import --estab 1234567', broken)).out, /users\.csv, line 62, role "pupil": must be one of/);
   assert.deepEqual(numbers(await json('import --partial --estab 1234567', broken)), [0, 0, 0, 61, 1]);
 
@@ -242,7 +284,10 @@ test('a folder and a zip are imported, refused and held, and every answer is one
 });
 
 test('an export of no school or to two files fails in words', async () => {
-  await Promise.all([assertFails(/no establishment 7/, 'export --estab 7', join(folder, 'x.zip')), assertFails(/exactly one path/, 'export --estab 1234567', 'a.zip', 'b.zip')]);
+  await Promise.all([
+    assertFails(/no establishment 7/, 'export --estab 7', join(folder, 'x.zip')),
+    assertFails(/exactly one path/, 'export --estab 1234567', 'a.zip', 'b.zip'),
+  ]);
   assert.equal(existsSync(join(folder, 'x.zip')), false);
 });
 
@@ -251,10 +296,23 @@ test('an export into a folder that is not there fails in words', async () => {
 });
 
 test('status shows the database, the schools and who may read them', async () => {
-  const status = await json<{ database: { embedded: boolean; migration: number }; schools: Record<string, unknown>[]; authorisations: Record<string, unknown>[] }>('status');
+  const status = await json<{
+    database: { embedded: boolean; migration: number };
+    schools: Record<string, unknown>[];
+    authorisations: Record<string, unknown>[];
+  }>('status');
   assert.equal(status.database.embedded, false);
-  assert.deepEqual(status.schools.map(({ estab, records, version, lastImport }) => [estab, records, version, lastImport]), [['1234567', 61, 2, 'refused']]);
-  assert.deepEqual(status.authorisations.map(({ estab, rp, state }) => [estab, rp, state]), [['1234567', 'app.one', 'Installing'], ['1234567', 'app.two', 'Installing']]);
+  assert.deepEqual(
+    status.schools.map(({ estab, records, version, lastImport }) => [estab, records, version, lastImport]),
+    [['1234567', 61, 2, 'refused']],
+  );
+  assert.deepEqual(
+    status.authorisations.map(({ estab, rp, state }) => [estab, rp, state]),
+    [
+      ['1234567', 'app.one', 'Installing'],
+      ['1234567', 'app.two', 'Installing'],
+    ],
+  );
   assert.match((await schoolbell('status')).out, /1234567[^]*61 records[^]*app\.one/);
 });
 

@@ -40,7 +40,23 @@ test('defaults', () => {
     logLevel: 'info',
   };
   assert.deepEqual(readConfig({}), expected);
-  const blank = Object.fromEntries(['HOST', 'PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'LOG_LEVEL'].map((name) => [name, ' ']));
+  const blank = Object.fromEntries(
+    [
+      'HOST',
+      'PORT',
+      'PUBLIC_URL',
+      'TRUST_PROXY',
+      'DATA_DIR',
+      'DATABASE_URL',
+      'SECRET_KEY',
+      'ROLE',
+      'DEMO',
+      'RATE_LIMIT_PER_MINUTE',
+      'PURGE_AFTER_DAYS',
+      'SHRINK_LIMIT_PERCENT',
+      'LOG_LEVEL',
+    ].map((name) => [name, ' ']),
+  );
   assert.deepEqual(readConfig(blank), expected, 'blank is as good as not given');
 });
 
@@ -90,7 +106,11 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
   ['PORT', ['0', '65536', '-1', '80.5', '1e3', '0x50', 'http', '8080x', '99999999999999999999'], /whole number from 1 to 65535/],
   ['PUBLIC_URL', ['bell.example', 'ftp://bell.example', 'http://', '//bell.example'], /http:\/\/ or https:\/\//],
   ['PUBLIC_URL', ['https://bell.example/?a=1', 'https://bell.example/#top'], /query or a fragment/],
-  ['TRUST_PROXY', ['proxy.example', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/-1', '10.0.0.0/8, nonsense', '*', 'true'], /CIDR.*10\.0\.0\.0\/8/],
+  [
+    'TRUST_PROXY',
+    ['proxy.example', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/-1', '10.0.0.0/8, nonsense', '*', 'true'],
+    /CIDR.*10\.0\.0\.0\/8/,
+  ],
   ['DATABASE_URL', ['mysql://db.example/x', 'db.example', '/var/run/postgresql'], /postgres:\/\//],
   ['SECRET_KEY', ['short', 'k'.repeat(31)], /^SECRET_KEY: needs at least 32/],
   ['SECRET_KEY', [`short,${key}`, `,${key}`], /key 1 of 2.* at least 32/],
@@ -114,7 +134,18 @@ for (const [name, values, says] of refused) {
 }
 
 test('all problems are told at once', () => {
-  const everything = { PORT: 'x', PUBLIC_URL: 'x', TRUST_PROXY: 'x,y', SECRET_KEY: 'x', ROLE: 'x', DEMO: 'x', RATE_LIMIT_PER_MINUTE: 'x', PURGE_AFTER_DAYS: 'x', SHRINK_LIMIT_PERCENT: 'x', LOG_LEVEL: 'x' };
+  const everything = {
+    PORT: 'x',
+    PUBLIC_URL: 'x',
+    TRUST_PROXY: 'x,y',
+    SECRET_KEY: 'x',
+    ROLE: 'x',
+    DEMO: 'x',
+    RATE_LIMIT_PER_MINUTE: 'x',
+    PURGE_AFTER_DAYS: 'x',
+    SHRINK_LIMIT_PERCENT: 'x',
+    LOG_LEVEL: 'x',
+  };
   assert.deepEqual(named({ ...everything, DATABASE_URL: 'x' }).toSorted(), [...Object.keys(everything), 'TRUST_PROXY', 'DATABASE_URL'].toSorted());
 });
 
@@ -135,7 +166,9 @@ test('that SECRET_KEY is missing is told together with a DATABASE_URL that canno
 });
 
 test('problems do not repeat secrets', () => {
-  const text = problemsOf({ SECRET_KEY: 'hush-hush', DATABASE_URL: 'mysql://root:hunter22@db.example/x', PUBLIC_URL: 'ftp://user:letmein@bell.example' }).join('\n');
+  const text = problemsOf({ SECRET_KEY: 'hush-hush', DATABASE_URL: 'mysql://root:hunter22@db.example/x', PUBLIC_URL: 'ftp://user:letmein@bell.example' }).join(
+    '\n',
+  );
   assert.doesNotMatch(text, /hush-hush|hunter22|letmein/);
 });
 

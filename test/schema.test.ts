@@ -67,7 +67,9 @@ test('any number of processes and pools may migrate an empty database at once', 
       const db = connect(process.argv[1], { max: 1, name: 'test' });
       console.log(await migrate(db));
       await db.end();`;
-    const processes = Array.from({ length: 3 }, async () => Number((await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, url])).stdout));
+    const processes = Array.from({ length: 3 }, async () =>
+      Number((await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, url])).stdout),
+    );
     const pools = Array.from({ length: 5 }, async () => {
       const pool = connect(url, { max: 2, name: 'test' });
       return migrate(pool).finally(() => pool.end({ timeout: 5 }));
@@ -111,7 +113,8 @@ test('a migration that fails leaves nothing, keeps those before it, and can be t
     writeFileSync(copy.path('9001_bad.sql'), 'create table half_a_thing (); insert into good_thing default values; select 1 / 0; create table other_half ();');
     writeFileSync(copy.path('9002_after.sql'), 'create table after_thing ();');
     await assert.rejects(copy.migrate(db), /division by zero/);
-    const tables = async () => (await db`select relname from pg_class where relname like '%_thing' or relname = 'other_half' order by 1`).map((row) => row.relname as string);
+    const tables = async () =>
+      (await db`select relname from pg_class where relname like '%_thing' or relname = 'other_half' order by 1`).map((row) => row.relname as string);
     const applied = async () => (await db`select version from migration where version >= 9000 order by 1`).map((row) => row.version as number);
     assert.deepEqual([await tables(), await applied(), (await db`select from good_thing`).length], [['good_thing'], [9000], 0]);
     writeFileSync(copy.path('9001_bad.sql'), 'create table whole_thing ();');

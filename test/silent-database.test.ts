@@ -6,7 +6,27 @@ import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, statfsSync 
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertStopped, children, command, ended, eventually, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus, standing, start, stop, token, type Running } from './processes.ts';
+import {
+  assertStopped,
+  children,
+  command,
+  ended,
+  eventually,
+  home,
+  isRoot,
+  launch,
+  longest,
+  parentOf,
+  postmasters,
+  processes,
+  readDemo,
+  readyStatus,
+  standing,
+  start,
+  stop,
+  token,
+  type Running,
+} from './processes.ts';
 import { rootA, rootB } from './service.ts';
 
 const data = join(home, 'data');
@@ -33,9 +53,12 @@ async function useAsks({ url }: Running, service: Running): Promise<Ask[]> {
   const basic = (user: string, secret: string) => ({ authorization: `Basic ${btoa(`${user}:${secret}`)}` });
   const bearer = { authorization: `Bearer ${await token(service, data)}` };
   const json = { 'content-type': 'application/json' };
-  const post = (path: string, headers: Record<string, string>, body?: string) => fetch(url + path, { method: 'POST', headers, ...(body ? { body } : {}), signal: AbortSignal.timeout(longestAnswerMs) });
+  const post = (path: string, headers: Record<string, string>, body?: string) =>
+    fetch(url + path, { method: 'POST', headers, ...(body ? { body } : {}), signal: AbortSignal.timeout(longestAnswerMs) });
   const get = (path: string, headers: Record<string, string>) => fetch(url + path, { headers, signal: AbortSignal.timeout(longestAnswerMs) });
-  const granted = (await (await post('/api/oauth/GetToken', json, JSON.stringify({ estab, relyingParty: rp, password: schoolSecret }))).json()) as { token: string };
+  const granted = (await (await post('/api/oauth/GetToken', json, JSON.stringify({ estab, relyingParty: rp, password: schoolSecret }))).json()) as {
+    token: string;
+  };
   const tokenA = (await (await post(`${rootA}/token`, basic(clientId, clientSecret))).json()) as { access_token: string };
   const school = { authorization: `Idaas ${granted.token}` };
   return [

@@ -90,7 +90,8 @@ test('errors, empty pages and what has not changed count nothing', async () => {
   await shows(['s1 app users 1 2']);
 });
 
-const head = (path: string) => client.tokenB('s1').then((token) => fetch(`${service.url}/ims/oneroster/v1p1${path}`, { method: 'HEAD', headers: { authorization: `Bearer ${token}` } }));
+const head = (path: string) =>
+  client.tokenB('s1').then((token) => fetch(`${service.url}/ims/oneroster/v1p1${path}`, { method: 'HEAD', headers: { authorization: `Bearer ${token}` } }));
 
 test('HEAD of a whole list counts nothing', async () => {
   await read(head('/users'));
@@ -110,21 +111,30 @@ test('HEAD of a page, a record or a data endpoint, and "If-None-Match: *", count
 });
 
 test('the day is that of the school', async () => {
-  await service.addSchool('far', smallPackage({ users: [user('p1', 'student'), user('p2', 'student'), user('p3', 'student'), user('p9', 'student'), user('s1', 'teacher'), user('s2', 'aide')] }));
+  await service.addSchool(
+    'far',
+    smallPackage({
+      users: [user('p1', 'student'), user('p2', 'student'), user('p3', 'student'), user('p9', 'student'), user('s1', 'teacher'), user('s2', 'aide')],
+    }),
+  );
   for (const zone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
     await db`update establishment set time_zone = ${zone} where estab = 'far'`;
     const ledger = createLedger(db);
     ledger.note({ estab: 'far', rp: 'app', collection: zone, records: 1, fields: ['a'] });
     await ledger.close();
   }
-  const days = await db<{ right: boolean; day: string }[]>`select day = (now() at time zone collection)::date as right, day::text from disclosure where estab = 'far'`;
+  const days = await db<
+    { right: boolean; day: string }[]
+  >`select day = (now() at time zone collection)::date as right, day::text from disclosure where estab = 'far'`;
   assert.deepEqual([days.map(({ right }) => right), new Set(days.map(({ day }) => day)).size], [[true, true], 2], 'the two are 25 hours apart');
 });
 
 test('what cannot be written is kept and written later; two processes add up', async () => {
   await service.addSchool('kept');
   let broken = true;
-  const flaky = new Proxy(db, { apply: (target, self, args: unknown[]) => (broken ? Promise.reject(new Error('the database is away')) : Reflect.apply(target, self, args) as unknown) });
+  const flaky = new Proxy(db, {
+    apply: (target, self, args: unknown[]) => (broken ? Promise.reject(new Error('the database is away')) : (Reflect.apply(target, self, args) as unknown)),
+  });
   const [one, two] = [createLedger(flaky), createLedger(db)];
   const disclosure = { estab: 'kept', rp: 'app', collection: 'users', fields: ['a', 'b'] };
   one.note({ ...disclosure, records: 5 });

@@ -17,15 +17,28 @@ await service.addSchool('9990002');
 const client = await service.addClient('app', [estab]);
 const password = client.schoolSecrets[estab] ?? '';
 
-type Envelope = { token: string | null; expires: string | null; Message: string | null; ExceptionType: string | null; ExceptionMessage: string | null; InnerException: string | null };
+type Envelope = {
+  token: string | null;
+  expires: string | null;
+  Message: string | null;
+  ExceptionType: string | null;
+  ExceptionMessage: string | null;
+  InnerException: string | null;
+};
 const envelopeFields = ['ExceptionMessage', 'ExceptionType', 'InnerException', 'Message', 'expires', 'token'];
 
 let addresses = 0;
-async function ask(body: object | string | undefined, { contentType, suffix = '', address }: { contentType?: string; suffix?: string; address?: string } = {}): Promise<{ response: Response; envelope: Envelope }> {
+async function ask(
+  body: object | string | undefined,
+  { contentType, suffix = '', address }: { contentType?: string; suffix?: string; address?: string } = {},
+): Promise<{ response: Response; envelope: Envelope }> {
   addresses += 1;
   const response = await fetch(`${service.url}${path}${suffix}`, {
     method: 'POST',
-    headers: { 'x-forwarded-for': address ?? `10.2.0.${addresses}`, 'content-type': contentType ?? (typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/json') },
+    headers: {
+      'x-forwarded-for': address ?? `10.2.0.${addresses}`,
+      'content-type': contentType ?? (typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/json'),
+    },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
@@ -74,7 +87,13 @@ for (const [what, body, more] of accepted) {
 test('without an establishment, or with an empty one, the token is a management token', async () => {
   const keys = createLocalJWKSet((await (await fetch(`${service.url}/.well-known/jwks.json`)).json()) as JSONWebKeySet);
   const schoolToken = await jwtVerify((await ask(school)).envelope.token ?? '', keys);
-  for (const body of [management, { ...management, estab: '' }, { ...management, estab: null }, asForm(management), asForm({ ...management, estab: '', thirdpartyid: 'x' })]) {
+  for (const body of [
+    management,
+    { ...management, estab: '' },
+    { ...management, estab: null },
+    asForm(management),
+    asForm({ ...management, estab: '', thirdpartyid: 'x' }),
+  ]) {
     const { response, envelope } = await ask(body);
     assert.equal(response.status, 200, JSON.stringify(body));
     const { payload } = await jwtVerify(envelope.token ?? '', keys);

@@ -12,8 +12,19 @@ const estab = '9990001';
 let clock = Date.now();
 const service = await useService({}, { now: () => clock });
 const { db, seal } = service;
-const person = (sourcedId: string, role: string) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: sourcedId, givenName: sourcedId, familyName: 'Lee' });
-await service.addSchool(estab, csvPackage({ orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }], users: [person('pupil', 'student'), person('teacher', 'teacher')] }));
+const person = (sourcedId: string, role: string) => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'sch',
+  role,
+  username: sourcedId,
+  givenName: sourcedId,
+  familyName: 'Lee',
+});
+await service.addSchool(
+  estab,
+  csvPackage({ orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }], users: [person('pupil', 'student'), person('teacher', 'teacher')] }),
+);
 
 let applications = 0;
 let client: Client;
@@ -193,15 +204,22 @@ test('secrets have a prefix by kind and at least 256 random bits', async () => {
 test('the database holds hashes and sealed signing secrets, and no secret in the plain', async () => {
   const again = await authorise(db, { rp, estab });
   const hashed = [oldSecret(), again.schoolSecret, client.clientSecret, client.managementSecret];
-  const tables = await db<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`;
-  assert.ok(tables.some(({ name }) => name === 'school_secret') && tables.some(({ name }) => name === 'application_secret') && tables.some(({ name }) => name === 'token_key'));
+  const tables = await db<
+    { name: string }[]
+  >`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`;
+  assert.ok(
+    tables.some(({ name }) => name === 'school_secret') &&
+      tables.some(({ name }) => name === 'application_secret') &&
+      tables.some(({ name }) => name === 'token_key'),
+  );
   let dump = '';
   for (const { name } of tables) for (const { row } of await db<{ row: string }[]>`select t::text as row from ${db(name)} t`) dump += `${row}\n`;
   for (const secret of [...hashed, client.signingSecret]) {
     const random = secret.replace(/^(sb_[a-z]+|whsec)_/, '');
     assert.ok(random.length >= 43 && random.length < secret.length);
     for (const text of [secret, random]) {
-      for (const written of [text, Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64')]) assert.ok(!dump.includes(written), 'a secret stands in the database');
+      for (const written of [text, Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64')])
+        assert.ok(!dump.includes(written), 'a secret stands in the database');
     }
     assert.ok(!dump.includes(Buffer.from(random, 'base64url').toString('hex')), 'the bytes of a secret stand in the database');
   }

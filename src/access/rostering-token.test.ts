@@ -120,14 +120,22 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
       assert.equal((await requireToken(await post(`${path}?${body}`, { headers: right }))).scope, answered, `query, ${scope}`);
     }
     for (const scope of ['unheard-of', 'School', 'https://purl.imsglobal.org/spec/or/v1p1/scope/gradebook.readonly']) {
-      const refused = await assertRefused(await post(path, { headers: { ...right, ...form }, body: new URLSearchParams({ scope }).toString() }), 400, 'invalid_scope');
+      const refused = await assertRefused(
+        await post(path, { headers: { ...right, ...form }, body: new URLSearchParams({ scope }).toString() }),
+        400,
+        'invalid_scope',
+      );
       assert.ok(refused.error_description.includes(core), 'says what could be asked for');
     }
   });
 
   test(`${name} gives demographics only where the school grants them`, async () => {
-    const [without, only] = [await behindProxy.addClient(`without-${root.length}`, [estab], 'School,Student'), await behindProxy.addClient(`only-${root.length}`, [estab], 'StudentDemographic')];
-    const ask = (of: Client, scope: string) => post(path, { headers: { ...basic(clientOf(of), secretOf(of)), ...form }, body: new URLSearchParams({ scope }).toString() });
+    const [without, only] = [
+      await behindProxy.addClient(`without-${root.length}`, [estab], 'School,Student'),
+      await behindProxy.addClient(`only-${root.length}`, [estab], 'StudentDemographic'),
+    ];
+    const ask = (of: Client, scope: string) =>
+      post(path, { headers: { ...basic(clientOf(of), secretOf(of)), ...form }, body: new URLSearchParams({ scope }).toString() });
     assert.equal((await requireToken(await ask(without, `${roster} ${demographics}`))).scope, roster);
     await assertRefused(await ask(without, demographics), 400, 'invalid_scope');
     assert.equal((await requireToken(await ask(only, `${roster} ${demographics}`))).scope, demographics);
@@ -217,7 +225,8 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
 
   test(`${name} counts the tries of a client however its name is encoded`, async () => {
     const address = `192.0.2.${100 + root.length}`;
-    const spell = (at: number) => [...user].map((letter, index) => (index === at % user.length || letter === '|' ? `%${letter.charCodeAt(0).toString(16)}` : letter)).join('');
+    const spell = (at: number) =>
+      [...user].map((letter, index) => (index === at % user.length || letter === '|' ? `%${letter.charCodeAt(0).toString(16)}` : letter)).join('');
     const statuses = new Set<number>();
     for (let tries = 0; tries < 40; tries += 1) statuses.add((await wrong({ address, headers: basic(tries % 2 ? user : spell(tries), 'wrong') })).status);
     assert.ok(statuses.has(429), 'forty wrong tries under several spellings of one name');
@@ -242,7 +251,11 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
 
 test('roster.readonly opens the core too, core opens nothing nested, demographics nothing else', async () => {
   const narrowed = async ({ path, clientOf, secretOf }: Endpoint, scope: string) =>
-    (await requireToken(await post(path, { headers: { ...basic(clientOf(client), secretOf(client)), ...form }, body: new URLSearchParams({ scope }).toString() }))).access_token;
+    (
+      await requireToken(
+        await post(path, { headers: { ...basic(clientOf(client), secretOf(client)), ...form }, body: new URLSearchParams({ scope }).toString() }),
+      )
+    ).access_token;
   const opened: [scope: string, coreStatus: number, nestedStatus: number, demographicsStatus: number][] = [
     [core, 200, 403, 403],
     [roster, 200, 200, 403],
@@ -252,7 +265,8 @@ test('roster.readonly opens the core too, core opens nothing nested, demographic
   ];
   for (const [scope, ...statuses] of opened) {
     const [inA, inB] = await Promise.all(endpoints.map((endpoint) => narrowed(endpoint, scope)));
-    for (const [index, path] of ['/users', '/schools/sch/students', '/demographics'].entries()) assert.equal((await read(rootB, path, inB ?? '')).status, statuses[index], `${scope}: ${path}`);
+    for (const [index, path] of ['/users', '/schools/sch/students', '/demographics'].entries())
+      assert.equal((await read(rootB, path, inB ?? '')).status, statuses[index], `${scope}: ${path}`);
     assert.equal((await read(rootA, '/users', inA ?? '')).status, statuses[0] === 403 ? 400 : 200, `${scope} in variant A`);
   }
 });

@@ -54,7 +54,11 @@ async function finish(work: ClaimedWork): Promise<Outcome> {
 }
 const collect = async () => finish(await claimOne());
 const request = (estab: string, name: DatabaseName, how: { force?: boolean; full?: boolean } = {}) => db.begin((tx) => requestCollection(tx, estab, name, how));
-const rows = async (estab: string) => [...(await db<{ state: string; attempts: number; dueIn: number }[]>`select state, attempts, round(extract(epoch from due_at - now()))::int as "dueIn" from outbox where estab = ${estab} and kind = 'collect' order by seq`)];
+const rows = async (estab: string) => [
+  ...(await db<
+    { state: string; attempts: number; dueIn: number }[]
+  >`select state, attempts, round(extract(epoch from due_at - now()))::int as "dueIn" from outbox where estab = ${estab} and kind = 'collect' order by seq`),
+];
 const hurry = async (estab: string) => {
   await db`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
   await db`update lane set next_at = now() where key in (select lane from outbox where estab = ${estab} and state = 'waiting')`;
@@ -210,7 +214,9 @@ test('an MIS that is away is tried again after 1, 5, 15 and 60 minutes, then wai
     await hurry(estab);
   }
   assert.deepEqual([delays, await claim()], [[60, 300, 900, 3600, 'failed'], []]);
-  const [kept] = await db`select count(*)::int as count, (select refresh_at > now() from component_database where estab = ${estab} and name = 'SchoolData') as night from roster_user where estab = ${estab} and status = 'active'`;
+  const [kept] =
+    await db`select count(*)::int as count, (select refresh_at > now() from component_database where estab = ${estab} and name = 'SchoolData') as night
+        from roster_user where estab = ${estab} and status = 'active'`;
   assert.deepEqual([kept?.count, kept?.night], [8, true]);
   await request(estab, 'SchoolData');
   assert.deepEqual([(await collect()).delaySeconds, (await roster(estab)).status], [60, 'Error']);
@@ -223,7 +229,10 @@ test('the next collection is between three and four at night at the school, and 
     const { estab } = await newSchool();
     await db`update establishment set time_zone = ${zone} where estab = ${estab}`;
     await collect();
-    const [due] = await db`select extract(hour from refresh_at at time zone ${zone})::int as hour, refresh_at > now() as later, refresh_at < now() + interval '26 hours' as soon from component_database where estab = ${estab}`;
+    const [due] =
+      await db`select extract(hour
+          from refresh_at at time zone ${zone})::int as hour, refresh_at > now() as later, refresh_at < now() + interval '26 hours' as soon
+          from component_database where estab = ${estab}`;
     assert.deepEqual({ ...due }, { hour: 3, later: true, soon: true }, zone);
     assert.equal(await db.begin((tx) => requestDue(tx)), 0);
     await db`update component_database set refresh_at = now() - interval '1 second' where estab = ${estab}`;
@@ -239,5 +248,8 @@ test('a school whose source is gone says so', async () => {
   const { estab, folder } = await newSchool();
   rmSync(folder, { recursive: true });
   assert.equal((await collect()).delaySeconds, 60);
-  assert.deepEqual([(await roster(estab)).status, (await roster(estab)).message], ['Error', "This school's folder cannot be read: it, or a file in it, is not there."]);
+  assert.deepEqual(
+    [(await roster(estab)).status, (await roster(estab)).message],
+    ['Error', "This school's folder cannot be read: it, or a file in it, is not there."],
+  );
 });

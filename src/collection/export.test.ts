@@ -16,12 +16,18 @@ import { exportRoster, type ExportReading } from './export.ts';
 const headers: Record<string, string> = {
   'manifest.csv': 'propertyName,value',
   'academicSessions.csv': 'sourcedId,status,dateLastModified,title,type,startDate,endDate,parentSourcedId,schoolYear',
-  'classes.csv': 'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
+  'classes.csv':
+    'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
   'courses.csv': 'sourcedId,status,dateLastModified,schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes',
-  'demographics.csv': 'sourcedId,status,dateLastModified,birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus',
+  'demographics.csv':
+    'sourcedId,status,dateLastModified,birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,' +
+      'nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,' +
+      'stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus',
   'enrollments.csv': 'sourcedId,status,dateLastModified,classSourcedId,schoolSourcedId,userSourcedId,role,primary,beginDate,endDate',
   'orgs.csv': 'sourcedId,status,dateLastModified,name,type,identifier,parentSourcedId',
-  'users.csv': 'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password',
+  'users.csv':
+    'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,' +
+      'email,sms,phone,agentSourcedIds,grades,password',
 };
 const lists = ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments', 'demographics'];
 
@@ -63,17 +69,86 @@ async function shown(estab: string): Promise<Record<string, unknown[]>> {
 const odd = 'say "hi", she said,\r\nand\tleft\n\\N \\. {} NULL 😀 ﬁ é';
 const oddId = 'a/b@c_d.e-f%2F é"\'{}\\';
 const oddRows: Record<string, Rows> = {
-  orgs: [{ sourcedId: oddId, name: odd, type: 'school', identifier: ' spaces ', 'metadata.a,b "c"': odd, 'metadata.2': 'two', 'metadata.10': 'ten', 'metadata.Ünïcode 😀': '1' }, { sourcedId: '0', name: '"', type: 'local', parentSourcedId: oddId, 'metadata.2': ',' }],
-  academicSessions: [{ sourcedId: 'y@/1', title: odd, type: 'schoolYear', startDate: '2026-09-01', endDate: '2027-07-31', schoolYear: '2027' }, { sourcedId: 'g', title: "'", type: 'gradingPeriod', startDate: '0099-01-01', endDate: '9999-12-31', parentSourcedId: 'y@/1', schoolYear: '0001' }],
-  courses: [{ sourcedId: 'c"1', title: odd, orgSourcedId: oddId, schoolYearSourcedId: 'y@/1', courseCode: '=1+1', grades: '07,Other', subjects: 'a "b",{c}', subjectCodes: '\\,NULL' }],
-  classes: [{ sourcedId: 'k/1', title: odd, courseSourcedId: 'c"1', classType: 'homeroom', schoolSourcedId: oddId, termSourcedIds: 'y@/1,g', location: '\n', classCode: odd, periods: '1,2,"' }],
+  orgs: [
+    {
+      sourcedId: oddId,
+      name: odd,
+      type: 'school',
+      identifier: ' spaces ',
+      'metadata.a,b "c"': odd,
+      'metadata.2': 'two',
+      'metadata.10': 'ten',
+      'metadata.Ünïcode 😀': '1',
+    },
+    { sourcedId: '0', name: '"', type: 'local', parentSourcedId: oddId, 'metadata.2': ',' },
+  ],
+  academicSessions: [
+    { sourcedId: 'y@/1', title: odd, type: 'schoolYear', startDate: '2026-09-01', endDate: '2027-07-31', schoolYear: '2027' },
+    { sourcedId: 'g', title: "'", type: 'gradingPeriod', startDate: '0099-01-01', endDate: '9999-12-31', parentSourcedId: 'y@/1', schoolYear: '0001' },
+  ],
+  courses: [
+    {
+      sourcedId: 'c"1',
+      title: odd,
+      orgSourcedId: oddId,
+      schoolYearSourcedId: 'y@/1',
+      courseCode: '=1+1',
+      grades: '07,Other',
+      subjects: 'a "b",{c}',
+      subjectCodes: '\\,NULL',
+    },
+  ],
+  classes: [
+    {
+      sourcedId: 'k/1',
+      title: odd,
+      courseSourcedId: 'c"1',
+      classType: 'homeroom',
+      schoolSourcedId: oddId,
+      termSourcedIds: 'y@/1,g',
+      location: '\n',
+      classCode: odd,
+      periods: '1,2,"',
+    },
+  ],
   users: [
-    { sourcedId: oddId, enabledUser: 'false', orgSourcedIds: `${oddId},0`, role: 'student', username: odd, userIds: '{LDAP:cn=Ada,ou="x"},{Fed:urn:a:1}', givenName: odd, familyName: ',', middleName: '"', email: 'ö@example.org', sms: '+44', phone: ' ', agentSourcedIds: 'p,q/1', grades: '07', password: 'secret', 'metadata.house': 'a\r\nb' },
+    {
+      sourcedId: oddId,
+      enabledUser: 'false',
+      orgSourcedIds: `${oddId},0`,
+      role: 'student',
+      username: odd,
+      userIds: '{LDAP:cn=Ada,ou="x"},{Fed:urn:a:1}',
+      givenName: odd,
+      familyName: ',',
+      middleName: '"',
+      email: 'ö@example.org',
+      sms: '+44',
+      phone: ' ',
+      agentSourcedIds: 'p,q/1',
+      grades: '07',
+      password: 'secret',
+      'metadata.house': 'a\r\nb',
+    },
     { sourcedId: 'q/1', enabledUser: 'true', orgSourcedIds: oddId, role: 'relative', username: 'q', givenName: 'Q', familyName: 'Q', agentSourcedIds: oddId },
     { sourcedId: 'p', enabledUser: 'true', orgSourcedIds: '0', role: 'teacher', username: 'p', givenName: 'P', familyName: 'P' },
   ],
-  enrollments: [{ sourcedId: 'e@1', classSourcedId: 'k/1', schoolSourcedId: oddId, userSourcedId: oddId, role: 'student', primary: 'false', beginDate: '2026-09-01', endDate: '2027-07-31' }, { sourcedId: 'e@2', classSourcedId: 'k/1', schoolSourcedId: '0', userSourcedId: 'p', role: 'teacher', primary: 'true' }],
-  demographics: [{ sourcedId: oddId, birthDate: '2014-02-28', sex: 'female', asian: 'true', white: 'false', cityOfBirth: odd, publicSchoolResidenceStatus: '01652' }],
+  enrollments: [
+    {
+      sourcedId: 'e@1',
+      classSourcedId: 'k/1',
+      schoolSourcedId: oddId,
+      userSourcedId: oddId,
+      role: 'student',
+      primary: 'false',
+      beginDate: '2026-09-01',
+      endDate: '2027-07-31',
+    },
+    { sourcedId: 'e@2', classSourcedId: 'k/1', schoolSourcedId: '0', userSourcedId: 'p', role: 'teacher', primary: 'true' },
+  ],
+  demographics: [
+    { sourcedId: oddId, birthDate: '2014-02-28', sex: 'female', asian: 'true', white: 'false', cityOfBirth: odd, publicSchoolResidenceStatus: '01652' },
+  ],
 };
 
 const schools: [name: string, given: () => CsvPackage][] = [['the demo school', demoPackage], ['an awkward school', () => csvPackage(oddRows)]];
@@ -90,7 +165,8 @@ for (const [index, [name, given]] of schools.entries()) {
     assert.equal(imported.added, Object.values(exported.counts).reduce((sum, count) => sum + count, 0));
     assert.deepEqual(await shown(second), await shown(first));
     const again = await exportOf(second);
-    const withoutInstants = (files: Record<string, string>) => Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.replaceAll(/tobedeleted,[^,]+Z/g, 'tobedeleted,then')]));
+    const withoutInstants = (files: Record<string, string>) =>
+      Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.replaceAll(/tobedeleted,[^,]+Z/g, 'tobedeleted,then')]));
     assert.deepEqual(withoutInstants(again.files), withoutInstants(exported.files));
     assert.deepEqual((await exportOf(first)).files, exported.files);
     const same = await service.load(first, exported.path);
@@ -116,15 +192,49 @@ test('the manifest declares all thirteen files and the versions', async () => {
   assert.deepEqual([Object.keys(files).toSorted(), counts], [['manifest.csv', 'orgs.csv'], { orgs: 1 }]);
   const [header, ...lines] = (files['manifest.csv'] ?? '').trimEnd().split('\r\n');
   assert.equal(header, 'propertyName,value');
-  const absent = ['academicSessions', 'categories', 'classes', 'classResources', 'courses', 'courseResources', 'demographics', 'enrollments', 'lineItems', 'resources', 'results', 'users'];
-  assert.deepEqual(lines.filter((line) => !line.startsWith('source.')).toSorted(), ['manifest.version,1.0', 'oneroster.version,1.1', 'file.orgs,bulk', ...absent.map((file) => `file.${file},absent`)].toSorted());
+  const absent = [
+    'academicSessions',
+    'categories',
+    'classes',
+    'classResources',
+    'courses',
+    'courseResources',
+    'demographics',
+    'enrollments',
+    'lineItems',
+    'resources',
+    'results',
+    'users',
+  ];
+  assert.deepEqual(
+    lines.filter((line) => !line.startsWith('source.')).toSorted(),
+    ['manifest.version,1.0', 'oneroster.version,1.1', 'file.orgs,bulk', ...absent.map((file) => `file.${file},absent`)].toSorted(),
+  );
 });
 
 test('a record has only its own metadata, whatever the keys are called', async () => {
   const org = (sourcedId: string, more: Rows[number] = {}) => ({ sourcedId, name: sourcedId, type: 'school', ...more });
-  await service.addSchool('M5', csvPackage({ orgs: [org('o1', { 'metadata.constructor': '1', 'metadata.__proto__': '2', 'metadata.toString': '3' }), org('o2', { 'metadata.house': '4' }), org('o3')] }));
+  await service.addSchool(
+    'M5',
+    csvPackage({
+      orgs: [org('o1', { 'metadata.constructor': '1', 'metadata.__proto__': '2', 'metadata.toString': '3' }), org('o2', { 'metadata.house': '4' }), org('o3')],
+    }),
+  );
   const { files } = await exportOf('M5');
-  assert.deepEqual((files['orgs.csv'] ?? '').trimEnd().split('\r\n').slice(1).map((line) => line.split(',').slice(7).filter((cell) => cell !== '').toSorted()), [['1', '2', '3'], ['4'], []]);
+  assert.deepEqual(
+    (files['orgs.csv'] ?? '')
+      .trimEnd()
+      .split('\r\n')
+      .slice(1)
+      .map((line) =>
+        line
+          .split(',')
+          .slice(7)
+          .filter((cell) => cell !== '')
+          .toSorted(),
+      ),
+    [['1', '2', '3'], ['4'], []],
+  );
 });
 
 test('an empty roster exports to a manifest alone, which imports', async () => {

@@ -16,11 +16,42 @@ let schools = 0;
 type Row = Rows[number];
 type Files = Partial<Record<CollectionName, Rows>>;
 
-const user = (sourcedId: string, role: string, more: Row = {}): Row => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: 'Family', ...more });
-const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId = 'k1'): Row => ({ sourcedId, userSourcedId, classSourcedId, schoolSourcedId: 'o1', role: 'student' });
-const schoolClass = (sourcedId: string, more: Row = {}): Row => ({ sourcedId, title: sourcedId, courseSourcedId: 'c1', classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't1', ...more });
+const user = (sourcedId: string, role: string, more: Row = {}): Row => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'o1',
+  role,
+  username: sourcedId,
+  givenName: 'Given',
+  familyName: 'Family',
+  ...more,
+});
+const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId = 'k1'): Row => ({
+  sourcedId,
+  userSourcedId,
+  classSourcedId,
+  schoolSourcedId: 'o1',
+  role: 'student',
+});
+const schoolClass = (sourcedId: string, more: Row = {}): Row => ({
+  sourcedId,
+  title: sourcedId,
+  courseSourcedId: 'c1',
+  classType: 'scheduled',
+  schoolSourcedId: 'o1',
+  termSourcedIds: 't1',
+  ...more,
+});
 const org = (sourcedId: string, parentSourcedId = ''): Row => ({ sourcedId, name: sourcedId, type: 'school', parentSourcedId });
-const term = (sourcedId: string, parentSourcedId = ''): Row => ({ sourcedId, title: sourcedId, type: 'term', startDate: '2026-09-01', endDate: '2026-12-31', parentSourcedId, schoolYear: '2027' });
+const term = (sourcedId: string, parentSourcedId = ''): Row => ({
+  sourcedId,
+  title: sourcedId,
+  type: 'term',
+  startDate: '2026-09-01',
+  endDate: '2026-12-31',
+  parentSourcedId,
+  schoolYear: '2027',
+});
 const course = (sourcedId: string, more: Row = {}): Row => ({ sourcedId, title: sourcedId, orgSourcedId: 'o1', ...more });
 const gone = (row: Row): Row => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00.000Z' });
 
@@ -33,7 +64,8 @@ const base: Record<CollectionName, Row[]> = {
   enrollments: [enrolment('e1', 'p1'), enrolment('e2', 'p2')],
   demographics: [{ sourcedId: 'p1', sex: 'female' }, { sourcedId: 'p2', sex: 'male' }],
 };
-const plus = (more: Files): Record<CollectionName, Row[]> => Object.fromEntries(allResources.map(({ collection }) => [collection, [...base[collection], ...(more[collection] ?? [])]])) as Record<CollectionName, Row[]>;
+const plus = (more: Files): Record<CollectionName, Row[]> =>
+  Object.fromEntries(allResources.map(({ collection }) => [collection, [...base[collection], ...(more[collection] ?? [])]])) as Record<CollectionName, Row[]>;
 
 async function newSchool(files: Files): Promise<string> {
   const estab = `S${(schools += 1)}`;
@@ -52,7 +84,8 @@ async function leave(estab: string, files: Files): Promise<void> {
 /** Makes everything that happened so far older. */
 const passDays = (estab: string, days: number) => db`update roster_version set instant = instant - make_interval(days => ${days}) where estab = ${estab}`;
 const versionOf = async (estab: string) => (await db`select version from roster where estab = ${estab}`)[0]?.version as number;
-const idsOf = async (estab: string, name: CollectionName) => (await db`select sourced_id from ${db(collections[name].table)} where estab = ${estab} order by 1`).map((row) => row.sourced_id as string);
+const idsOf = async (estab: string, name: CollectionName) =>
+  (await db`select sourced_id from ${db(collections[name].table)} where estab = ${estab} order by 1`).map((row) => row.sourced_id as string);
 
 /** Every reference of every record leads to a record. */
 async function assertWhole(estab: string): Promise<void> {
@@ -66,20 +99,34 @@ async function assertWhole(estab: string): Promise<void> {
     }
   }
   const totals = await db`select collection, sum(count)::int as count from roster_total where estab = ${estab} group by 1`;
-  for (const { collection } of allResources) assert.equal(totals.find((row) => row.collection === collection)?.count ?? 0, (await idsOf(estab, collection)).length, `total of ${collection}`);
+  for (const { collection } of allResources)
+    assert.equal(totals.find((row) => row.collection === collection)?.count ?? 0, (await idsOf(estab, collection)).length, `total of ${collection}`);
 }
 
 test('what left long ago vanishes from everywhere; what left lately or stays does not', async () => {
-  const estab = await newSchool(plus({ users: [user('p3', 'student')], enrollments: [enrolment('e3', 'p3')], demographics: [{ sourcedId: 'p3', sex: 'male' }], classes: [schoolClass('k2')] }));
+  const estab = await newSchool(
+    plus({
+      users: [user('p3', 'student')],
+      enrollments: [enrolment('e3', 'p3')],
+      demographics: [{ sourcedId: 'p3', sex: 'male' }],
+      classes: [schoolClass('k2')],
+    }),
+  );
   const client = await service.addClient('purge-reader', [estab]);
-  await leave(estab, { users: [user('p3', 'student')], enrollments: [enrolment('e3', 'p3')], demographics: [{ sourcedId: 'p3', sex: 'male' }], classes: [schoolClass('k2')] });
+  await leave(estab, {
+    users: [user('p3', 'student')],
+    enrollments: [enrolment('e3', 'p3')],
+    demographics: [{ sourcedId: 'p3', sex: 'male' }],
+    classes: [schoolClass('k2')],
+  });
   await passDays(estab, afterDays + 1);
   await leave(estab, { users: [user('p2', 'student')], enrollments: [enrolment('e2', 'p2')], demographics: [{ sourcedId: 'p2', sex: 'male' }] });
   assert.equal((await client.b(estab, '/users/p3')).status, 200);
 
   assert.equal(await purgeRosters(db, afterDays), 4);
   for (const path of ['/users/p3', '/enrollments/e3', '/demographics/p3', '/classes/k2']) assert.equal((await client.b(estab, path)).status, 404, path);
-  for (const path of ['/users/p2', '/enrollments/e2', '/demographics/p2', '/classes/k1', '/users/p1']) assert.equal((await client.b(estab, path)).status, 200, path);
+  for (const path of ['/users/p2', '/enrollments/e2', '/demographics/p2', '/classes/k1', '/users/p1'])
+    assert.equal((await client.b(estab, path)).status, 200, path);
   const list = await client.b(estab, '/users?limit=10');
   assert.equal(list.headers.get('x-total-count'), '2');
   assert.deepEqual(((await list.json()) as { users: { sourcedId: string }[] }).users.map((one) => one.sourcedId), ['p1', 'p2']);
@@ -122,12 +169,30 @@ const keepers: [what: string, files: Files, leaving: Files, kept: CollectionName
   ['an org with users', { orgs: [org('o2')], users: [user('u9', 'aide', { orgSourcedIds: 'o1,o2' })] }, { orgs: [org('o2')] }, 'orgs', 'o2'],
   ['an org with children', { orgs: [org('o2'), org('o3', 'o2')] }, { orgs: [org('o2')] }, 'orgs', 'o2'],
   ['a session with children', { academicSessions: [term('t2'), term('t3', 't2')] }, { academicSessions: [term('t2')] }, 'academicSessions', 't2'],
-  ['a session with a course', { academicSessions: [term('t2')], courses: [course('c2', { schoolYearSourcedId: 't2' })] }, { academicSessions: [term('t2')] }, 'academicSessions', 't2'],
-  ['a session with a class', { academicSessions: [term('t2')], classes: [schoolClass('k2', { termSourcedIds: 't1,t2' })] }, { academicSessions: [term('t2')] }, 'academicSessions', 't2'],
+  [
+    'a session with a course',
+    { academicSessions: [term('t2')], courses: [course('c2', { schoolYearSourcedId: 't2' })] },
+    { academicSessions: [term('t2')] },
+    'academicSessions',
+    't2',
+  ],
+  [
+    'a session with a class',
+    { academicSessions: [term('t2')], classes: [schoolClass('k2', { termSourcedIds: 't1,t2' })] },
+    { academicSessions: [term('t2')] },
+    'academicSessions',
+    't2',
+  ],
   ['a course with a class', { courses: [course('c2')], classes: [schoolClass('k2', { courseSourcedId: 'c2' })] }, { courses: [course('c2')] }, 'courses', 'c2'],
   ['a class with enrolments', { classes: [schoolClass('k2')], enrollments: [enrolment('e9', 'p1', 'k2')] }, { classes: [schoolClass('k2')] }, 'classes', 'k2'],
   ['a user with enrolments', { users: [user('u9', 'student')], enrollments: [enrolment('e9', 'u9')] }, { users: [user('u9', 'student')] }, 'users', 'u9'],
-  ['a user with demographics', { users: [user('u9', 'student')], demographics: [{ sourcedId: 'u9', sex: 'male' }] }, { users: [user('u9', 'student')] }, 'users', 'u9'],
+  [
+    'a user with demographics',
+    { users: [user('u9', 'student')], demographics: [{ sourcedId: 'u9', sex: 'male' }] },
+    { users: [user('u9', 'student')] },
+    'users',
+    'u9',
+  ],
   ['an agent of a user', { users: [user('u9', 'parent'), user('p9', 'student', { agentSourcedIds: 'u9' })] }, { users: [user('u9', 'parent')] }, 'users', 'u9'],
 ];
 test('what something that stays refers to stays', async () => {
@@ -180,7 +245,10 @@ test('children and marks are those of what is left', async () => {
   await passDays(estab, afterDays + 1);
   assert.equal(await purgeRosters(db, afterDays), 1001);
   const marks = await db`select collection, sourced_id, preceding from roster_milestone where estab = ${estab}`;
-  assert.deepEqual(marks.map((mark) => [mark.collection, mark.sourced_id, mark.preceding]), [['users', 'u1998', { 'student active': 2, 'contact active': 998 }]]);
+  assert.deepEqual(
+    marks.map((mark) => [mark.collection, mark.sourced_id, mark.preceding]),
+    [['users', 'u1998', { 'student active': 2, 'contact active': 998 }]],
+  );
   assert.deepEqual([...(await db`select child_ids, late from roster_org where estab = ${estab} and sourced_id = 'o2'`)], [{ child_ids: null, late: '' }]);
   await assertWhole(estab);
 });

@@ -32,7 +32,10 @@ async function fill(folder: string, files: Partial<SchoolFiles> = {}, raw: Recor
 }
 
 /** A school that is read from a folder; `collected`: its first collection is done. */
-async function newSchool({ raw = {}, collected = true }: { raw?: Record<string, string>; collected?: boolean } = {}): Promise<{ estab: string; folder: string }> {
+async function newSchool({ raw = {}, collected = true }: { raw?: Record<string, string>; collected?: boolean } = {}): Promise<{
+  estab: string;
+  folder: string;
+}> {
   const estab = `S${(schools += 1)}`;
   const folder = mkdtempSync(join(service.dataDir, 'folder-'));
   await fill(folder, {}, raw);
@@ -55,9 +58,15 @@ async function collect(): Promise<Record<string, Outcome>> {
   return outcomes;
 }
 
-const waiting = async (estab: string) => (await db`select payload ->> 'database' as name from outbox where estab = ${estab} and kind = 'collect' and state = 'waiting' order by seq`).map(({ name }) => name as string);
+const waiting = async (estab: string) =>
+  (await db`select payload ->> 'database' as name from outbox where estab = ${estab} and kind = 'collect' and state = 'waiting' order by seq`).map(
+    ({ name }) => name as string,
+  );
 const standing = async (estab: string) => (await readDatabases(db, estab)).map(({ name, status, rowCount }) => `${name} ${status} ${rowCount}`);
-const marksOf = async (estab: string) => (await db`select student_id || ' ' || date || ' ' || session || ' ' || coalesce(mark, 'none') as mark from attendance_mark where estab = ${estab} order by 1`).map(({ mark }) => mark as string);
+const marksOf = async (estab: string) =>
+  (
+    await db`select student_id || ' ' || date || ' ' || session || ' ' || coalesce(mark, 'none') as mark from attendance_mark where estab = ${estab} order by 1`
+  ).map(({ mark }) => mark as string);
 const versionOf = async (estab: string) => (await db`select version from roster where estab = ${estab}`)[0]?.version as number;
 const activeUsers = async (estab: string) => (await db`select from roster_user where estab = ${estab} and status = 'active'`).length;
 
@@ -156,7 +165,10 @@ test('attendance.csv that appears in a folder installs Attendance; faults in it 
   const { Attendance } = await collect();
   assert.deepEqual([Attendance?.state, Attendance?.delaySeconds, await marksOf(estab)], ['waiting', 60, ['p1 2026-11-12 AM /']]);
   const [roster, refused] = await readDatabases(db, estab);
-  assert.deepEqual([roster?.status, refused?.status, refused?.message], ['OK', 'Error', 'refused, nothing was changed: 1 problems, the first: attendance.csv, line 3: must be AM or PM']);
+  assert.deepEqual(
+    [roster?.status, refused?.status, refused?.message],
+    ['OK', 'Error', 'refused, nothing was changed: 1 problems, the first: attendance.csv, line 3: must be AM or PM'],
+  );
 
   writeFileSync(join(folder, 'attendance.csv'), 'student;date\r\n');
   await db`delete from outbox`;
@@ -170,7 +182,20 @@ test('attendance.csv that appears in a folder installs Attendance; faults in it 
 test('marks wait for the first roster, without a try being spent', async () => {
   const { estab } = await newSchool({ raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,/,,') }, collected: false });
   await db`insert into component_database (estab, name, refreshing_since) values (${estab}, 'Attendance', now())`;
-  const outcome = await handler.run({ estab, id: 'x', rp: null, kind: 'collect', lane: 'x', epoch: 0, payload: { database: 'Attendance', force: false, full: false }, body: null, attempts: 0, forgiven: 0, claim: '00000000-0000-0000-0000-000000000000', claimedAt: 0 });
+  const outcome = await handler.run({
+    estab,
+    id: 'x',
+    rp: null,
+    kind: 'collect',
+    lane: 'x',
+    epoch: 0,
+    payload: { database: 'Attendance', force: false, full: false },
+    body: null,
+    attempts: 0,
+    forgiven: 0,
+    claim: '00000000-0000-0000-0000-000000000000',
+    claimedAt: 0,
+  });
   assert.deepEqual([outcome.state, outcome.delaySeconds, outcome.errorClass], ['waiting', 2, 'unexpected']);
   assert.deepEqual(await standing(estab), ['SchoolData Updating 0', 'Attendance Updating 0']);
 });
@@ -179,10 +204,24 @@ test('a collection of the same again: no version, no event, no LastUpdated moves
   const { estab, folder } = await newSchool({ raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,/,,') } });
   assert.deepEqual(await standing(estab), ['SchoolData OK 23', 'Attendance OK 1']);
   const client = await service.addClient('reader', [estab]);
-  for (const DatabaseName of ['SchoolData', 'Attendance']) assert.equal((await client.s(estab, 'Webhook', { method: 'POST', body: JSON.stringify({ url: 'http://127.0.0.1:9999/event', DatabaseName }) })).status, 201);
+  for (const DatabaseName of ['SchoolData', 'Attendance'])
+    assert.equal(
+      (await client.s(estab, 'Webhook', { method: 'POST', body: JSON.stringify({ url: 'http://127.0.0.1:9999/event', DatabaseName }) })).status,
+      201,
+    );
   const show = async () => {
-    const lists = await Promise.all(['Students', 'Staff', 'Contacts', 'Groups', 'AttendanceForDate?date=2026-11-12'].map(async (path) => (await client.s(estab, path)).json() as Promise<Record<string, unknown>>));
-    return { lists: lists.map((list) => Object.entries(list).filter(([key]) => key !== '__dbStatus__' && key !== 'meta')), version: await versionOf(estab), marks: (await db`select max(version) as version from attendance_version where estab = ${estab}`)[0]?.version as unknown, events: (await db`select from outbox where estab = ${estab} and kind = 'call'`).length, changed: (await readDatabases(db, estab)).map(({ changedAt }) => changedAt) };
+    const lists = await Promise.all(
+      ['Students', 'Staff', 'Contacts', 'Groups', 'AttendanceForDate?date=2026-11-12'].map(
+        async (path) => (await client.s(estab, path)).json() as Promise<Record<string, unknown>>,
+      ),
+    );
+    return {
+      lists: lists.map((list) => Object.entries(list).filter(([key]) => key !== '__dbStatus__' && key !== 'meta')),
+      version: await versionOf(estab),
+      marks: (await db`select max(version) as version from attendance_version where estab = ${estab}`)[0]?.version as unknown,
+      events: (await db`select from outbox where estab = ${estab} and kind = 'call'`).length,
+      changed: (await readDatabases(db, estab)).map(({ changedAt }) => changedAt),
+    };
   };
   const [before, fresh] = [await show(), (await readDatabases(db, estab)).map(({ updatedAt }) => Number(updatedAt))];
   const look = createFolderWatch(db);
@@ -195,7 +234,8 @@ test('a collection of the same again: no version, no event, no LastUpdated moves
   await look();
   await look();
   await db`delete from outbox_attempt`;
-  for (let work = await claimWork(db, 60, 64); work.some(({ kind }) => kind === 'collect'); work = await claimWork(db, 60, 64)) for (const one of work) await settleWork(db, [{ work: one, outcome: await handler.run(one) }]);
+  for (let work = await claimWork(db, 60, 64); work.some(({ kind }) => kind === 'collect'); work = await claimWork(db, 60, 64))
+    for (const one of work) await settleWork(db, [{ work: one, outcome: await handler.run(one) }]);
   assert.equal((await show()).events, 2);
 });
 
@@ -205,8 +245,17 @@ test('attendance.csv in a package that is uploaded: merged with it, never to exp
   const estab = `S${(schools += 1)}`;
   const first = await service.addSchool(estab, smallPackage({}, marks('p1,2026-11-12,AM,/,,', 'p2,2026-11-12,PM,-,,')));
   assert.deepEqual([first?.outcome, first?.marks], ['done', { written: 1, unchanged: 1, rejected: 0 }]);
-  assert.deepEqual([await standing(estab), (await readDatabases(db, estab)).map(({ expiresAt }) => expiresAt)], [['SchoolData OK 23', 'Attendance OK 1'], [null, null]]);
-  assert.deepEqual((await db`select refresh_at from component_database where estab = ${estab}`).map((row) => row.refresh_at as unknown), [null, null]);
+  assert.deepEqual(
+    [await standing(estab), (await readDatabases(db, estab)).map(({ expiresAt }) => expiresAt)],
+    [
+      ['SchoolData OK 23', 'Attendance OK 1'],
+      [null, null],
+    ],
+  );
+  assert.deepEqual(
+    (await db`select refresh_at from component_database where estab = ${estab}`).map((row) => row.refresh_at as unknown),
+    [null, null],
+  );
   const again = await service.load(estab, smallPackage({}, marks('p1,2026-11-12,AM,/,,')));
   assert.deepEqual([again.outcome, again.marks], ['unchanged', { written: 0, unchanged: 1, rejected: 0 }]);
 
@@ -233,7 +282,10 @@ test('attendance.csv that cannot be read at all refuses the package, and the rep
 test('a refused package counts nothing as added and makes no version', async () => {
   const estab = `S${(schools += 1)}`;
   await service.addSchool(estab, smallPackage());
-  const { added, version } = await service.load(estab, smallPackage({ users: [...smallSchool.users, user('p4', 'student')] }, marks('nobody,2026-11-12,AM,/,,')));
+  const { added, version } = await service.load(
+    estab,
+    smallPackage({ users: [...smallSchool.users, user('p4', 'student')] }, marks('nobody,2026-11-12,AM,/,,')),
+  );
   assert.deepEqual({ added, version }, { added: 0, version: 1 });
 });
 
@@ -251,6 +303,13 @@ test('a held upload stays Paused: there is nothing to collect at night', async (
 test('asking for a collection of what is uploaded says so and leaves the status alone', async () => {
   const estab = `S${(schools += 1)}`;
   await service.addSchool(estab, smallPackage());
-  await assert.rejects(collectDatabase({ db, mis: db, seal: service.seal, outbound, dataDir: service.dataDir }, estab, 'SchoolData', { force: false, full: true, shrinkLimitPercent: 20 }), /uploaded, so that there is nothing to collect/);
+  await assert.rejects(
+    collectDatabase({ db, mis: db, seal: service.seal, outbound, dataDir: service.dataDir }, estab, 'SchoolData', {
+      force: false,
+      full: true,
+      shrinkLimitPercent: 20,
+    }),
+    /uploaded, so that there is nothing to collect/,
+  );
   assert.deepEqual(await standing(estab), ['SchoolData OK 23', 'Attendance NotInstalled 0']);
 });

@@ -18,12 +18,22 @@ const { schoolbell, json, assertFails } = useCommands(settings);
 type Collected = { estab: string; databases: { name: string; status: string; rowCount: number; message: string | null }[] };
 const brief = ({ databases }: Collected) => databases.map(({ name, status, rowCount }) => [name, status, rowCount]);
 const add = (estab: string) => `school add --estab ${estab} --name School --email office@school.example`;
-const settingsOf = async (estab: string) => (await db`select connector, settings, sealed_credentials as sealed from establishment left join connector_setting using (estab) where estab = ${estab}`)[0] ?? assert.fail();
+const settingsOf = async (estab: string) =>
+  (await db`select connector, settings, sealed_credentials as sealed from establishment left join connector_setting using (estab) where estab = ${estab}`)[0] ??
+  assert.fail();
 const schools = async () => (await db<{ estab: string }[]>`select estab from establishment`).map(({ estab }) => estab);
 
 async function exportInto(place: string, more: Record<string, string> = {}): Promise<void> {
   mkdirSync(place, { recursive: true });
-  const users = Array.from({ length: 3 }, (_, at) => ({ sourcedId: student(at), enabledUser: 'true', orgSourcedIds: 'o1', role: 'student', username: student(at), givenName: 'Given', familyName: 'Family' }));
+  const users = Array.from({ length: 3 }, (_, at) => ({
+    sourcedId: student(at),
+    enabledUser: 'true',
+    orgSourcedIds: 'o1',
+    role: 'student',
+    username: student(at),
+    givenName: 'Given',
+    familyName: 'Family',
+  }));
   for (const file of csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], users }).files.values()) {
     const pieces: Buffer[] = [];
     for await (const piece of await file.open()) pieces.push(piece as Buffer);
@@ -38,8 +48,13 @@ test('a school is added with a connector, checked before anything is kept', asyn
   const plain = await json<{ connector: string | null }>(add('plain'));
   const csv = await json<{ connector: string }>(`${add('csv')} --connector csv --folder ${place}`);
   const uploaded = await json<{ connector: string }>(`${add('uploaded')} --connector csv`);
-  const pulled = await schoolbell(`${add('pulled')} --connector oneroster --url https://provider.example/ims/oneroster/v1p1 --client-id me --client-secret hush-hush`);
-  assert.deepEqual([plain.connector, csv.connector, uploaded.connector, pulled.code, pulled.out.trim()], [null, 'csv', 'csv', 0, 'added pulled School, connected by oneroster']);
+  const pulled = await schoolbell(
+    `${add('pulled')} --connector oneroster --url https://provider.example/ims/oneroster/v1p1 --client-id me --client-secret hush-hush`,
+  );
+  assert.deepEqual(
+    [plain.connector, csv.connector, uploaded.connector, pulled.code, pulled.out.trim()],
+    [null, 'csv', 'csv', 0, 'added pulled School, connected by oneroster'],
+  );
   assert.deepEqual((await settingsOf('csv')).settings, { folder: place });
   const { connector, settings, sealed } = await settingsOf('pulled');
   assert.deepEqual([connector, settings, String(sealed).includes('hush')], ['oneroster', { url: 'https://provider.example/ims/oneroster/v1p1' }, false]);
@@ -87,13 +102,19 @@ test('the demo MIS is told how to behave, and a collection says how it went', as
   assert.deepEqual(await json('demo mode offline'), { mode: 'offline', schools: 1 });
   const offline = await assertFails(/SchoolData: The demo MIS cannot be reached/, 'collect --estab demo --json');
   assert.equal(brief(JSON.parse(offline.out) as Collected)[0]?.[1], 'Error');
-  for (const mode of ['broken', 'rejecting', 'slow', 'normal']) assert.equal((await schoolbell(`demo mode ${mode}`)).out.trim(), `the demo's MIS is ${mode} now`);
+  for (const mode of ['broken', 'rejecting', 'slow', 'normal'])
+    assert.equal((await schoolbell(`demo mode ${mode}`)).out.trim(), `the demo's MIS is ${mode} now`);
   const [roster, marks] = brief(await json<Collected>('collect --estab demo'));
   assert.deepEqual([roster?.[1], marks?.[1]], ['OK', 'OK']);
   assert.ok(Number(roster?.[2]) > 5000 && Number(marks?.[2]) > 10_000, JSON.stringify([roster, marks]));
-  await Promise.all([assertFails(/"asleep": must be one of normal, slow, offline, broken, rejecting/, 'demo mode asleep'), assertFails(/normal slow/, 'demo mode normal slow'), assertFails(/<mode> is missing/, 'demo mode')]);
+  await Promise.all([
+    assertFails(/"asleep": must be one of normal, slow, offline, broken, rejecting/, 'demo mode asleep'),
+    assertFails(/normal slow/, 'demo mode normal slow'),
+    assertFails(/<mode> is missing/, 'demo mode'),
+  ]);
   assert.equal((await json<{ estab: string }>('school remove --estab demo')).estab, 'demo');
-  for (const table of ['attendance_mark', 'component_database', 'connector_setting']) assert.equal((await db`select from ${db(table)} where estab = 'demo'`).length, 0, table);
+  for (const table of ['attendance_mark', 'component_database', 'connector_setting'])
+    assert.equal((await db`select from ${db(table)} where estab = 'demo'`).length, 0, table);
 });
 
 test('a writeback is taken back', async () => {
@@ -106,7 +127,15 @@ test('a writeback is taken back', async () => {
   assert.deepEqual([undo.undoOf, undo.marks, undo.changedSince], [TrackingId, 1, 1]);
   assert.equal((await school.ended(undo.trackingId)).Status, 'Completed');
   assert.deepEqual(await school.shown(), { 's0000 AM': '/', 's0001 AM': 'N' });
-  assert.deepEqual((await school.history()).at(-1), { id: student(0), session: 'AM', mark: '/', previous: 'I', rp: school.client.rp, trackingId: undo.trackingId, reason: `undo of ${TrackingId}` });
+  assert.deepEqual((await school.history()).at(-1), {
+    id: student(0),
+    session: 'AM',
+    mark: '/',
+    previous: 'I',
+    rp: school.client.rp,
+    trackingId: undo.trackingId,
+    reason: `undo of ${TrackingId}`,
+  });
   await Promise.all([
     assertFails(/taken back already/, 'writeback undo', TrackingId),
     assertFails(/no writeback nonsense/, 'writeback undo nonsense'),
@@ -114,7 +143,8 @@ test('a writeback is taken back', async () => {
   ]);
   assert.match((await schoolbell('writeback undo', undo.trackingId)).out, /^1 marks? will be written as (it was|they were), under /);
   await json('school remove --estab', school.estab);
-  for (const table of ['writeback', 'writeback_mark', 'attendance_history', 'attendance_version', 'demo_mark', 'demo_write']) assert.equal((await db`select from ${db(table)} where estab = ${school.estab}`).length, 0, table);
+  for (const table of ['writeback', 'writeback_mark', 'attendance_history', 'attendance_version', 'demo_mark', 'demo_write'])
+    assert.equal((await db`select from ${db(table)} where estab = ${school.estab}`).length, 0, table);
 });
 
 test('an address that cannot be called is refused in words', async () => {

@@ -9,7 +9,14 @@ const { db, change, register, settled, run } = delivering;
 const receiver = await useReceiver();
 let school: School;
 
-type Shown = { id: string; event: string; state: string; body: string | null; disabled: string | null; log: { status: number; response: string | null; message: string | null; request: { headers: Record<string, string> } }[] };
+type Shown = {
+  id: string;
+  event: string;
+  state: string;
+  body: string | null;
+  disabled: string | null;
+  log: { status: number; response: string | null; message: string | null; request: { headers: Record<string, string> } }[];
+};
 const show = async (options: Record<string, string> = {}) => {
   const { data, lines } = await run('deliveries', { estab: school.estab, ...options });
   return { shown: data as Shown[], lines };
@@ -24,7 +31,11 @@ beforeEach(async () => {
 
 test('answers are shown as UTF-8 text; what is no text becomes replacement characters, and nothing fails', async () => {
   await register(school, `${receiver.origin}/hook`);
-  for (const [answer, expected] of [[Buffer.from('Grüße, ça va? 日本 🎒'), 'Grüße, ça va? 日本 🎒'], [Buffer.from([0x61, 0, 0xff, 0x62]), 'a\0\ufffdb'], [Buffer.alloc(0), '']] as const) {
+  for (const [answer, expected] of [
+    [Buffer.from('Grüße, ça va? 日本 🎒'), 'Grüße, ça va? 日本 🎒'],
+    [Buffer.from([0x61, 0, 0xff, 0x62]), 'a\0\ufffdb'],
+    [Buffer.alloc(0), ''],
+  ] as const) {
     receiver.answer = (_, response) => void response.writeHead(500).end(answer);
     await change(school.estab);
     await settled(school.estab);
@@ -38,11 +49,20 @@ test('a JSON body is shown as it was sent, a form never: it can hold what a pers
   const lane = { key: 'form', host: '127.0.0.1', width: 4, lasting: false };
   const form = { estab: school.estab, rp: school.rp, kind: 'call', lane };
   for (const contentType of ['application/x-www-form-urlencoded', 'text/plain', undefined]) {
-    await db.begin((tx) => enqueue(tx, { ...form, payload: { event: 'authentication', method: 'POST', url: `${receiver.origin}/form`, ...(contentType ? { contentType } : {}) }, body: Buffer.from('password=hunter2') }));
+    await db.begin((tx) =>
+      enqueue(tx, {
+        ...form,
+        payload: { event: 'authentication', method: 'POST', url: `${receiver.origin}/form`, ...(contentType ? { contentType } : {}) },
+        body: Buffer.from('password=hunter2'),
+      }),
+    );
   }
   await settled(school.estab);
   const { shown } = await show();
-  assert.deepEqual(shown.map(({ event, body }) => [event, body]).toSorted(), [...Array.from({ length: 3 }, () => ['authentication', null]), ['database', JSON.stringify({ Estab: school.estab, DatabaseName: 'SchoolData' })]]);
+  assert.deepEqual(shown.map(({ event, body }) => [event, body]).toSorted(), [
+    ...Array.from({ length: 3 }, () => ['authentication', null]),
+    ['database', JSON.stringify({ Estab: school.estab, DatabaseName: 'SchoolData' })],
+  ]);
   assert.equal(receiver.arrivals.filter((one) => one.body.toString() === 'password=hunter2').length, 3, 'they were sent');
   assert.doesNotMatch(JSON.stringify(await show()), /hunter2|whsec_/);
 });
@@ -51,7 +71,8 @@ test('lines are one each and hold nothing that steers a terminal, whatever a rec
   await register(school, `${receiver.origin}/hook`);
   await change(school.estab);
   await settled(school.estab);
-  await db`update outbox_attempt set detail = jsonb_set(detail, '{message}', to_jsonb(E'evil \\x1b]0;title\\x07\\x1b[2J\\r\\nsecond\\tline \\u009b31m'::text)), error_class = 'protocol_error'`;
+  await db`update outbox_attempt set detail = jsonb_set(detail, '{message}',
+      to_jsonb(E'evil \\x1b]0;title\\x07\\x1b[2J\\r\\nsecond\\tline \\u009b31m'::text)), error_class = 'protocol_error'`;
   await db`update lane set disabled_at = now(), disabled_why = E'gone \\x1b[31m'`;
   const { lines, shown } = await show();
   assert.equal(lines.length, 1);

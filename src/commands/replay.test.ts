@@ -25,7 +25,9 @@ async function newSchool(): Promise<void> {
 
 const pair = () => ({ rp: school.rp, estab: school.estab });
 const states = async () => (await rows(school.estab)).map(({ state }) => state);
-const endLane = () => db`update lane set disabled_at = now(), disabled_why = 'the receiver answered 410 Gone', failures = 9, openings = 3, failing_since = now(), warned_at = now(), open_until = now() + interval '1 hour'`;
+const endLane = () =>
+  db`update lane set disabled_at = now(), disabled_why = 'the receiver answered 410 Gone', failures = 9, openings = 3, failing_since = now(),
+      warned_at = now(), open_until = now() + interval '1 hour'`;
 
 /** Events, one after the other, that ended like this. */
 async function told(count: number, state = 'failed'): Promise<string[]> {
@@ -164,6 +166,7 @@ test('one by its id is refused while it is being delivered, when it is unknown, 
 });
 
 test('what is asked for must be one thing, and a time a time', async () => {
-  for (const [options, ...ids] of [[{}], [{ missing: true }, 'msg_x'], [{ missing: true, 'failed-since': past }], [{}, 'msg_x', 'msg_y']] as const) await assert.rejects(run('replay', options, ...ids), /give one of/);
+  for (const [options, ...ids] of [[{}], [{ missing: true }, 'msg_x'], [{ missing: true, 'failed-since': past }], [{}, 'msg_x', 'msg_y']] as const)
+    await assert.rejects(run('replay', options, ...ids), /give one of/);
   await assert.rejects(run('replay', { 'failed-since': 'yesterday' }), /not a time such as/);
 });

@@ -34,7 +34,10 @@ test('more connections than the server gives are warned of, over all processes s
   await one`select 1`;
   const listening = await one.listen('news', () => {});
   assert.equal(await findConnectionShortage(one, room), undefined);
-  assert.match((await findConnectionShortage(one, room + 1)) ?? '', new RegExp(`this process may ask for ${room + 1} connections, and PostgreSQL gives ${room}: raise max_connections`));
+  assert.match(
+    (await findConnectionShortage(one, room + 1)) ?? '',
+    new RegExp(`this process may ask for ${room + 1} connections, and PostgreSQL gives ${room}: raise max_connections`),
+  );
   // Another process is one whose connections carry another tag.
   const other = await db.reserve();
   await other`select set_config('application_name', 'schoolbell reads other1', false)`;

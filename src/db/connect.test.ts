@@ -62,8 +62,13 @@ test('a value that is not one is refused before anything is sent', async () => {
 
 test('statements are pieces of statements, with names, json and their values in order', async () => {
   const condition = (low: number) => db`n > ${low} and n < ${low + 3}`;
-  const rows = await db`select ${db('n')}, ${db.json({ a: [1, "'"] })} as json from generate_series(1, ${10}) as t(${db(['n'])}) where ${condition(2)} order by ${db.unsafe('n desc')}`;
-  assert.deepEqual(rows, [{ n: 4, json: { a: [1, "'"] } }, { n: 3, json: { a: [1, "'"] } }]);
+  const rows =
+    await db`select ${db('n')},
+        ${db.json({ a: [1, "'"] })} as json from generate_series(1, ${10}) as t(${db(['n'])}) where ${condition(2)} order by ${db.unsafe('n desc')}`;
+  assert.deepEqual(rows, [
+    { n: 4, json: { a: [1, "'"] } },
+    { n: 3, json: { a: [1, "'"] } },
+  ]);
   assert.equal(rows.count, 2);
   assert.equal((await db`create temp table counted as select generate_series(1, 5)`).count, 5);
 });
@@ -311,12 +316,16 @@ test('the server ends a statement, a wait for a lock and an idle transaction aft
     await tx`lock table locked`;
     await assert.rejects(async () => limited`select from locked`, { code: '55P03' });
   });
-  await assert.rejects(limited.begin(async (tx) => {
-    await tx`select 1`;
-    const gone = async () => (await db`select from pg_stat_activity where application_name like 'schoolbell limited %' and state = 'idle in transaction'`).length === 0;
-    while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 20));
-    await tx`select 1`;
-  }), isUnavailable);
+  await assert.rejects(
+    limited.begin(async (tx) => {
+      await tx`select 1`;
+      const gone = async () =>
+        (await db`select from pg_stat_activity where application_name like 'schoolbell limited %' and state = 'idle in transaction'`).length === 0;
+      while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 20));
+      await tx`select 1`;
+    }),
+    isUnavailable,
+  );
   assert.deepEqual(await askOne(limited), one);
 });
 
@@ -324,7 +333,8 @@ test('the limits hold between two batches of a cursor as well', async () => {
   const limited = use({ max: 1, name: 'batches', statementMs: 30_000, idleInTransactionMs: 100 });
   const batches = limited`select n from generate_series(1, 100) n`.cursor(10);
   await batches.next();
-  const gone = async () => (await db`select from pg_stat_activity where application_name like 'schoolbell batches %' and state = 'idle in transaction'`).length === 0;
+  const gone = async () =>
+    (await db`select from pg_stat_activity where application_name like 'schoolbell batches %' and state = 'idle in transaction'`).length === 0;
   while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 20));
   await assert.rejects(async () => batches.next(), isUnavailable);
   assert.deepEqual(await askOne(limited), one);
@@ -340,7 +350,10 @@ test('what the server does not end is given up on this side, and its connection 
 
 test('a server that cannot be reached is said to be away', async () => {
   const nowhere = connect('postgres://nobody:x@127.0.0.1:1/nothing', { max: 1, name: 'nowhere' });
-  await assert.rejects(async () => askOne(nowhere), (error) => error instanceof DatabaseUnavailable && error.why === 'away' && /cannot be reached/.test(error.message));
+  await assert.rejects(
+    async () => askOne(nowhere),
+    (error) => error instanceof DatabaseUnavailable && error.why === 'away' && /cannot be reached/.test(error.message),
+  );
   await nowhere.end();
 });
 
@@ -375,7 +388,9 @@ test('a listener is called, also after its connection was ended, and not after i
     }
   };
   await say('first');
-  const [ears] = await db<{ pid: number }[]>`select pid from pg_stat_activity where application_name like 'schoolbell hearing % listening' and datname = current_database()`;
+  const [ears] = await db<
+    { pid: number }[]
+  >`select pid from pg_stat_activity where application_name like 'schoolbell hearing % listening' and datname = current_database()`;
   await kill(ears?.pid);
   await say('second');
   await listening.unlisten();

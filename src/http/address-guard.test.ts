@@ -30,13 +30,20 @@ const special: Block[] = [
   ['::/128 unspecified', ['::', '0:0:0:0:0:0:0:0']],
   ['::1/128 loopback', ['::1', '0:0:0:0:0:0:0:1']],
   ['::/96 IPv4-compatible', ['::2', '::7f00:1', '::127.0.0.1', '::a9fe:a9fe', '::808:808', '::ffff:ffff']],
-  ['::ffff:0:0/96 IPv4-mapped, not public', ['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:0:0', '::ffff:10.0.0.1', '::ffff:a9fe:a9fe', '::ffff:ffff:ffff', '0:0:0:0:0:ffff:7f00:1']],
+  [
+    '::ffff:0:0/96 IPv4-mapped, not public',
+    ['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:0:0', '::ffff:10.0.0.1', '::ffff:a9fe:a9fe', '::ffff:ffff:ffff', '0:0:0:0:0:ffff:7f00:1'],
+  ],
   ['::ffff:0:0:0/96 IPv4-translated', ['::ffff:0:0:0', '::ffff:0:7f00:1', '::ffff:0:808:808']],
   ['64:ff9b::/96 NAT64', ['64:ff9b::', '64:ff9b::a9fe:a9fe', '64:ff9b::808:808', '64:ff9b::ffff:ffff']],
   ['64:ff9b:1::/48 local NAT64', ['64:ff9b:1::', '64:ff9b:1::7f00:1', '64:ff9b:1:ffff:ffff:ffff:ffff:ffff']],
   ['100::/64 discard', ['100::', '100::ffff:ffff:ffff:ffff']],
   ['100:0:0:1::/64 dummy', ['100:0:0:1::', '100:0:0:1:ffff:ffff:ffff:ffff']],
-  ['2001::/23 protocol assignments', ['2001:1::1', '2001:1::2', '2001:1::3', '2001:5::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff'], ['2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:200::']],
+  [
+    '2001::/23 protocol assignments',
+    ['2001:1::1', '2001:1::2', '2001:1::3', '2001:5::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:200::'],
+  ],
   ['2001::/32 Teredo', ['2001::', '2001:0:a9fe:a9fe::', '2001::ffff:ffff:ffff:ffff:ffff']],
   ['2001:2::/48 benchmarking', ['2001:2::', '2001:2:0:ffff:ffff:ffff:ffff:ffff']],
   ['2001:3::/32 AMT', ['2001:3::', '2001:3:ffff:ffff:ffff:ffff:ffff:ffff']],
@@ -45,7 +52,11 @@ const special: Block[] = [
   ['2001:20::/28 ORCHIDv2', ['2001:20::', '2001:2f:ffff:ffff:ffff:ffff:ffff:ffff']],
   ['2001:30::/28 drone identifiers', ['2001:30::', '2001:3f:ffff:ffff:ffff:ffff:ffff:ffff']],
   ['2001:db8::/32 documentation', ['2001:db8::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff'], ['2001:db7:ffff:ffff:ffff:ffff:ffff:ffff', '2001:db9::']],
-  ['2002::/16 6to4', ['2002::', '2002:7f00:1::', '2002:a9fe:a9fe::1', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff'], ['2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2003::']],
+  [
+    '2002::/16 6to4',
+    ['2002::', '2002:7f00:1::', '2002:a9fe:a9fe::1', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2003::'],
+  ],
   ['2620:4f:8000::/48 AS112', ['2620:4f:8000::', '2620:4f:8000:ffff:ffff:ffff:ffff:ffff'], ['2620:4f:7fff:ffff:ffff:ffff:ffff:ffff', '2620:4f:8001::']],
   ['3fff::/20 documentation', ['3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff'], ['3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:1000::']],
   ['4000::/2 and below, unassigned', ['4000::', '4000::1', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '8000::1', 'c000::1', 'fbff::1', '200::1']],
@@ -81,15 +92,49 @@ suite('addresses', () => {
   }
 
   test('public addresses pass', () => {
-    for (const address of ['8.8.8.8', '1.1.1.1', '93.184.215.14', '223.255.255.254', '2606:4700::1111', '2a00:1450:4009::200e', '2000::', '3ffe::1', '::ffff:8.8.8.8']) assert.doesNotThrow(() => requireAllowedAddress(address, []), address);
+    for (const address of [
+      '8.8.8.8',
+      '1.1.1.1',
+      '93.184.215.14',
+      '223.255.255.254',
+      '2606:4700::1111',
+      '2a00:1450:4009::200e',
+      '2000::',
+      '3ffe::1',
+      '::ffff:8.8.8.8',
+    ])
+      assert.doesNotThrow(() => requireAllowedAddress(address, []), address);
   });
 
   test('what is not an address is refused', () => {
-    for (const text of ['', 'example.com', 'localhost', '1.2.3.4.5', '256.1.1.1', ':::', '[::1]', '12345::', '127.0.0.1:80']) assert.match(refuseAddress(text).message, /is not an address/, text);
+    for (const text of ['', 'example.com', 'localhost', '1.2.3.4.5', '256.1.1.1', ':::', '[::1]', '12345::', '127.0.0.1:80'])
+      assert.match(refuseAddress(text).message, /is not an address/, text);
     assert.deepEqual(['127.0.0.1', '::1', 'example.com', ''].map(isLiteral), [true, true, false, false]);
   });
 
-  const kinds = ['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '169.254.1.1', '192.0.2.1', '192.175.48.1', '192.52.193.1', '::', '::1', '64:ff9b::1', '100::1', '2001::1', '2001:4:112::1', '2001:20::1', '2002::1', '4000::1', '5f00::1', 'fd00::1', 'fec0::1', 'ff02::1'];
+  const kinds = [
+    '0.0.0.0',
+    '10.0.0.1',
+    '100.64.0.1',
+    '127.0.0.1',
+    '169.254.1.1',
+    '192.0.2.1',
+    '192.175.48.1',
+    '192.52.193.1',
+    '::',
+    '::1',
+    '64:ff9b::1',
+    '100::1',
+    '2001::1',
+    '2001:4:112::1',
+    '2001:20::1',
+    '2002::1',
+    '4000::1',
+    '5f00::1',
+    'fd00::1',
+    'fec0::1',
+    'ff02::1',
+  ];
   test('a refusal is a plain sentence', () => {
     const clumsy = / {2}|\ba (as|amt|un(?!i)|[eio])|[a-z] \d/;
     assert.deepEqual(kinds.map((address) => refuseAddress(address).message).filter((message) => clumsy.test(message)), []);
@@ -126,11 +171,71 @@ suite('URLs', () => {
     ['http:example.com', /begin with http/],
     ['http:/example.com', /begin with http/],
     ['http:\\\\example.com\\x', /begin with http/],
-    ...['ftp://example.com/', 'file:///etc/passwd', 'gopher://example.com/', 'javascript:alert(1)', 'data:text/plain,x', 'ws://example.com/', 'unix:/run/x', 'httpx://example.com/', 'https+unix://x/'].map((url): [string, RegExp] => [url, /begin with http/]),
-    ...['http://user:pass@example.com/', 'http://user@example.com/', 'http://@example.com/', 'http://:@example.com/', 'http://a@127.0.0.1', 'https://example.com:80@127.0.0.1/', 'http://127.0.0.1\\@example.com/'].map((url): [string, RegExp] => [url, /user name or password/]),
-    ...['http://', 'http:///evil', 'http://?x', 'http://#x', 'http://example.com\\evil/', 'http://exa%6dple.com/', 'http://[::1', 'http://::1/', 'http://[fe80::1%25eth0]/', 'http://[1.2.3.4]/', 'http://[]/', 'http://[:::]/', 'http://1.2.3.4.5/', 'http://256.1.1.1/', 'http://0x1ffffffff/', 'http://a|b/', 'http://a,b/', 'http://*/', 'http://example.com:/', 'http://example.com:x/', 'http://example.com:8x/', 'http://[::1]x/'].map((url): [string, RegExp] => [url, /no valid host/]),
-    ...[' http://example.com/', 'http://example.com/ ', 'http://example.com/a b', 'http://exa mple.com/', 'http://example.com/\t', 'ht\ntp://example.com/', 'http://exam\nple.com/', 'http://example.com/\r\nx: y', 'http://example.com/\0', 'http://example.com/?q=\x7f', 'http://example.com/?q=é', 'http://bücher.example/', 'http://127。0。0。1/', 'http://example.com/😀', 'http://example.com/\u2028'].map((url): [string, RegExp] => [url, /printable ASCII without spaces/]),
-    ...[0, 1, 21, 22, 23, 25, 53, 79, 81, 110, 389, 442, 444, 1023].map((port): [string, RegExp] => [`http://example.com:${port}/`, new RegExp(`Port ${port} is not called; use 80, 443`)]),
+    ...[
+      'ftp://example.com/',
+      'file:///etc/passwd',
+      'gopher://example.com/',
+      'javascript:alert(1)',
+      'data:text/plain,x',
+      'ws://example.com/',
+      'unix:/run/x',
+      'httpx://example.com/',
+      'https+unix://x/',
+    ].map((url): [string, RegExp] => [url, /begin with http/]),
+    ...[
+      'http://user:pass@example.com/',
+      'http://user@example.com/',
+      'http://@example.com/',
+      'http://:@example.com/',
+      'http://a@127.0.0.1',
+      'https://example.com:80@127.0.0.1/',
+      'http://127.0.0.1\\@example.com/',
+    ].map((url): [string, RegExp] => [url, /user name or password/]),
+    ...[
+      'http://',
+      'http:///evil',
+      'http://?x',
+      'http://#x',
+      'http://example.com\\evil/',
+      'http://exa%6dple.com/',
+      'http://[::1',
+      'http://::1/',
+      'http://[fe80::1%25eth0]/',
+      'http://[1.2.3.4]/',
+      'http://[]/',
+      'http://[:::]/',
+      'http://1.2.3.4.5/',
+      'http://256.1.1.1/',
+      'http://0x1ffffffff/',
+      'http://a|b/',
+      'http://a,b/',
+      'http://*/',
+      'http://example.com:/',
+      'http://example.com:x/',
+      'http://example.com:8x/',
+      'http://[::1]x/',
+    ].map((url): [string, RegExp] => [url, /no valid host/]),
+    ...[
+      ' http://example.com/',
+      'http://example.com/ ',
+      'http://example.com/a b',
+      'http://exa mple.com/',
+      'http://example.com/\t',
+      'ht\ntp://example.com/',
+      'http://exam\nple.com/',
+      'http://example.com/\r\nx: y',
+      'http://example.com/\0',
+      'http://example.com/?q=\x7f',
+      'http://example.com/?q=é',
+      'http://bücher.example/',
+      'http://127。0。0。1/',
+      'http://example.com/😀',
+      'http://example.com/\u2028',
+    ].map((url): [string, RegExp] => [url, /printable ASCII without spaces/]),
+    ...[0, 1, 21, 22, 23, 25, 53, 79, 81, 110, 389, 442, 444, 1023].map((port): [string, RegExp] => [
+      `http://example.com:${port}/`,
+      new RegExp(`Port ${port} is not called; use 80, 443`),
+    ]),
     ...[65536, 99999].map((port): [string, RegExp] => [`http://example.com:${port}/`, /valid|port/i]),
     ['http://example.com:123456/', /valid|port/i],
     [`http://example.com/${'x'.repeat(maxUrlCharacters)}`, /has 4115 characters; at most 4096/],
@@ -145,8 +250,28 @@ suite('URLs', () => {
   }
 
   const disguised: [host: string, address: string][] = [
-    ['127.0.0.1', '127.0.0.1'], ['2130706433', '127.0.0.1'], ['0x7f.1', '127.0.0.1'], ['0x7F000001', '127.0.0.1'], ['0177.0.0.1', '127.0.0.1'], ['017700000001', '127.0.0.1'], ['127.1', '127.0.0.1'], ['127.0.1', '127.0.0.1'], ['127.0.0.1.', '127.0.0.1'], ['0', '0.0.0.0'], ['2852039166', '169.254.169.254'], ['0xa9.0xfe.0xa9.0xfe', '169.254.169.254'],
-    ['[::1]', '::1'], ['[0:0:0:0:0:0:0:1]', '::1'], ['[::]', '::'], ['[::ffff:7f00:1]', '::ffff:7f00:1'], ['[::ffff:127.0.0.1]', '::ffff:7f00:1'], ['[::7f00:1]', '::7f00:1'], ['[::127.0.0.1]', '::7f00:1'], ['[64:ff9b::a9fe:a9fe]', '64:ff9b::a9fe:a9fe'], ['[2002:7f00:1::]', '2002:7f00:1::'], ['[FD00:EC2::254]', 'fd00:ec2::254'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['2130706433', '127.0.0.1'],
+    ['0x7f.1', '127.0.0.1'],
+    ['0x7F000001', '127.0.0.1'],
+    ['0177.0.0.1', '127.0.0.1'],
+    ['017700000001', '127.0.0.1'],
+    ['127.1', '127.0.0.1'],
+    ['127.0.1', '127.0.0.1'],
+    ['127.0.0.1.', '127.0.0.1'],
+    ['0', '0.0.0.0'],
+    ['2852039166', '169.254.169.254'],
+    ['0xa9.0xfe.0xa9.0xfe', '169.254.169.254'],
+    ['[::1]', '::1'],
+    ['[0:0:0:0:0:0:0:1]', '::1'],
+    ['[::]', '::'],
+    ['[::ffff:7f00:1]', '::ffff:7f00:1'],
+    ['[::ffff:127.0.0.1]', '::ffff:7f00:1'],
+    ['[::7f00:1]', '::7f00:1'],
+    ['[::127.0.0.1]', '::7f00:1'],
+    ['[64:ff9b::a9fe:a9fe]', '64:ff9b::a9fe:a9fe'],
+    ['[2002:7f00:1::]', '2002:7f00:1::'],
+    ['[FD00:EC2::254]', 'fd00:ec2::254'],
   ];
   for (const [host, address] of disguised) {
     test(`${host} is seen as ${address} and refused`, () => {
@@ -184,7 +309,31 @@ suite('URLs', () => {
     for (const [url, origin, hostname, port, path] of expected) assert.deepEqual(parseTarget(url), { origin, hostname, port, path }, url);
   });
 
-  const kept = ['/', '/x', "/x?q='a'", '/x?q="a"', '/x?a|b', '/x?q=%zz', '/x?q=%', '/x?a+b', '/x?a%20b', '/x?a%2Bb%2fc%2F', '/x?a=&b&=c&&', '/x?a=1&a=2&a=1', '/x?', '/x?&', '/x?a&', '/x??', '/x?a?b=/c', '/a/../b/./c', '/%2e%2e/', '//x//', '/x?<>^`{}[]\\', '/x;p=1,2!$()*~:@', `/?${'a=1&'.repeat(900)}`];
+  const kept = [
+    '/',
+    '/x',
+    "/x?q='a'",
+    '/x?q="a"',
+    '/x?a|b',
+    '/x?q=%zz',
+    '/x?q=%',
+    '/x?a+b',
+    '/x?a%20b',
+    '/x?a%2Bb%2fc%2F',
+    '/x?a=&b&=c&&',
+    '/x?a=1&a=2&a=1',
+    '/x?',
+    '/x?&',
+    '/x?a&',
+    '/x??',
+    '/x?a?b=/c',
+    '/a/../b/./c',
+    '/%2e%2e/',
+    '//x//',
+    '/x?<>^`{}[]\\',
+    '/x;p=1,2!$()*~:@',
+    `/?${'a=1&'.repeat(900)}`,
+  ];
   test('path and query are kept byte for byte', () => {
     for (const path of kept) assert.equal(parseTarget(`https://example.com${path}`).path, path);
   });

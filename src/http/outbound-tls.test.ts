@@ -42,12 +42,46 @@ const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 const day = (offset: number) => `${new Date(Date.now() + offset * 86_400_000).toISOString().replace(/[-:T]|\.\d+/g, '')}`;
 
 function issueAuthority(name: string, issuer?: string): void {
-  if (!issuer) return void openssl('req', '-x509', ...key, '-keyout', `${name}.key`, '-out', `${name}.crt`, '-days', '2', '-subj', `/CN=${name}`, '-extensions', 'authority');
+  if (!issuer)
+    return void openssl(
+      'req',
+      '-x509',
+      ...key,
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.crt`,
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${name}`,
+      '-extensions',
+      'authority',
+    );
   openssl('req', '-new', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
   sign(name, issuer, -1, 1, ['-extensions', 'authority']);
 }
 function sign(name: string, issuer: string, from: number, until: number, more: string[] = []): void {
-  openssl('ca', '-batch', '-notext', '-config', 'openssl.cnf', '-cert', `${issuer}.crt`, '-keyfile', `${issuer}.key`, '-in', `${name}.csr`, '-out', `${name}.crt`, '-startdate', day(from), '-enddate', day(until), ...more);
+  openssl(
+    'ca',
+    '-batch',
+    '-notext',
+    '-config',
+    'openssl.cnf',
+    '-cert',
+    `${issuer}.crt`,
+    '-keyfile',
+    `${issuer}.key`,
+    '-in',
+    `${name}.csr`,
+    '-out',
+    `${name}.crt`,
+    '-startdate',
+    day(from),
+    '-enddate',
+    day(until),
+    ...more,
+  );
 }
 function issue(name: string, { issuer = 'trusted', host = 'IP:127.0.0.1', from = -1, until = 1 } = {}): void {
   openssl('req', '-new', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`, '-addext', `subjectAltName=${host}`);
@@ -122,7 +156,12 @@ const handshakes: Fault[] = [
   ['that speaks TLS 1.0 only', 'good', oldProtocol, /protocol version/i],
   ['that speaks TLS 1.1 only', 'good', { ...oldProtocol, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }, /protocol version/i],
   ['that speaks HTTP/2 only', 'good', { ALPNProtocols: ['h2'] }, /no application protocol/i],
-  ['that wants a client certificate (TLS 1.2)', 'good', { requestCert: true, rejectUnauthorized: true, maxVersion: 'TLSv1.2' }, /handshake failure|certificate/i],
+  [
+    'that wants a client certificate (TLS 1.2)',
+    'good',
+    { requestCert: true, rejectUnauthorized: true, maxVersion: 'TLSv1.2' },
+    /handshake failure|certificate/i,
+  ],
   ['that wants a client certificate (TLS 1.3)', 'good', { requestCert: true, rejectUnauthorized: true }, /certificate required/i],
 ];
 

@@ -51,11 +51,23 @@ function open(t: TestContext, allow = ['127.0.0.0/8'], given = limits, resolve?:
   t.after(() => outbound.close());
   return { ...outbound, call: (url: string, call: Partial<OutboundCall> = {}) => send(outbound.call, url, call) };
 }
-const send = (call: (call: OutboundCall) => Promise<OutboundResult>, url: string, { id = randomUUID(), headers = {}, ...rest }: Partial<OutboundCall> = {}) => call({ id, method: 'GET', url, body: null, ...rest, headers: { 'webhook-id': id, ...headers } });
+const send = (call: (call: OutboundCall) => Promise<OutboundResult>, url: string, { id = randomUUID(), headers = {}, ...rest }: Partial<OutboundCall> = {}) =>
+  call({ id, method: 'GET', url, body: null, ...rest, headers: { 'webhook-id': id, ...headers } });
 
-const http = (status: string, headers = '', body: string | Buffer = '') => Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${headers}`), Buffer.from(`${/content-length|transfer-encoding/i.test(headers) ? '' : `content-length: ${body.length}\r\n`}\r\n`), Buffer.from(body)]);
-const writes = (...parts: (string | Buffer)[]): Answer => (socket) => parts.forEach((part) => socket.write(part));
-const ends = (part: string | Buffer): Answer => (socket) => socket.end(part);
+const http = (status: string, headers = '', body: string | Buffer = '') =>
+  Buffer.concat([
+    Buffer.from(`HTTP/1.1 ${status}\r\n${headers}`),
+    Buffer.from(`${/content-length|transfer-encoding/i.test(headers) ? '' : `content-length: ${body.length}\r\n`}\r\n`),
+    Buffer.from(body),
+  ]);
+const writes =
+  (...parts: (string | Buffer)[]): Answer =>
+  (socket) =>
+    parts.forEach((part) => socket.write(part));
+const ends =
+  (part: string | Buffer): Answer =>
+  (socket) =>
+    socket.end(part);
 /** Writes the piece again and again, as long as anyone listens. */
 const repeats = (head: string | Buffer, piece: string, everyMs: number): Answer => (socket) => {
   const timer = setInterval(() => socket.write(piece), everyMs);
@@ -75,23 +87,55 @@ const noText = Buffer.from([0, 0xff, 0xfe, 0x80, 0xc0, 0, 0xed, 0xa0, 0x80]);
 
 type Expected = { status?: number; error?: ErrorClass; message?: RegExp; response?: string | Buffer };
 const receivers: [behaviour: string, answer: Answer, expected: Expected][] = [
-  ...['200 OK', '201 Created', '202 Accepted', '204 No Content', '299 Odd'].map((status): [string, Answer, Expected] => [status, writes(http(status)), { status: Number.parseInt(status) }]),
-  ...[300, 301, 302, 303, 304, 307, 308].map((status): [string, Answer, Expected] => [`${status}`, writes(http(`${status} Moved`, 'location: /elsewhere\r\n')), { status }]),
-  ...[400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599].map((status): [string, Answer, Expected] => [`${status}`, writes(http(`${status} No`, 'retry-after: 120\r\n', 'why')), { status, response: 'why' }]),
+  ...['200 OK', '201 Created', '202 Accepted', '204 No Content', '299 Odd'].map((status): [string, Answer, Expected] => [
+    status,
+    writes(http(status)),
+    { status: Number.parseInt(status) },
+  ]),
+  ...[300, 301, 302, 303, 304, 307, 308].map((status): [string, Answer, Expected] => [
+    `${status}`,
+    writes(http(`${status} Moved`, 'location: /elsewhere\r\n')),
+    { status },
+  ]),
+  ...[400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599].map((status): [string, Answer, Expected] => [
+    `${status}`,
+    writes(http(`${status} No`, 'retry-after: 120\r\n', 'why')),
+    { status, response: 'why' },
+  ]),
   ['closes at once', ends(''), { error: 'connection_reset', message: /closed/ }],
   ['resets before the headers', (socket) => socket.resetAndDestroy(), { error: 'connection_reset', message: /ECONNRESET|reset/ }],
   ['resets within the headers', resets('HTTP/1.1 200 OK\r\nx: '), { error: 'connection_reset', message: /ECONNRESET|reset/ }],
   ['resets after the headers', resets(http('200 OK', 'content-length: 9\r\n')), { status: 200, error: 'connection_reset', message: /ECONNRESET|reset/ }],
-  ['resets within the body', resets(http('200 OK', 'content-length: 9\r\n', 'half')), { status: 200, error: 'connection_reset', message: /ECONNRESET|reset/, response: 'half' }],
+  [
+    'resets within the body',
+    resets(http('200 OK', 'content-length: 9\r\n', 'half')),
+    { status: 200, error: 'connection_reset', message: /ECONNRESET|reset/, response: 'half' },
+  ],
   ['takes the request and never answers', () => {}, { error: 'timeout', message: /no complete answer within 3 s/ }],
   ['sends slow headers', repeats('HTTP/1.1 200 OK\r\n', 'x', 20), { error: 'timeout', message: /within 3 s/ }],
   ['drips its body', repeats(http('200 OK', 'content-length: 99999\r\n'), 'x', 20), { status: 200, error: 'timeout', message: /within 3 s/ }],
-  ['promises more than it sends', ends(http('200 OK', 'content-length: 9\r\n', 'half')), { status: 200, error: 'connection_reset', message: /closed|length/i, response: 'half' }],
+  [
+    'promises more than it sends',
+    ends(http('200 OK', 'content-length: 9\r\n', 'half')),
+    { status: 200, error: 'connection_reset', message: /closed|length/i, response: 'half' },
+  ],
   ['sends more than it promises', writes(http('200 OK', 'content-length: 4\r\n', 'half and more')), { status: 200, response: 'half' }],
   ['sends a length that is no number', writes(http('200 OK', 'content-length: nine\r\n')), { error: 'protocol_error', message: /content-length/i }],
-  ['sends garbage for chunks', writes(http('200 OK', 'transfer-encoding: chunked\r\n', 'zz\r\nbody\r\n')), { status: 200, error: 'protocol_error', message: /chunk/i }],
-  ['ends within a chunk', ends(http('200 OK', 'transfer-encoding: chunked\r\n', '9\r\nhalf')), { status: 200, error: 'connection_reset', message: /closed/, response: 'half' }],
-  ['storms with 1xx and then answers', writes('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'.repeat(2_000), http('200 OK', '', 'ok')), { status: 200, response: 'ok' }],
+  [
+    'sends garbage for chunks',
+    writes(http('200 OK', 'transfer-encoding: chunked\r\n', 'zz\r\nbody\r\n')),
+    { status: 200, error: 'protocol_error', message: /chunk/i },
+  ],
+  [
+    'ends within a chunk',
+    ends(http('200 OK', 'transfer-encoding: chunked\r\n', '9\r\nhalf')),
+    { status: 200, error: 'connection_reset', message: /closed/, response: 'half' },
+  ],
+  [
+    'storms with 1xx and then answers',
+    writes('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'.repeat(2_000), http('200 OK', '', 'ok')),
+    { status: 200, response: 'ok' },
+  ],
   ['storms with 1xx and nothing else', repeats('', 'HTTP/1.1 103 Early Hints\r\n\r\n', 5), { error: 'timeout' }],
   ['says 100 unasked', writes('HTTP/1.1 100 Continue\r\n\r\n', http('200 OK')), { error: 'protocol_error' }],
   ['switches protocols unasked', writes('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'), { error: 'protocol_error' }],
@@ -105,7 +149,11 @@ const receivers: [behaviour: string, answer: Answer, expected: Expected][] = [
   ['answers before the request is in', writes(http('200 OK', '', 'early')), { status: 200, response: 'early' }],
   ['sends a gzip bomb', writes(http('200 OK', 'content-encoding: gzip\r\n', bomb)), { status: 200, response: bomb.subarray(0, limits.keptBytes) }],
   ['sends just what is read', writes(http('200 OK', '', 'x'.repeat(limits.readBytes))), { status: 200, response: 'x'.repeat(limits.keptBytes) }],
-  ['sends one byte too much', writes(http('200 OK', '', 'x'.repeat(limits.readBytes + 1))), { status: 200, error: 'body_too_large', message: /larger/, response: 'x'.repeat(limits.keptBytes) }],
+  [
+    'sends one byte too much',
+    writes(http('200 OK', '', 'x'.repeat(limits.readBytes + 1))),
+    { status: 200, error: 'body_too_large', message: /larger/, response: 'x'.repeat(limits.keptBytes) },
+  ],
   ['sends 128 MB', endless(128 * 1024 * 1024), { status: 200, error: 'body_too_large', message: /larger/, response: 'x'.repeat(limits.keptBytes) }],
   ['sends without end', endless(Infinity), { status: 200, error: 'body_too_large', message: /larger/, response: 'x'.repeat(limits.keptBytes) }],
 ];
@@ -167,7 +215,10 @@ suite('a connection that is kept open', () => {
     assert.deepEqual([receiver.sockets.length, timings.dns, timings.connect, address], [1, undefined, undefined, '127.0.0.1']);
   });
   test('and was closed while idle, or with each answer, costs no call', async (t) => {
-    for (const answer of [ends(http('200 OK', 'connection: close\r\n')), (socket: Socket) => void socket.write(http('200 OK'), () => setTimeout(() => socket.destroy(), 10))]) {
+    for (const answer of [
+      ends(http('200 OK', 'connection: close\r\n')),
+      (socket: Socket) => void socket.write(http('200 OK'), () => setTimeout(() => socket.destroy(), 10)),
+    ]) {
       const [outbound, receiver] = [open(t), await receive(t, answer)];
       for (const turn of [1, 2, 3, 4]) {
         assert.deepEqual([(await outbound.call(receiver.url)).status, receiver.sockets.length], [200, turn]);
@@ -211,7 +262,16 @@ suite('on the wire', () => {
       await open(t).call(`http://127.0.0.1:${receiver.port}${path}#fragment`, { id: 'an-id', headers });
       const [line, ...sent] = receiver.requests[0]?.toString('latin1').split('\r\n') ?? [];
       assert.equal(line, `GET ${path.startsWith('/') ? '' : '/'}${path} HTTP/1.1`);
-      assert.deepEqual(sent.toSorted(), ['', '', 'accept-encoding: identity', 'connection: keep-alive', `host: 127.0.0.1:${receiver.port}`, 'user-agent: Schoolbell/1', 'webhook-id: an-id', 'webhook-signature: v1,a b']);
+      assert.deepEqual(sent.toSorted(), [
+        '',
+        '',
+        'accept-encoding: identity',
+        'connection: keep-alive',
+        `host: 127.0.0.1:${receiver.port}`,
+        'user-agent: Schoolbell/1',
+        'webhook-id: an-id',
+        'webhook-signature: v1,a b',
+      ]);
     });
   }
   for (const body of ['{"a":"é"}', 'a=%C3%A9+b&c=&c=%26', noText, randomBytes(300_000)].map((body) => Buffer.from(body))) {
@@ -221,7 +281,15 @@ suite('on the wire', () => {
       const all = receiver.requests[0] ?? Buffer.alloc(0);
       const head = all.subarray(0, all.indexOf('\r\n\r\n')).toString().split('\r\n');
       assert.ok(all.subarray(all.indexOf('\r\n\r\n') + 4).equals(body));
-      assert.deepEqual(head.map((line) => line.split(':')[0]).toSorted(), ['POST /hook HTTP/1.1', 'accept-encoding', 'connection', 'content-length', 'content-type', 'host', 'webhook-id']);
+      assert.deepEqual(head.map((line) => line.split(':')[0]).toSorted(), [
+        'POST /hook HTTP/1.1',
+        'accept-encoding',
+        'connection',
+        'content-length',
+        'content-type',
+        'host',
+        'webhook-id',
+      ]);
     });
   }
 });
@@ -266,8 +334,10 @@ suite('names', () => {
 
 test('a literal that is not open is blocked before anything is touched', async (t) => {
   const [outbound, receiver] = [open(t, []), await receive(t, ok)];
-  for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '0', '[::1]', '[::ffff:7f00:1]', '[::7f00:1]']) assert.equal((await outbound.call(`http://${host}:${receiver.port}/`)).error?.class, 'blocked_address', host);
-  for (const url of ['file:///etc/passwd', `http://a@127.0.0.1:${receiver.port}/`, 'http://127.0.0.1:22/']) assert.equal((await outbound.call(url)).error?.class, 'invalid_url', url);
+  for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '0', '[::1]', '[::ffff:7f00:1]', '[::7f00:1]'])
+    assert.equal((await outbound.call(`http://${host}:${receiver.port}/`)).error?.class, 'blocked_address', host);
+  for (const url of ['file:///etc/passwd', `http://a@127.0.0.1:${receiver.port}/`, 'http://127.0.0.1:22/'])
+    assert.equal((await outbound.call(url)).error?.class, 'invalid_url', url);
   assert.equal(receiver.sockets.length, 0);
 });
 
@@ -282,10 +352,17 @@ test('the address that was reached is checked again: no byte is sent to one that
 test('a proxy named in the environment is not used', async (t) => {
   const [proxy, receiver] = [await receive(t, writes(http('502 Proxy'))), await receive(t, ok)];
   const script = `const { createOutbound } = await import(process.argv[1]); const { parseAllowList } = await import(process.argv[2]);
-    const outbound = createOutbound(parseAllowList(['127.0.0.1'])); const { status } = await outbound.call({ id: 'x', method: 'GET', url: process.argv[3], headers: {}, body: null });
+    const outbound = createOutbound(parseAllowList(['127.0.0.1']));
+    const { status } = await outbound.call({ id: 'x', method: 'GET', url: process.argv[3], headers: {}, body: null });
     await outbound.close(); process.exitCode = status === 200 ? 0 : 9;`;
-  const proxied = Object.fromEntries(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy'].map((name) => [name, `http://127.0.0.1:${proxy.port}`]));
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, import.meta.resolve('./outbound.ts'), import.meta.resolve('./address-guard.ts'), receiver.url], { env: { ...process.env, ...proxied, NODE_USE_ENV_PROXY: '1', NO_PROXY: '', no_proxy: '' }, stdio: 'inherit' });
+  const proxied = Object.fromEntries(
+    ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy'].map((name) => [name, `http://127.0.0.1:${proxy.port}`]),
+  );
+  const child = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', script, import.meta.resolve('./outbound.ts'), import.meta.resolve('./address-guard.ts'), receiver.url],
+    { env: { ...process.env, ...proxied, NODE_USE_ENV_PROXY: '1', NO_PROXY: '', no_proxy: '' }, stdio: 'inherit' },
+  );
   assert.deepEqual([await once(child, 'exit').then(([code]) => code as number), proxy.sockets.length, receiver.requests.length], [0, 0, 1]);
 });
 

@@ -78,7 +78,11 @@ suite('names', () => {
 
   test('names of the hosts file and localhost ask nobody', async () => {
     const before = asked;
-    for (const name of ['localhost', 'LOCALHOST.', 'x.localhost']) assert.ok((await resolveName(name)).some(({ address }) => address === '127.0.0.1' || address === '::1'), name);
+    for (const name of ['localhost', 'LOCALHOST.', 'x.localhost'])
+      assert.ok(
+        (await resolveName(name)).some(({ address }) => address === '127.0.0.1' || address === '::1'),
+        name,
+      );
     assert.equal(asked, before);
   });
 

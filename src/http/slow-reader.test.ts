@@ -94,7 +94,9 @@ function assertCutOff(read: Read): void {
 
 /** Connections that a list still holds. */
 async function held(): Promise<number> {
-  const [row] = await service.db<{ count: number }[]>`select count(*)::int as count from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`;
+  const [row] = await service.db<
+    { count: number }[]
+  >`select count(*)::int as count from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`;
   return row?.count ?? -1;
 }
 

@@ -9,7 +9,15 @@ const identity = await useIdentity();
 const { db, url, service, answer, refused, person, users, links, client, school, management, audited } = identity;
 const schoolTwo = basic('app|two', client.schoolSecrets['two'] ?? '');
 const camelCase = ['id', 'displayName', 'firstName', 'surname', 'lastLoggedIn', 'userName', 'roles', 'presenceType', 'workEmail', 'email'];
-const manual = (email: string, more: object = {}) => ({ title: 'Dr', firstName: 'Ada', lastName: 'Byron', displayName: 'Ada B.', email, mobile: '07700 900000', ...more });
+const manual = (email: string, more: object = {}) => ({
+  title: 'Dr',
+  firstName: 'Ada',
+  lastName: 'Byron',
+  displayName: 'Ada B.',
+  email,
+  mobile: '07700 900000',
+  ...more,
+});
 const letAnHourPass = () => db`update identity_audit set at = at - interval '1 hour'`;
 const opens = async (link: string | undefined) => (await fetch(link ?? '')).status;
 
@@ -18,16 +26,37 @@ test('CreateLogin answers the user in camelCase and mails a link to the work e-m
   const answered = await answer<Record<string, string>[]>('CreateLogin', { query: { OrgId: 'one', PresenceId: Id } });
   assert.equal(answered.length, 1);
   assert.deepEqual(Object.keys(answered[0] ?? {}), camelCase);
-  assert.deepEqual(answered[0], { id: Id, displayName: 'Given p1 Family', firstName: 'Given p1', surname: 'Family', lastLoggedIn: '', userName: 'p1', roles: 'student', presenceType: 'Learners', workEmail: 'p1@school.example', email: 'p1@school.example' });
+  assert.deepEqual(answered[0], {
+    id: Id,
+    displayName: 'Given p1 Family',
+    firstName: 'Given p1',
+    surname: 'Family',
+    lastLoggedIn: '',
+    userName: 'p1',
+    roles: 'student',
+    presenceType: 'Learners',
+    workEmail: 'p1@school.example',
+    email: 'p1@school.example',
+  });
   assert.deepEqual(Object.values(await person('Given p1')), Object.values(answered[0] ?? {}), 'GetUsers says the same');
   assert.equal(await opens((await links('p1@school.example')).at(-1)), 200);
-  assert.deepEqual((await audited('one')).findLast(({ operation }) => operation === 'CreateLogin'), { rp: 'app', operation: 'CreateLogin', id: Id, outcome: 'done' });
+  assert.deepEqual(
+    (await audited('one')).findLast(({ operation }) => operation === 'CreateLogin'),
+    { rp: 'app', operation: 'CreateLogin', id: Id, outcome: 'done' },
+  );
 });
 
 test('CreateLogin takes its pair from the query, the body, or both when they are equal; repeated, the old link stops', async () => {
   const { Id } = await person('Given p1');
   const pair = { OrgId: 'one', PresenceId: Id };
-  const asked: Asked[] = [{ query: pair }, { body: pair }, { query: pair, body: pair }, { query: { orgid: 'one', presenceid: Id } }, { body: { orgId: 'one', presenceId: Id } }, { query: pair, body: {} }];
+  const asked: Asked[] = [
+    { query: pair },
+    { body: pair },
+    { query: pair, body: pair },
+    { query: { orgid: 'one', presenceid: Id } },
+    { body: { orgId: 'one', presenceId: Id } },
+    { query: pair, body: {} },
+  ];
   for (const one of asked) {
     await letAnHourPass();
     const before = await links('p1@school.example');
@@ -85,24 +114,57 @@ test('a name that is taken gets another', async () => {
 test('CreateUser adds people whom the roster does not have, each with a login and a mail', async () => {
   const wanted = [manual('ada@work.example'), { firstName: 'Grace', lastName: 'Hopper', email: 'grace@work.example' }];
   const { manualUser } = await answer<{ manualUser: object[] }>('CreateUser', { body: { orgId: 'one', partnerId: 'app', manualUser: wanted } });
-  assert.deepEqual(manualUser, [manual('ada@work.example'), { title: '', firstName: 'Grace', lastName: 'Hopper', displayName: 'Grace Hopper', email: 'grace@work.example', mobile: '' }]);
+  assert.deepEqual(manualUser, [
+    manual('ada@work.example'),
+    { title: '', firstName: 'Grace', lastName: 'Hopper', displayName: 'Grace Hopper', email: 'grace@work.example', mobile: '' },
+  ]);
   const grace = await person('Grace');
-  assert.deepEqual({ ...grace, Id: '' }, { Id: '', DisplayName: 'Grace Hopper', FirstName: 'Grace', Surname: 'Hopper', LastLoggedIn: '', UserName: 'grace@work.example', Roles: grace.Roles, PresenceType: 'NonTeach', WorkEmail: 'grace@work.example', Email: 'grace@work.example' });
+  assert.deepEqual(
+    { ...grace, Id: '' },
+    {
+      Id: '',
+      DisplayName: 'Grace Hopper',
+      FirstName: 'Grace',
+      Surname: 'Hopper',
+      LastLoggedIn: '',
+      UserName: 'grace@work.example',
+      Roles: grace.Roles,
+      PresenceType: 'NonTeach',
+      WorkEmail: 'grace@work.example',
+      Email: 'grace@work.example',
+    },
+  );
   assert.ok((await answer<{ Id: string }[]>('GetUsers', { query: { presenceType: 'NonTeach' } })).some(({ Id }) => Id === grace.Id));
   assert.deepEqual([await opens((await links('ada@work.example'))[0]), await opens((await links('grace@work.example'))[0])], [200, 200]);
-  assert.deepEqual((await audited('one')).filter(({ operation, id }) => operation === 'CreateUser' && id === grace.Id).map(({ rp, outcome }) => [rp, outcome]), [['app', 'done']]);
+  assert.deepEqual(
+    (await audited('one')).filter(({ operation, id }) => operation === 'CreateUser' && id === grace.Id).map(({ rp, outcome }) => [rp, outcome]),
+    [['app', 'done']],
+  );
 });
 
 test('CreateUser: an e-mail that the school knows is a 409, and nobody is added', async () => {
   await answer('CreateUser', { body: { orgId: 'one', manualUser: [manual('Mixed@Work.Example')] } });
   await db`update roster_user set email = 'P2@School.Example' where estab = 'one' and sourced_id = 'p2'`;
   const before = await users();
-  const known = ['mixed@work.example', 'p2@school.example', 'ada@work.example', 'ADA@Work.Example', 's1@school.example', 'S1@SCHOOL.example', 'p1@school.example'];
+  const known = [
+    'mixed@work.example',
+    'p2@school.example',
+    'ada@work.example',
+    'ADA@Work.Example',
+    's1@school.example',
+    'S1@SCHOOL.example',
+    'p1@school.example',
+  ];
   for (const email of known) await refused(409, 'CreateUser', { body: { orgId: 'one', manualUser: [manual('new@work.example'), manual(email)] } });
   await refused(409, 'CreateUser', { body: { orgId: 'one', manualUser: [manual('twice@work.example'), manual('Twice@work.example')] } });
   assert.deepEqual(await users(), before, 'all or none');
   assert.deepEqual(await links('new@work.example'), []);
-  assert.equal((await answer<{ manualUser: object[] }>('CreateUser', { authorization: schoolTwo, body: { orgId: 'two', manualUser: [manual('ada@work.example')] } })).manualUser.length, 1, 'another school knows nothing of it');
+  assert.equal(
+    (await answer<{ manualUser: object[] }>('CreateUser', { authorization: schoolTwo, body: { orgId: 'two', manualUser: [manual('ada@work.example')] } }))
+      .manualUser.length,
+    1,
+    'another school knows nothing of it',
+  );
   const answers = await Promise.all([1, 2, 3].map(() => identity.ask('CreateUser', { body: { orgId: 'one', manualUser: [manual('race@work.example')] } })));
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
 });
@@ -111,13 +173,41 @@ test('CreateUser: what is missing, empty, too long, twice or of another type is 
   const good = { orgId: 'one', manualUser: [manual('bad@work.example')] };
   const long = 'x'.repeat(501);
   const bad: readonly [string, unknown][] = [
-    ['nothing', undefined], ['a list', []], ['no orgId', { manualUser: good.manualUser }], ['orgId empty', { ...good, orgId: '' }], ['orgId a number', { ...good, orgId: 1 }], ['orgId long', { ...good, orgId: long }], ['orgId twice', { ...good, OrgId: 'one' }],
-    ['partnerId a number', { ...good, partnerId: 1 }], ['partnerId long', { ...good, partnerId: long }],
-    ['no users', { orgId: 'one' }], ['users empty', { orgId: 'one', manualUser: [] }], ['users an object', { orgId: 'one', manualUser: good.manualUser[0] }], ['a user of text', { orgId: 'one', manualUser: ['ada'] }], ['a user null', { orgId: 'one', manualUser: [null] }], ['users twice', { ...good, ManualUser: good.manualUser }], ['too many', { orgId: 'one', manualUser: Array.from({ length: 101 }, (_, at) => manual(`many${at}@work.example`)) }],
-    ...['firstName', 'lastName', 'email'].flatMap((name): [string, unknown][] => [[`no ${name}`, undefined], [`${name} empty`, ''], [`${name} blank`, '  ']].map(([what, value]) => [String(what), { orgId: 'one', manualUser: [{ ...manual('bad@work.example'), [name]: value }] }])),
-    ...['title', 'firstName', 'lastName', 'displayName', 'email', 'mobile'].flatMap((name): [string, unknown][] => [[`${name} a number`, 5], [`${name} long`, name === 'email' ? `${long}@a.example` : long], [`${name} with NUL`, 'a\0@b.example']].map(([what, value]) => [String(what), { orgId: 'one', manualUser: [{ ...manual('bad@work.example'), [name]: value }] }])),
-    ...['bad', 'bad@', '@bad', 'a b@c.example', 'a@b@c.example', 'a@b.example\r\nBcc: x@y.example', 'a,b@c.example', 'A<b@c.example>', 'a;b@c.example'].map((email): [string, unknown] => [`email ${email}`, { orgId: 'one', manualUser: [manual(email)] }]),
-    ['flow a text', { ...good, authProcessFlow: 'true' }], ['flow a number', { ...good, authProcessFlow: 1 }],
+    ['nothing', undefined],
+    ['a list', []],
+    ['no orgId', { manualUser: good.manualUser }],
+    ['orgId empty', { ...good, orgId: '' }],
+    ['orgId a number', { ...good, orgId: 1 }],
+    ['orgId long', { ...good, orgId: long }],
+    ['orgId twice', { ...good, OrgId: 'one' }],
+    ['partnerId a number', { ...good, partnerId: 1 }],
+    ['partnerId long', { ...good, partnerId: long }],
+    ['no users', { orgId: 'one' }],
+    ['users empty', { orgId: 'one', manualUser: [] }],
+    ['users an object', { orgId: 'one', manualUser: good.manualUser[0] }],
+    ['a user of text', { orgId: 'one', manualUser: ['ada'] }],
+    ['a user null', { orgId: 'one', manualUser: [null] }],
+    ['users twice', { ...good, ManualUser: good.manualUser }],
+    ['too many', { orgId: 'one', manualUser: Array.from({ length: 101 }, (_, at) => manual(`many${at}@work.example`)) }],
+    ...['firstName', 'lastName', 'email'].flatMap((name): [string, unknown][] =>
+      [
+        [`no ${name}`, undefined],
+        [`${name} empty`, ''],
+        [`${name} blank`, '  '],
+      ].map(([what, value]) => [String(what), { orgId: 'one', manualUser: [{ ...manual('bad@work.example'), [name]: value }] }]),
+    ),
+    ...['title', 'firstName', 'lastName', 'displayName', 'email', 'mobile'].flatMap((name): [string, unknown][] =>
+      [
+        [`${name} a number`, 5],
+        [`${name} long`, name === 'email' ? `${long}@a.example` : long],
+        [`${name} with NUL`, 'a\0@b.example'],
+      ].map(([what, value]) => [String(what), { orgId: 'one', manualUser: [{ ...manual('bad@work.example'), [name]: value }] }]),
+    ),
+    ...['bad', 'bad@', '@bad', 'a b@c.example', 'a@b@c.example', 'a@b.example\r\nBcc: x@y.example', 'a,b@c.example', 'A<b@c.example>', 'a;b@c.example'].map(
+      (email): [string, unknown] => [`email ${email}`, { orgId: 'one', manualUser: [manual(email)] }],
+    ),
+    ['flow a text', { ...good, authProcessFlow: 'true' }],
+    ['flow a number', { ...good, authProcessFlow: 1 }],
   ];
   for (const [what, body] of bad) assert.equal((await refused(400, 'CreateUser', { body })).ExceptionType, 'invalid_request', what);
   assert.deepEqual(await links('bad@work.example'), []);
@@ -146,11 +236,25 @@ test('CreateUser by management secret: only where the application is authorised 
 
 test('CreateUser while the school is asked: with authProcessFlow, and the way leads on to the request', async () => {
   await service.addSchool('asked');
-  const asking = await addApplication(db, service.seal, { rp: 'asking', name: 'Asking', callbackUrl: 'http://127.0.0.1:9/events', scopes: 'School,Identity', redirectUris: [] });
+  const asking = await addApplication(db, service.seal, {
+    rp: 'asking',
+    name: 'Asking',
+    callbackUrl: 'http://127.0.0.1:9/events',
+    scopes: 'School,Identity',
+    redirectUris: [],
+  });
   const authorization = basic('asking', asking.managementSecret);
   const body = { orgId: 'asked', partnerId: 'asking', manualUser: [manual('head@asked.example')] };
   await refused(404, 'CreateUser', { authorization, body: { ...body, authProcessFlow: true } });
-  await invite(db, url, { estab: 'asked', rp: 'asking', schoolName: 'School asked', contactEmail: 'office@asked.example', reason: null, scopes: undefined, by: 'operator' });
+  await invite(db, url, {
+    estab: 'asked',
+    rp: 'asking',
+    schoolName: 'School asked',
+    contactEmail: 'office@asked.example',
+    reason: null,
+    scopes: undefined,
+    by: 'operator',
+  });
   await refused(404, 'CreateUser', { authorization, body });
   await refused(404, 'CreateUser', { authorization, body: { ...body, authProcessFlow: false } });
   await answer('CreateUser', { authorization, body: { ...body, authProcessFlow: true } });

@@ -62,7 +62,14 @@ suite('a picture that is fetched', () => {
     test(`a server that ${name}`, () => assert.rejects(generate(server.urlOf(name), 'QRCode', 'png', impatient), refusal));
   }
 
-  const whys: Record<string, RegExp> = { bomb: /more than 16 megapixels/, empty: /not a PNG/, text: /not a PNG/, svg: /not a PNG/, gif: /not a PNG/, tiff: /not a PNG/ };
+  const whys: Record<string, RegExp> = {
+    bomb: /more than 16 megapixels/,
+    empty: /not a PNG/,
+    text: /not a PNG/,
+    svg: /not a PNG/,
+    gif: /not a PNG/,
+    tiff: /not a PNG/,
+  };
   for (const type of ['QRCode', 'ArtCode'] as const) {
     test(`bad pictures in ${type}`, async () => {
       for (const name of Object.keys(bad)) {
@@ -72,9 +79,26 @@ suite('a picture that is fetched', () => {
   }
 
   test('addresses and URLs that are not called', async () => {
-    const blocked = ['http://10.0.0.1/a.png', 'http://169.254.169.254/latest/meta-data', 'http://[::1]/a.png', 'http://192.168.1.1/a.png', 'http://0.0.0.0/a.png', 'http://[::ffff:10.0.0.1]/'];
-    const bad = ['file:///etc/passwd', 'ftp://example.org/a.png', 'a.png', 'http://u:p@example.org/', 'http://127.0.0.1:22/', 'http://exa mple.org/', `http://example.org/${'a'.repeat(5000)}`, 'data:image/png;base64,AAAA'];
-    for (const url of blocked) await assert.rejects(generate(url), { code: 'invalid_request', message: /^"centerImageUrl" cannot be called: .*not a public address/ }, url);
+    const blocked = [
+      'http://10.0.0.1/a.png',
+      'http://169.254.169.254/latest/meta-data',
+      'http://[::1]/a.png',
+      'http://192.168.1.1/a.png',
+      'http://0.0.0.0/a.png',
+      'http://[::ffff:10.0.0.1]/',
+    ];
+    const bad = [
+      'file:///etc/passwd',
+      'ftp://example.org/a.png',
+      'a.png',
+      'http://u:p@example.org/',
+      'http://127.0.0.1:22/',
+      'http://exa mple.org/',
+      `http://example.org/${'a'.repeat(5000)}`,
+      'data:image/png;base64,AAAA',
+    ];
+    for (const url of blocked)
+      await assert.rejects(generate(url), { code: 'invalid_request', message: /^"centerImageUrl" cannot be called: .*not a public address/ }, url);
     for (const url of bad) await assert.rejects(generate(url), { code: 'invalid_request', message: /^"centerImageUrl" cannot be called: (The URL|Port)/ }, url);
     await assert.rejects(generate('http://127.0.0.1:65534/'), { code: 'unprocessable', message: /connection_refused/ });
     await assert.rejects(generate('http://no-such-host.invalid/'), { code: 'unprocessable', message: /could not be fetched/ });

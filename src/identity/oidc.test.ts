@@ -12,7 +12,9 @@ import { useIdentity, withOffice } from '../../test/identity.ts';
 import { smallPackage } from '../../test/small-school.ts';
 
 /** The application's own pages, at another origin. */
-const landing = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<!doctype html><title>app</title><link rel="icon" href="data:,"><p>back')).listen(0, '127.0.0.1');
+const landing = createServer((_request, response) =>
+  response.setHeader('content-type', 'text/html').end('<!doctype html><title>app</title><link rel="icon" href="data:,"><p>back'),
+).listen(0, '127.0.0.1');
 await once(landing, 'listening');
 after(() => landing.closeAllConnections());
 after(() => landing.close());
@@ -36,7 +38,15 @@ async function discover({ clientId, clientSecret }: Known, authentication: oidc.
 
 async function begin(config: oidc.Configuration, more: Record<string, string> = {}): Promise<Journey> {
   const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()];
-  const parameters = { redirect_uri: redirect, scope: 'openid profile email', code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256', state, nonce, ...more };
+  const parameters = {
+    redirect_uri: redirect,
+    scope: 'openid profile email',
+    code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    nonce,
+    ...more,
+  };
   return { config, verifier, state, nonce, url: oidc.buildAuthorizationUrl(config, parameters) };
 }
 
@@ -49,11 +59,14 @@ async function fill(page: Page, estab = 'one', userName = 's1', secret = passwor
 }
 
 async function back(page: Page): Promise<URL> {
-  await page.waitForURL((at) => at.href.startsWith(redirect), { timeout: 5000 }).catch(async () => assert.fail(`stopped at ${page.url()}: ${await page.innerText('body')}`));
+  await page
+    .waitForURL((at) => at.href.startsWith(redirect), { timeout: 5000 })
+    .catch(async () => assert.fail(`stopped at ${page.url()}: ${await page.innerText('body')}`));
   return new URL(page.url());
 }
 
-const exchange = ({ config, verifier, state, nonce }: Journey, at: URL) => oidc.authorizationCodeGrant(config, at, { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true });
+const exchange = ({ config, verifier, state, nonce }: Journey, at: URL) =>
+  oidc.authorizationCodeGrant(config, at, { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true });
 
 async function signOn(known: Known = application, more: Record<string, string> = {}, estab = 'one') {
   const { page, complaints } = await openPage();
@@ -71,7 +84,16 @@ test('a standard client completes a sign-in, with the claims of its scopes', asy
   assert.equal(claims?.aud, application.clientId);
   assert.deepEqual(complaints, []);
   const info = await oidc.fetchUserInfo(journey.config, tokens.access_token, claims?.sub ?? '');
-  const wanted = { presence_id: teacher.Id, role: 'teacher', establishment: 'one', name: 'Given s1 Family', given_name: 'Given s1', family_name: 'Family', preferred_username: 's1', email: 's1@school.example' };
+  const wanted = {
+    presence_id: teacher.Id,
+    role: 'teacher',
+    establishment: 'one',
+    name: 'Given s1 Family',
+    given_name: 'Given s1',
+    family_name: 'Family',
+    preferred_username: 's1',
+    email: 's1@school.example',
+  };
   const said = (from: Record<string, unknown> | undefined) => Object.fromEntries(Object.keys(wanted).map((name) => [name, from?.[name]]));
   assert.deepEqual(said(info), wanted);
   assert.deepEqual(said(claims), wanted);
@@ -93,14 +115,26 @@ test('the client shows its secret as Basic or in the body; a wrong one is refuse
     assert.ok((await exchange({ ...journey, config: await discover(application, authentication) }, at)).id_token);
   }
   const { journey, at } = await signOn();
-  for (const authentication of [oidc.ClientSecretBasic('wrong'), oidc.ClientSecretPost('wrong'), oidc.ClientSecretPost(application.managementSecret), oidc.None()]) {
-    await assert.rejects(exchange({ ...journey, config: await discover(application, authentication) }, at), (error: Error & { status?: number; error?: string; cause?: unknown }) => {
-      assert.match(`${error.error} ${JSON.stringify(error.cause)}`, /invalid_client|invalid_request/);
-      return true;
-    });
+  for (const authentication of [
+    oidc.ClientSecretBasic('wrong'),
+    oidc.ClientSecretPost('wrong'),
+    oidc.ClientSecretPost(application.managementSecret),
+    oidc.None(),
+  ]) {
+    await assert.rejects(
+      exchange({ ...journey, config: await discover(application, authentication) }, at),
+      (error: Error & { status?: number; error?: string; cause?: unknown }) => {
+        assert.match(`${error.error} ${JSON.stringify(error.cause)}`, /invalid_client|invalid_request/);
+        return true;
+      },
+    );
   }
   for (const authorization of ['Basic !!!', `Basic ${Buffer.from('%zz:%zz').toString('base64')}`, `Basic ${Buffer.from('a\0b:c').toString('base64')}`]) {
-    const response = await fetch(`${url}/oidc/token`, { method: 'POST', headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' }, body: 'grant_type=authorization_code&code=x&redirect_uri=y' });
+    const response = await fetch(`${url}/oidc/token`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'grant_type=authorization_code&code=x&redirect_uri=y',
+    });
     assert.ok([400, 401].includes(response.status), `${authorization}: ${response.status}`);
   }
   const rotated = await addSignOn('rotated', ['one'], [redirect]);
@@ -125,7 +159,12 @@ test('without PKCE, with another redirect address, and for an unknown client: re
   const plain = await fetch(oidc.buildAuthorizationUrl(config, { redirect_uri: redirect, scope: 'openid', state: 'x' }), { redirect: 'manual' });
   const [status, where] = [plain.status, new URL(plain.headers.get('location') ?? '', url)];
   assert.deepEqual([status, where.href.startsWith(redirect), where.searchParams.get('error')], [303, true, 'invalid_request']);
-  for (const more of [{ redirect_uri: `${redirect}/other` }, { redirect_uri: 'https://evil.example/cb' }, { client_id: 'nobody' }, { client_id: identity.client.clientId }] as Record<string, string>[]) {
+  for (const more of [
+    { redirect_uri: `${redirect}/other` },
+    { redirect_uri: 'https://evil.example/cb' },
+    { client_id: 'nobody' },
+    { client_id: identity.client.clientId },
+  ] as Record<string, string>[]) {
     const response = await fetch((await begin(config, more)).url, { redirect: 'manual' });
     assert.equal(response.status, 400, JSON.stringify(more));
     assert.equal(response.headers.get('location'), null);

@@ -21,7 +21,10 @@ const past = (name: string) => (name === 'GetUsers' ? 200 : 400);
 test('names are taken in any case and with a slash behind', async () => {
   for (const { name, methods } of operations) {
     for (const spelling of [name, name.toLowerCase(), name.toUpperCase(), `${name}/`]) {
-      const response = await identity.ask(spelling, { method: methods[0] ?? '', authorization: name === 'GenerateQRCode' ? identity.management : identity.school });
+      const response = await identity.ask(spelling, {
+        method: methods[0] ?? '',
+        authorization: name === 'GenerateQRCode' ? identity.management : identity.school,
+      });
       assert.equal(response.status, past(name), spelling);
     }
   }
@@ -42,14 +45,35 @@ test('each kind of credential opens the operations of its kind, as token and as 
   const [schoolToken, managementToken] = [await identity.token('school'), await identity.token('management')];
   const rostering = [await identity.client.tokenA(), await identity.client.tokenB('one')];
   const presented: readonly [string, 'school' | 'management' | 'none', string][] = [
-    [`Idaas ${schoolToken}`, 'school', 'school token'], [`Bearer ${schoolToken}`, 'school', 'school token as Bearer'], [`bearer ${schoolToken}`, 'school', 'in small letters'], [identity.school, 'school', 'school secret'],
-    [`Idaas ${managementToken}`, 'management', 'management token'], [`Bearer ${managementToken}`, 'management', 'management token as Bearer'], [identity.management, 'management', 'management secret'],
+    [`Idaas ${schoolToken}`, 'school', 'school token'],
+    [`Bearer ${schoolToken}`, 'school', 'school token as Bearer'],
+    [`bearer ${schoolToken}`, 'school', 'in small letters'],
+    [identity.school, 'school', 'school secret'],
+    [`Idaas ${managementToken}`, 'management', 'management token'],
+    [`Bearer ${managementToken}`, 'management', 'management token as Bearer'],
+    [identity.management, 'management', 'management secret'],
     ...rostering.map((token): [string, 'none', string] => [`Bearer ${token}`, 'none', 'rostering token']),
-    ['', 'none', 'nothing'], ['Idaas', 'none', 'a scheme alone'], ['Idaas abc', 'none', 'no token'], ['Digest abc', 'none', 'another scheme'], ['Basic', 'none', 'Basic alone'], ['Basic !!!', 'none', 'no base64'],
-    [basic('app|one', 'wrong'), 'none', 'wrong school secret'], [basic('app', 'wrong'), 'none', 'wrong management secret'], [basic('app|one', ''), 'none', 'no secret'], [basic('app|one', identity.client.managementSecret), 'none', 'secret of the other kind'], [basic('app', identity.client.schoolSecrets['one'] ?? ''), 'none', 'secret of the other kind, too'],
-    [basic('app|two', identity.client.schoolSecrets['one'] ?? ''), 'none', 'secret of another school'], [basic('nobody|one', identity.client.schoolSecrets['one'] ?? ''), 'none', 'unknown application'], [basic('app|nowhere', identity.client.schoolSecrets['one'] ?? ''), 'none', 'unknown school'],
-    [basic('app|one|more', identity.client.schoolSecrets['one'] ?? ''), 'none', 'a name with more behind'], [basic('app|', identity.client.schoolSecrets['one'] ?? ''), 'none', 'a name with no school'],
-    [basic(identity.client.clientId, identity.client.clientSecret), 'none', 'client of variant A'], [basic('app|one\0', 'x'), 'none', 'a NUL in the name'], [basic('a\0pp', 'x'), 'none', 'a NUL in the application'], [basic('app|one', 'x\0'), 'none', 'a NUL in the secret'], [basic(`${'a'.repeat(4000)}|one`, 'x'), 'none', 'a long name'],
+    ['', 'none', 'nothing'],
+    ['Idaas', 'none', 'a scheme alone'],
+    ['Idaas abc', 'none', 'no token'],
+    ['Digest abc', 'none', 'another scheme'],
+    ['Basic', 'none', 'Basic alone'],
+    ['Basic !!!', 'none', 'no base64'],
+    [basic('app|one', 'wrong'), 'none', 'wrong school secret'],
+    [basic('app', 'wrong'), 'none', 'wrong management secret'],
+    [basic('app|one', ''), 'none', 'no secret'],
+    [basic('app|one', identity.client.managementSecret), 'none', 'secret of the other kind'],
+    [basic('app', identity.client.schoolSecrets['one'] ?? ''), 'none', 'secret of the other kind, too'],
+    [basic('app|two', identity.client.schoolSecrets['one'] ?? ''), 'none', 'secret of another school'],
+    [basic('nobody|one', identity.client.schoolSecrets['one'] ?? ''), 'none', 'unknown application'],
+    [basic('app|nowhere', identity.client.schoolSecrets['one'] ?? ''), 'none', 'unknown school'],
+    [basic('app|one|more', identity.client.schoolSecrets['one'] ?? ''), 'none', 'a name with more behind'],
+    [basic('app|', identity.client.schoolSecrets['one'] ?? ''), 'none', 'a name with no school'],
+    [basic(identity.client.clientId, identity.client.clientSecret), 'none', 'client of variant A'],
+    [basic('app|one\0', 'x'), 'none', 'a NUL in the name'],
+    [basic('a\0pp', 'x'), 'none', 'a NUL in the application'],
+    [basic('app|one', 'x\0'), 'none', 'a NUL in the secret'],
+    [basic(`${'a'.repeat(4000)}|one`, 'x'), 'none', 'a long name'],
     [`Idaas ${schoolToken.slice(0, -4)}AAAA`, 'none', 'a forged token'],
   ];
   await identity.db`delete from wrong_try`;
@@ -66,7 +90,10 @@ test('each kind of credential opens the operations of its kind, as token and as 
 });
 
 test('unknown application and wrong secret are the same answer', async () => {
-  const [one, other] = [await identity.refused(401, 'GetUsers', { authorization: basic('app|one', 'wrong') }), await identity.refused(401, 'GetUsers', { authorization: basic('nobody|one', 'wrong') })];
+  const [one, other] = [
+    await identity.refused(401, 'GetUsers', { authorization: basic('app|one', 'wrong') }),
+    await identity.refused(401, 'GetUsers', { authorization: basic('nobody|one', 'wrong') }),
+  ];
   assert.deepEqual(one, other);
 });
 
@@ -113,13 +140,49 @@ test('paused, revoked, rotated and without Identity: refused at the next call, b
 test('a parameter missing, empty, too long, twice, or no text', async () => {
   const long = 'x'.repeat(501);
   const bad: readonly [string, string, Asked][] = [
-    ['ResetPassword', 'username missing', {}], ['ResetPassword', 'username empty', { query: { username: '' } }], ['ResetPassword', 'username long', { query: { username: long } }], ['ResetPassword', 'username twice', { query: 'username=p1&username=p1' }], ['ResetPassword', 'username twice in other cases', { query: 'username=p1&UserName=p1' }],
-    ['ResetPassword', 'username in the body empty', { body: { username: '' } }], ['ResetPassword', 'username a number', { body: { username: 5 } }], ['ResetPassword', 'username twice in the body', { body: { username: 'p1', UserName: 'p1' } }], ['ResetPassword', 'username unequal', { query: { username: 'p1' }, body: { username: 's1' } }], ['ResetPassword', 'NUL', { body: { username: 'p\0' } }],
-    ['ResetPassword', 'password empty', { query: { username: 'p1', password: '' } }], ['ResetPassword', 'password long', { query: { username: 'p1', password: long } }], ['ResetPassword', 'password twice', { query: 'username=p1&password=a&password=a' }], ['ResetPassword', 'password empty in the body', { query: { username: 'p1' }, body: { password: '' } }], ['ResetPassword', 'password long in the body', { query: { username: 'p1' }, body: { password: long } }], ['ResetPassword', 'password unequal', { query: { username: 'p1', password: 'one password here' }, body: { password: 'other password here' } }], ['ResetPassword', 'password an object', { query: { username: 'p1' }, body: { password: {} } }],
-    ['ResetPassword', 'flag', { query: { username: 'p1', ChangeAtNextLogin: 'maybe' } }], ['ResetPassword', 'flag empty', { query: { username: 'p1', UnlockLogin: '' } }], ['ResetPassword', 'flag twice', { query: 'username=p1&UnlockLogin=true&unlocklogin=false' }], ['ResetPassword', 'flag a list', { query: { username: 'p1' }, body: { UnlockLogin: [true] } }],
-    ['GetUsers', 'empty', { query: { presenceType: '' } }], ['GetUsers', 'unknown', { query: { presenceType: 'Pupils' } }], ['GetUsers', 'long', { query: { presenceType: long } }], ['GetUsers', 'twice', { query: 'presenceType=Teach&presenceType=Teach' }], ['GetUsers', 'two in one', { query: { presenceType: 'Teach,NonTeach' } }], ['GetUsers', 'bad percent', { query: 'presenceType=%ff' }],
-    ['CreateLogin', 'nothing', {}], ['CreateLogin', 'OrgId missing', { query: { PresenceId: 'p' } }], ['CreateLogin', 'PresenceId missing', { query: { OrgId: 'one' } }], ['CreateLogin', 'OrgId empty', { query: { OrgId: '', PresenceId: 'p' } }], ['CreateLogin', 'PresenceId empty', { body: { OrgId: 'one', PresenceId: '' } }], ['CreateLogin', 'OrgId long', { query: { OrgId: long, PresenceId: 'p' } }], ['CreateLogin', 'PresenceId long', { body: { OrgId: 'one', PresenceId: long } }], ['CreateLogin', 'OrgId twice', { query: 'OrgId=one&OrgId=one&PresenceId=p' }], ['CreateLogin', 'PresenceId twice', { body: { OrgId: 'one', PresenceId: 'p', presenceId: 'p' } }], ['CreateLogin', 'a number', { body: { OrgId: 1, PresenceId: 'p' } }], ['CreateLogin', 'one here, one there', { query: { OrgId: 'one' }, body: { PresenceId: 'p' } }], ['CreateLogin', 'no JSON', { body: '{' }], ['CreateLogin', 'a list', { body: [] }],
-    ['GenerateQRCode', 'text missing', { authorization: identity.management }], ['GenerateQRCode', 'text empty', { query: { text: '' }, authorization: identity.management }], ['GenerateQRCode', 'text twice', { query: 'text=a&text=b', authorization: identity.management }],
+    ['ResetPassword', 'username missing', {}],
+    ['ResetPassword', 'username empty', { query: { username: '' } }],
+    ['ResetPassword', 'username long', { query: { username: long } }],
+    ['ResetPassword', 'username twice', { query: 'username=p1&username=p1' }],
+    ['ResetPassword', 'username twice in other cases', { query: 'username=p1&UserName=p1' }],
+    ['ResetPassword', 'username in the body empty', { body: { username: '' } }],
+    ['ResetPassword', 'username a number', { body: { username: 5 } }],
+    ['ResetPassword', 'username twice in the body', { body: { username: 'p1', UserName: 'p1' } }],
+    ['ResetPassword', 'username unequal', { query: { username: 'p1' }, body: { username: 's1' } }],
+    ['ResetPassword', 'NUL', { body: { username: 'p\0' } }],
+    ['ResetPassword', 'password empty', { query: { username: 'p1', password: '' } }],
+    ['ResetPassword', 'password long', { query: { username: 'p1', password: long } }],
+    ['ResetPassword', 'password twice', { query: 'username=p1&password=a&password=a' }],
+    ['ResetPassword', 'password empty in the body', { query: { username: 'p1' }, body: { password: '' } }],
+    ['ResetPassword', 'password long in the body', { query: { username: 'p1' }, body: { password: long } }],
+    ['ResetPassword', 'password unequal', { query: { username: 'p1', password: 'one password here' }, body: { password: 'other password here' } }],
+    ['ResetPassword', 'password an object', { query: { username: 'p1' }, body: { password: {} } }],
+    ['ResetPassword', 'flag', { query: { username: 'p1', ChangeAtNextLogin: 'maybe' } }],
+    ['ResetPassword', 'flag empty', { query: { username: 'p1', UnlockLogin: '' } }],
+    ['ResetPassword', 'flag twice', { query: 'username=p1&UnlockLogin=true&unlocklogin=false' }],
+    ['ResetPassword', 'flag a list', { query: { username: 'p1' }, body: { UnlockLogin: [true] } }],
+    ['GetUsers', 'empty', { query: { presenceType: '' } }],
+    ['GetUsers', 'unknown', { query: { presenceType: 'Pupils' } }],
+    ['GetUsers', 'long', { query: { presenceType: long } }],
+    ['GetUsers', 'twice', { query: 'presenceType=Teach&presenceType=Teach' }],
+    ['GetUsers', 'two in one', { query: { presenceType: 'Teach,NonTeach' } }],
+    ['GetUsers', 'bad percent', { query: 'presenceType=%ff' }],
+    ['CreateLogin', 'nothing', {}],
+    ['CreateLogin', 'OrgId missing', { query: { PresenceId: 'p' } }],
+    ['CreateLogin', 'PresenceId missing', { query: { OrgId: 'one' } }],
+    ['CreateLogin', 'OrgId empty', { query: { OrgId: '', PresenceId: 'p' } }],
+    ['CreateLogin', 'PresenceId empty', { body: { OrgId: 'one', PresenceId: '' } }],
+    ['CreateLogin', 'OrgId long', { query: { OrgId: long, PresenceId: 'p' } }],
+    ['CreateLogin', 'PresenceId long', { body: { OrgId: 'one', PresenceId: long } }],
+    ['CreateLogin', 'OrgId twice', { query: 'OrgId=one&OrgId=one&PresenceId=p' }],
+    ['CreateLogin', 'PresenceId twice', { body: { OrgId: 'one', PresenceId: 'p', presenceId: 'p' } }],
+    ['CreateLogin', 'a number', { body: { OrgId: 1, PresenceId: 'p' } }],
+    ['CreateLogin', 'one here, one there', { query: { OrgId: 'one' }, body: { PresenceId: 'p' } }],
+    ['CreateLogin', 'no JSON', { body: '{' }],
+    ['CreateLogin', 'a list', { body: [] }],
+    ['GenerateQRCode', 'text missing', { authorization: identity.management }],
+    ['GenerateQRCode', 'text empty', { query: { text: '' }, authorization: identity.management }],
+    ['GenerateQRCode', 'text twice', { query: 'text=a&text=b', authorization: identity.management }],
   ];
   for (const [operation, what, asked] of bad) {
     const { ExceptionType, ExceptionMessage } = await identity.refused(400, operation, asked);
@@ -138,14 +201,27 @@ test('GetUsers answers ten strings for everybody who learns or works there, and 
   }
   const shape = (list: readonly User[]) => list.map(({ FirstName, PresenceType, Roles, WorkEmail }) => [FirstName, PresenceType, Roles, WorkEmail]).toSorted();
   assert.deepEqual(shape(all), [
-    ['Given p1', 'Learners', 'student', 'p1@school.example'], ['Given p2', 'Learners', 'student', ''], ['Given p3', 'Learners', 'student', ''], ['Given p9', 'Learners', 'student', ''],
-    ['Given s1', 'Teach', 'teacher', 's1@school.example'], ['Given s2', 'NonTeach', 'aide', ''], ['Philippa', 'NonTeach', 'administrator', 's3@school.example'],
+    ['Given p1', 'Learners', 'student', 'p1@school.example'],
+    ['Given p2', 'Learners', 'student', ''],
+    ['Given p3', 'Learners', 'student', ''],
+    ['Given p9', 'Learners', 'student', ''],
+    ['Given s1', 'Teach', 'teacher', 's1@school.example'],
+    ['Given s2', 'NonTeach', 'aide', ''],
+    ['Philippa', 'NonTeach', 'administrator', 's3@school.example'],
   ]);
   assert.deepEqual(all.filter(({ UserName, LastLoggedIn }) => UserName !== '' || LastLoggedIn !== ''), [], 'nobody has a login yet');
   for (const type of ['Learners', 'Teach', 'NonTeach']) {
-    for (const query of [{ presenceType: type }, { PRESENCETYPE: type.toLowerCase() }] as Record<string, string>[]) assert.deepEqual(await identity.answer('GetUsers', { query }), all.filter((one) => one.PresenceType === type));
+    for (const query of [{ presenceType: type }, { PRESENCETYPE: type.toLowerCase() }] as Record<string, string>[])
+      assert.deepEqual(
+        await identity.answer('GetUsers', { query }),
+        all.filter((one) => one.PresenceType === type),
+      );
   }
-  assert.equal(new Set([...all, ...(await users(basic('app|two', identity.client.schoolSecrets['two'] ?? '')))].map(({ Id }) => Id)).size, 14, 'the same people at another school have other ids');
+  assert.equal(
+    new Set([...all, ...(await users(basic('app|two', identity.client.schoolSecrets['two'] ?? '')))].map(({ Id }) => Id)).size,
+    14,
+    'the same people at another school have other ids',
+  );
   assert.match((await ask('GetUsers', { authorization: school })).headers.get('content-type') ?? '', /^application\/json/);
 });
 
@@ -155,7 +231,11 @@ test('ids stay over a new import; who leaves is not listed, loses the login, and
   const firstIds = await ids();
   const { Id, UserName } = await makeRegistered('Philippa', 'a quiet harbour wall');
   await db`update login set last_logged_in = '2026-09-01T08:00:00Z' where presence_id = ${Id}`;
-  await service.load('one', withOffice([{ sourcedId: 'x1', enabledUser: 'true', orgSourcedIds: 'o1', role: 'teacher', username: 'x1', givenName: 'New', familyName: 'Person' }]), { force: true });
+  await service.load(
+    'one',
+    withOffice([{ sourcedId: 'x1', enabledUser: 'true', orgSourcedIds: 'o1', role: 'teacher', username: 'x1', givenName: 'New', familyName: 'Person' }]),
+    { force: true },
+  );
   const secondIds = await ids();
   assert.equal(secondIds.size, firstIds.size + 1);
   for (const [name, id] of firstIds) assert.equal(secondIds.get(name), id, name);
@@ -171,7 +251,14 @@ test('ids stay over a new import; who leaves is not listed, loses the login, and
 });
 
 test('GenerateQRCode answers as PNG, SVG or JSON, by Accept', async () => {
-  for (const [accept, type] of [['*/*', 'image/png'], ['image/png', 'image/png'], ['image/svg+xml', 'image/svg+xml'], ['application/json', 'application/json'], ['image/svg+xml;q=0.5, application/json;q=0.9', 'application/json'], ['text/html', 'image/png']] as const) {
+  for (const [accept, type] of [
+    ['*/*', 'image/png'],
+    ['image/png', 'image/png'],
+    ['image/svg+xml', 'image/svg+xml'],
+    ['application/json', 'application/json'],
+    ['image/svg+xml;q=0.5, application/json;q=0.9', 'application/json'],
+    ['text/html', 'image/png'],
+  ] as const) {
     const response = await identity.ask('GenerateQRCode', { method: 'GET', query: { text: 'hello' }, authorization: identity.management, headers: { accept } });
     assert.equal(response.status, 200, accept);
     assert.equal(response.headers.get('content-type')?.split(';')[0], type, accept);

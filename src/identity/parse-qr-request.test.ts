@@ -35,7 +35,11 @@ suite('a request for a QR code', () => {
     ['two URLs', { text: 'a', centerImageUrl: [url, url] }, /^centerImageUrl is given 2 times/],
     ['a percentage without a picture', { text: 'a', centerImagePercent: '20' }, /needs centerImageUrl/],
     ['an empty percentage', { text: 'a', centerImageUrl: url, centerImagePercent: '' }, /^centerImagePercent is empty/],
-    ...['4.9', '30.1', '0', '-5', '1e1', 'NaN', '20%', '0x14', ' 20', '٢٠', '9'.repeat(500)].map((percent): [string, Record<string, unknown>, RegExp] => [`a percentage of ${percent.slice(0, 9)}`, { text: 'a', centerImageUrl: url, centerImagePercent: percent }, /is not a number from 5 to 30/]),
+    ...['4.9', '30.1', '0', '-5', '1e1', 'NaN', '20%', '0x14', ' 20', '٢٠', '9'.repeat(500)].map((percent): [string, Record<string, unknown>, RegExp] => [
+      `a percentage of ${percent.slice(0, 9)}`,
+      { text: 'a', centerImageUrl: url, centerImagePercent: percent },
+      /is not a number from 5 to 30/,
+    ]),
     ['two percentages', { text: 'a', centerImageUrl: url, centerImagePercent: ['20', '20'] }, /^centerImagePercent is given 2 times/],
     ['a type that is none', { text: 'a', QRType: 'Aztec' }, /neither QRCode nor ArtCode/],
     ['an empty type', { text: 'a', QRType: '' }, /^QRType is empty/],

@@ -26,7 +26,13 @@ function cut(text: string, bytes: number): string {
 
 const characters = ['0123456789', 'ABCXYZ0189 $%*+-./:', 'abc xyz ,;!?"<>&\'\\\n\t', 'äéîõüßñçŁž', '😀👩‍👩‍👧🏳️‍🌈', '学校の鐘', 'مدرسة', '\ufeff\u0001\u007f'];
 const texts = fc.oneof(
-  { weight: 10, arbitrary: fc.constantFrom(...characters).chain((set) => fc.array(fc.constantFrom(...Array.from(set)), { minLength: 1, maxLength: 80 })).map((parts) => parts.join('')) },
+  {
+    weight: 10,
+    arbitrary: fc
+      .constantFrom(...characters)
+      .chain((set) => fc.array(fc.constantFrom(...Array.from(set)), { minLength: 1, maxLength: 80 }))
+      .map((parts) => parts.join('')),
+  },
   { weight: 4, arbitrary: fc.webUrl({ withQueryParameters: true }) },
   { weight: 6, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }) },
   { weight: 1, arbitrary: fc.constantFrom('a', '7', 'é', '😀').map((one) => one.repeat(2_000)) },
@@ -59,10 +65,26 @@ suite('QR codes', () => {
   }
 
   test('random texts, pictures, types, sizes and formats are read by two readers; memory is flat', async () => {
-    const run = (numRuns: number) => fc.assert(fc.asyncProperty(texts, kinds, fc.constantFrom(...qrTypes), fc.option(fc.integer({ min: 50, max: 300 }), { nil: undefined }), formats, async (text, kind, type, tenths, as) => {
-      const request = parseQrRequest({ text: cut(text, kind === undefined ? 2_000 : 1_200), ...(kind === undefined ? {} : { centerImageUrl: server.urlOf(kind), QRType: type, centerImagePercent: tenths === undefined ? null : tenths / 10 }) });
-      await check(request, as);
-    }), { numRuns, endOnFailure: true });
+    const run = (numRuns: number) =>
+      fc.assert(
+        fc.asyncProperty(
+          texts,
+          kinds,
+          fc.constantFrom(...qrTypes),
+          fc.option(fc.integer({ min: 50, max: 300 }), { nil: undefined }),
+          formats,
+          async (text, kind, type, tenths, as) => {
+            const request = parseQrRequest({
+              text: cut(text, kind === undefined ? 2_000 : 1_200),
+              ...(kind === undefined
+                ? {}
+                : { centerImageUrl: server.urlOf(kind), QRType: type, centerImagePercent: tenths === undefined ? null : tenths / 10 }),
+            });
+            await check(request, as);
+          },
+        ),
+        { numRuns, endOnFailure: true },
+      );
     await run(codes / 5);
     const before = process.memoryUsage.rss();
     await run(codes - codes / 5);
@@ -71,7 +93,8 @@ suite('QR codes', () => {
   });
 
   test('every kind of picture in both types', async () => {
-    for (const kind of Object.keys(pictures)) for (const type of qrTypes) await check({ text: `https://example.org/${kind}`, type, picture: { url: server.urlOf(kind), percent: 30 } }, 'png');
+    for (const kind of Object.keys(pictures))
+      for (const type of qrTypes) await check({ text: `https://example.org/${kind}`, type, picture: { url: server.urlOf(kind), percent: 30 } }, 'png');
   });
 
   test('the longest texts', async () => {
@@ -107,10 +130,18 @@ suite('QR codes', () => {
 
   test('a picture that is a code itself is refused, and where it is blended in it is not read', async () => {
     const own = (await generateQrCode({ outbound }, parseQrRequest({ text: 'https://other.example/' }), 'png')).bytes;
-    const codes = await servePictures({ own, 'without margin': await sharp(own).trim().png().toBuffer(), inverted: await sharp(own).negate().png().toBuffer() });
+    const codes = await servePictures({
+      own,
+      'without margin': await sharp(own).trim().png().toBuffer(),
+      inverted: await sharp(own).negate().png().toBuffer(),
+    });
     for (const name of ['own', 'without margin', 'inverted']) {
       const picture = { url: codes.urlOf(name), percent: 30 };
-      await assert.rejects(generateQrCode({ outbound }, { text: 'https://example.org/', type: 'QRCode', picture }, 'png'), { code: 'unprocessable', message: /is a QR code itself/ }, name);
+      await assert.rejects(
+        generateQrCode({ outbound }, { text: 'https://example.org/', type: 'QRCode', picture }, 'png'),
+        { code: 'unprocessable', message: /is a QR code itself/ },
+        name,
+      );
       await check({ text: 'https://example.org/', type: 'ArtCode', picture }, 'png');
     }
     codes.close();

@@ -54,7 +54,12 @@ test('from CreateLogin over the mail to a sign-in that GetUsers shows', async ()
   const { page, complaints } = await samePage();
   await page.goto(link);
   assert.equal(await page.innerText('#user-name'), 's1');
-  for (const [chosen, repeated, why] of [['short', 'short', /12 characters/], ['password2026!', 'password2026!', /commonest/], [password, `${password}!`, /not the same/], ['Given s1 Family', 'Given s1 Family', /name/]] as const) {
+  for (const [chosen, repeated, why] of [
+    ['short', 'short', /12 characters/],
+    ['password2026!', 'password2026!', /commonest/],
+    [password, `${password}!`, /not the same/],
+    ['Given s1 Family', 'Given s1 Family', /name/],
+  ] as const) {
     await choose(page, chosen, repeated);
     assert.match(await page.innerText('#problem'), why, chosen);
     assert.equal(await page.inputValue('#password'), '', 'what was typed is not sent back');
@@ -73,7 +78,10 @@ test('from CreateLogin over the mail to a sign-in that GetUsers shows', async ()
   assert.equal(await page.innerText('#person'), 'Given s1 Family');
   const { LastLoggedIn } = await person('Given s1');
   assert.ok(Math.abs(Date.parse(LastLoggedIn) - before) < 30_000, LastLoggedIn);
-  assert.deepEqual((await audited('one')).filter(({ id }) => id === Id).map(({ operation, outcome }) => `${operation} ${outcome}`), ['CreateLogin done', 'Register done', 'SignIn wrong password', 'SignIn done']);
+  assert.deepEqual(
+    (await audited('one')).filter(({ id }) => id === Id).map(({ operation, outcome }) => `${operation} ${outcome}`),
+    ['CreateLogin done', 'Register done', 'SignIn wrong password', 'SignIn done'],
+  );
 
   await page.goto(link);
   assert.match(await page.innerText('h1'), /does not open/);
@@ -156,7 +164,11 @@ test('ten wrong tries lock, the right password does not open, fifteen minutes or
   await page.goto(`${url}/account`);
   assert.equal(page.url(), `${url}/login`);
   const body = async (response: Response) => [response.status, (await response.text()).replace(/name="token" value="[^"]+"/, '')];
-  assert.deepEqual(await body(await signIn(url, 'one', 's3', password)), await body(await signIn(url, 'one', 's3', 'wrong')), 'a guesser is not told that it was right');
+  assert.deepEqual(
+    await body(await signIn(url, 'one', 's3', password)),
+    await body(await signIn(url, 'one', 's3', 'wrong')),
+    'a guesser is not told that it was right',
+  );
 
   const lockedUntil = async () => (await db<{ at: Date | null }[]>`select locked_until as at from login where presence_id = ${Id}`)[0]?.at?.getTime();
   await db`update login set locked_until = locked_until - interval '14 minutes' where presence_id = ${Id}`;
@@ -186,13 +198,28 @@ test('a form without its token, with another one, or without its cookie is refus
   await answer('CreateUser', { body: { orgId: 'one', manualUser: [{ firstName: 'Grace', lastName: 'Hopper', email: 'grace@work.example' }] } });
   const register = new URL(await arrived('grace@work.example', 1)).pathname;
   const other = await openForm(url, '/login');
-  for (const [path, to] of [['/login', '/login'], [register, register], ['/account/password', '/account/password'], ['/account', '/account/sign-out']] as const) {
+  for (const [path, to] of [
+    ['/login', '/login'],
+    [register, register],
+    ['/account/password', '/account/password'],
+    ['/account', '/account/sign-out'],
+  ] as const) {
     const form = await openForm(url, path, [cookie]);
     const fields = { estab: 'one', username: 's1', password, repeated: password };
     for (const token of ['', 'wrong', other.token]) assert.equal((await form.post({ ...fields, token }, to)).status, 403, `${to} ${token}`);
-    const bare = await fetch(`${url}${to}`, { method: 'POST', headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams({ ...fields, token: form.token }), redirect: 'manual' });
+    const bare = await fetch(`${url}${to}`, {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ ...fields, token: form.token }),
+      redirect: 'manual',
+    });
     assert.equal(bare.status, 403, `${to} without the cookie`);
-    const json = await fetch(`${url}${to}`, { method: 'POST', headers: { cookie: form.cookie, 'content-type': 'application/json' }, body: JSON.stringify({ ...fields, token: form.token }), redirect: 'manual' });
+    const json = await fetch(`${url}${to}`, {
+      method: 'POST',
+      headers: { cookie: form.cookie, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...fields, token: form.token }),
+      redirect: 'manual',
+    });
     assert.equal(json.status, 415, `${to} as JSON`);
   }
   assert.equal((await account(cookie)).status, 200, 'nobody was signed out');
@@ -203,13 +230,19 @@ test('a form without its token, with another one, or without its cookie is refus
 test('every page has strict headers, and cookies that scripts cannot read', async () => {
   const response = await signIn(url, 'one', 's1', password);
   const cookie = sessionCookie(response);
-  for (const set of [...response.headers.getSetCookie(), ...(await fetch(`${url}/login`)).headers.getSetCookie()]) assert.match(set, /; Path=\/;.*HttpOnly; SameSite=Lax/);
+  for (const set of [...response.headers.getSetCookie(), ...(await fetch(`${url}/login`)).headers.getSetCookie()])
+    assert.match(set, /; Path=\/;.*HttpOnly; SameSite=Lax/);
   for (const path of ['/login', '/account', '/account/password', '/register/nothing', '/login?estab=%22%3E%3Cscript%3E&username=%22%3E%3Cb%3E']) {
     const { headers, status } = await fetch(`${url}${path}`, { headers: path.startsWith('/account') ? { cookie } : {} });
     assert.ok([200, 404].includes(status), path);
     const policy = headers.get('content-security-policy') ?? '';
-    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"]) assert.ok(policy.includes(part), `${path}: ${part}`);
-    assert.deepEqual([headers.get('cache-control'), headers.get('x-content-type-options'), headers.get('referrer-policy')], ['no-store', 'nosniff', 'no-referrer'], path);
+    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"])
+      assert.ok(policy.includes(part), `${path}: ${part}`);
+    assert.deepEqual(
+      [headers.get('cache-control'), headers.get('x-content-type-options'), headers.get('referrer-policy')],
+      ['no-store', 'nosniff', 'no-referrer'],
+      path,
+    );
   }
   const { page } = await samePage();
   await page.goto(`${url}/login?estab=%22%3E%3Cscript%3Ealert(1)%3C/script%3E`);

@@ -75,19 +75,19 @@ const saysWait = async (response: Response, why: RegExp) => {
   assert.match(await response.text(), why);
 };
 
-test('a hundred wrong sign-ins at once: tokens, a packed list and a reset are answered before them, and right', async () => {
+test('sixty wrong sign-ins at once: tokens, a packed list and a reset are answered before them, and right', async () => {
   const bearer = `Bearer ${await client.tokenB('one')}`;
   const quiet = await getPacked(`${rootB}/users`, bearer);
   assert.deepEqual([quiet.status, quiet.encoding], [200, 'gzip']);
-  let unanswered = 100;
-  const flood = Array.from({ length: 100 }, async (_, at) => {
+  let unanswered = 60;
+  const flood = Array.from({ length: 60 }, async (_, at) => {
     const { status } = await enter('one', `nobody${at}`, 'a guess');
     unanswered -= 1;
     return status;
   });
   // The flood is under way.
   await Promise.race(flood);
-  for (let at = 0; at < 10; at += 1) {
+  for (let at = 0; at < 5; at += 1) {
     const asked = [client.tokenB('one'), getPacked(`${rootB}/users`, bearer), ask('ResetPassword', { query: { username: 's1', password } })] as const;
     const [token, page, reset] = await Promise.all(asked);
     assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/);

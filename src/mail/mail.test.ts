@@ -27,11 +27,22 @@ beforeEach(async () => {
 
 const letter = { estab: 's1', rp: null, to: 'office@s1.example', subject: 'Grüße & “quotes”', text: 'Plain: ünï\n.\nafter a dot\n', html: '<p>Rich: ünï</p>' };
 const post = (on: Db = db, more: object = {}) => on.begin((tx) => enqueueMail(tx, { ...letter, ...more })) as Promise<string>;
-const row = async (id: string) => (await db<{ state: string; attempts: number; body: Buffer | null; dueIn: number; errorClass: string | null; message: string | null }[]>`
+const row = async (id: string) =>
+  (
+    await db<{ state: string; attempts: number; body: Buffer | null; dueIn: number; errorClass: string | null; message: string | null }[]>`
   select o.state, o.attempts, o.body, extract(epoch from o.due_at - a.at)::float8 as "dueIn", a.error_class as "errorClass", a.detail ->> 'message' as message
   from outbox o left join lateral (select * from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) a on true
-  where o.id = ${id}`)[0];
-const becomes = (id: string, state: string, attempts = 1) => until(`${state} after ${attempts}`, async () => { const now = await row(id); return now?.state === state && now.attempts === attempts; }, () => row(id));
+  where o.id = ${id}`
+  )[0];
+const becomes = (id: string, state: string, attempts = 1) =>
+  until(
+    `${state} after ${attempts}`,
+    async () => {
+      const now = await row(id);
+      return now?.state === state && now.attempts === attempts;
+    },
+    () => row(id),
+  );
 async function again(): Promise<void> {
   await db`update outbox set due_at = now() where state = 'waiting'`;
   await db`update lane set next_at = now() where key = 'mail'`;
@@ -107,7 +118,21 @@ test('a name with line breaks in subject or address begins no header', async () 
 // ---- The handler by itself ----------------------------------------------------------------------------------------
 
 const from = 'schoolbell@trust.example';
-const work = (more: Partial<ClaimedWork> = {}): ClaimedWork => ({ estab: 's1', id: 'msg_test', rp: null, kind: 'mail', lane: 'mail', epoch: 0, payload: { to: letter.to, subject: letter.subject }, body: Buffer.from(JSON.stringify({ text: letter.text, html: letter.html })), attempts: 0, forgiven: 0, claim: '', claimedAt: 0, ...more });
+const work = (more: Partial<ClaimedWork> = {}): ClaimedWork => ({
+  estab: 's1',
+  id: 'msg_test',
+  rp: null,
+  kind: 'mail',
+  lane: 'mail',
+  epoch: 0,
+  payload: { to: letter.to, subject: letter.subject },
+  body: Buffer.from(JSON.stringify({ text: letter.text, html: letter.html })),
+  attempts: 0,
+  forgiven: 0,
+  claim: '',
+  claimedAt: 0,
+  ...more,
+});
 
 test('a server that is away, or hangs without a word, is tried again, and soon', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
@@ -157,6 +182,9 @@ test('without SMTP_URL a mail is kept, and mails shows it in full', async () => 
   const id = await post(quiet.db);
   await until('kept', async () => (await quiet.db`select from outbox where id = ${id} and state = 'done'`).length === 1);
   const [shown] = await mailCommandRunner(quiet)();
-  assert.deepEqual([shown?.id, shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html], [id, 'done', letter.to, letter.subject, letter.text, letter.html]);
+  assert.deepEqual(
+    [shown?.id, shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html],
+    [id, 'done', letter.to, letter.subject, letter.text, letter.html],
+  );
   assert.equal(receiver.mails.length, 0);
 });

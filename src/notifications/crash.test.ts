@@ -80,7 +80,8 @@ beforeEach(async () => {
   await db`truncate outbox, outbox_attempt, lane, webhook`;
   arrived = new Map();
   webhooks = [];
-  for (const rp of applications) webhooks.push((await registerWebhook(db, { estab, rp, databaseName: 'SchoolData', url: `http://127.0.0.1:${port}/${rp}`, method: 'GET' })).webhook);
+  for (const rp of applications)
+    webhooks.push((await registerWebhook(db, { estab, rp, databaseName: 'SchoolData', url: `http://127.0.0.1:${port}/${rp}`, method: 'GET' })).webhook);
 });
 
 /** One event to each registration, under ids of their own. */
@@ -100,7 +101,11 @@ const hurry = async () => {
 async function endLease(dead: Running): Promise<string[]> {
   const claims = [...dead.output().matchAll(/claim (\S+)/g)].map(([, claim = '']) => claim);
   assert.ok(claims.length > 0, `it died at its work: ${dead.output()}`);
-  return (await db<{ id: string }[]>`update outbox set lease_until = now() - interval '1 second' where claim = any(${claims}::uuid[]) and state = 'running' returning id`).map(({ id }) => id);
+  return (
+    await db<
+      { id: string }[]
+    >`update outbox set lease_until = now() - interval '1 second' where claim = any(${claims}::uuid[]) and state = 'running' returning id`
+  ).map(({ id }) => id);
 }
 
 // ---- Killed -------------------------------------------------------------------------------------------------------
@@ -183,7 +188,10 @@ test('connections that end under load lose nothing: the worker recovers by itsel
   for (let time = 0; time < 60; time += 1) for (const id of await send()) sent.add(id);
   for (const share of [0.1, 0.3, 0.5]) {
     await until('the load is under way', () => arrived.size > sent.size * share);
-    await until('its connections are ended', async () => (await db`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'schoolbell cut off %'`).length > 0);
+    await until(
+      'its connections are ended',
+      async () => (await db`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'schoolbell cut off %'`).length > 0,
+    );
   }
   await until('all are delivered and settled', async () => {
     // What was claimed by a statement whose answer was lost comes free when its lease ends; what the worker holds does not.
@@ -200,7 +208,8 @@ test('when the listening connection dies, or a notice is lost, polling still del
   assert.equal(ended.length, 1);
   await send();
   // Without the notice that goes with it.
-  await db`insert into outbox (estab, id, rp, kind, lane, payload, due_at) select estab, 'msg_unheard', rp, kind, lane, payload, now() from outbox where rp = 'one'`;
+  await db`insert into outbox (estab, id, rp, kind, lane, payload, due_at) select estab, 'msg_unheard', rp, kind, lane, payload, now() from outbox
+      where rp = 'one'`;
   await db`update lane set next_at = now()`;
   await until('all are delivered', allDone);
   assert.deepEqual([arrived.size, arrived.get('msg_unheard')], [webhooks.length + 1, 1]);

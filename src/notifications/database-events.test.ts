@@ -32,7 +32,13 @@ let answer: (arrival: Arrival) => number | Promise<number> = () => 200;
 const receiver = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const arrival = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks), id: String(request.headers['webhook-id']) };
+  const arrival = {
+    method: request.method ?? '',
+    url: request.url ?? '',
+    headers: request.headers,
+    body: Buffer.concat(chunks),
+    id: String(request.headers['webhook-id']),
+  };
   arrivals.push(arrival);
   response.writeHead(await answer(arrival)).end('thank you');
 }).listen(0, '127.0.0.1');
@@ -51,7 +57,15 @@ type School = { estab: string; rp: string; signingSecret: string; id: string; ap
 let school: School;
 let schools = 0;
 let changes = 0;
-const person = (sourcedId: string, givenName: string) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role: 'student', username: sourcedId, givenName, familyName: 'Lee' });
+const person = (sourcedId: string, givenName: string) => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'o1',
+  role: 'student',
+  username: sourcedId,
+  givenName,
+  familyName: 'Lee',
+});
 const live = (row: Record<string, string>) => ({ ...row, status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' });
 const pupils: Rows = Array.from({ length: 60 }, (_, at) => person(`p${at}`, 'Ann'));
 const everything = () => csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], users: pupils });
@@ -62,9 +76,14 @@ beforeEach(async () => {
   await service.addSchool(estab, everything());
   const client = await service.addClient(`app${schools}`, [estab], 'School:optional,Identity');
   const json = { 'content-type': 'application/json' };
-  const granted = await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: json, body: JSON.stringify({ estab, relyingParty: client.rp, password: client.schoolSecrets[estab] }) });
+  const granted = await fetch(`${service.url}/api/oauth/GetToken`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ estab, relyingParty: client.rp, password: client.schoolSecrets[estab] }),
+  });
   const headers = { authorization: `Idaas ${((await granted.json()) as { token: string }).token}` };
-  const api: School['api'] = (method, path = '', body) => fetch(`${service.url}/api/v1/Webhook${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
+  const api: School['api'] = (method, path = '', body) =>
+    fetch(`${service.url}/api/v1/Webhook${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
   school = { estab, rp: client.rp, signingSecret: client.signingSecret, api, id: '' };
   school.id = await register();
   arrivals = [];
@@ -83,7 +102,9 @@ async function change(): Promise<void> {
 }
 
 const setState = (to: AuthorisationState) => changeState(db, { rp: school.rp, estab: school.estab, from: ['Approved', 'Paused'], to });
-const rows = async () => [...(await db<{ id: string; state: string; attempts: number }[]>`select id, state, attempts from outbox where estab = ${school.estab} order by created_at`)];
+const rows = async () => [
+  ...(await db<{ id: string; state: string; attempts: number }[]>`select id, state, attempts from outbox where estab = ${school.estab} order by created_at`),
+];
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   await untilHolds(what, holds, async () => [await rows(), `${arrivals.length} arrived`]);
@@ -98,7 +119,10 @@ async function hurry(): Promise<void> {
 /** Until nothing is due or under way any more. */
 async function settled(): Promise<void> {
   await hurry();
-  await until('settled', async () => (await db`select from outbox where estab = ${school.estab} and (state = 'running' or (state = 'waiting' and due_at <= now()))`).length === 0);
+  await until(
+    'settled',
+    async () => (await db`select from outbox where estab = ${school.estab} and (state = 'running' or (state = 'waiting' and due_at <= now()))`).length === 0,
+  );
 }
 
 /** An event's first call, which has arrived and waits for its answer. */
@@ -121,7 +145,9 @@ async function callUnderWay(): Promise<{ end(status?: number): Promise<void> }> 
 }
 
 const run = async (name: string, options: Record<string, string | boolean> = {}, ...positionals: string[]): Promise<unknown> =>
-  JSON.parse(JSON.stringify((await deliveryCommands.find((one) => one.name === name)?.run({ db, seal, config: readConfig({}) }, { options, positionals }))?.data));
+  JSON.parse(
+    JSON.stringify((await deliveryCommands.find((one) => one.name === name)?.run({ db, seal, config: readConfig({}) }, { options, positionals }))?.data),
+  );
 
 // ---- When ---------------------------------------------------------------------------------------------------------
 test('a burst of changes makes one call, 2 s after the last', async () => {
@@ -226,7 +252,16 @@ test('registering again replaces the URL: what is still to be told goes to the n
 
 // ---- What arrives -------------------------------------------------------------------------------------------------
 test('the URL goes out byte for byte, registered by POST or GET', async () => {
-  const paths = [`/h?q='x'&d="y"|z&bad=%zz&plus=a+b&sp=%20&empty=&=none&r=1&r=2&flag&&e=%C3%A9&;{}^\`<>[]`, '/h?', '/h?a=1&', '/a/../b/./c//d;v=1?x', '/h??a=b?c', `/h?u=http://x/?y=1&e=${'%2F'.repeat(500)}`, '?only=query', ''];
+  const paths = [
+    `/h?q='x'&d="y"|z&bad=%zz&plus=a+b&sp=%20&empty=&=none&r=1&r=2&flag&&e=%C3%A9&;{}^\`<>[]`,
+    '/h?',
+    '/h?a=1&',
+    '/a/../b/./c//d;v=1?x',
+    '/h??a=b?c',
+    `/h?u=http://x/?y=1&e=${'%2F'.repeat(500)}`,
+    '?only=query',
+    '',
+  ];
   for (const [at, path] of paths.entries()) {
     if (at % 2 === 0) await register(path);
     else assert.equal((await school.api('GET', `?url=${encodeURIComponent(`${origin}${path}`)}&DatabaseName=SchoolData`)).status, 200);
@@ -243,7 +278,10 @@ test('a GET is empty, a POST a small JSON body; both are signed over what arrive
     await settled();
     const got = arrivals.at(-1);
     assert.ok(got?.method === method);
-    assert.deepEqual(method === 'GET' ? got.body.length : JSON.parse(got.body.toString()), method === 'GET' ? 0 : { Estab: school.estab, DatabaseName: 'SchoolData' });
+    assert.deepEqual(
+      method === 'GET' ? got.body.length : JSON.parse(got.body.toString()),
+      method === 'GET' ? 0 : { Estab: school.estab, DatabaseName: 'SchoolData' },
+    );
     assert.equal(got.headers['content-type'], method === 'GET' ? undefined : 'application/json');
     assert.equal(got.headers['user-agent'], 'Schoolbell/1.2.3');
     assert.equal(verifyWebhook(got.headers, got.body, school.signingSecret), got.id);
@@ -278,7 +316,10 @@ test('deliveries shows attempts, states and reasons, and no secret', async () =>
   await settled();
   type Shown = { id: string; attempts: number; log: { errorClass: string; status: number; response: string; address: string; at: string; nextAt: string }[] };
   const shown = (await run('deliveries', { estab: school.estab, rp: school.rp, state: 'waiting' })) as Shown[];
-  assert.deepEqual(shown.map(({ id, attempts, log }) => [id, attempts, log[0]?.errorClass, log[0]?.status, log[0]?.response, log[0]?.address]), [[arrivals[0]?.id, 1, 'status_503', 503, 'thank you', '127.0.0.1']]);
+  assert.deepEqual(
+    shown.map(({ id, attempts, log }) => [id, attempts, log[0]?.errorClass, log[0]?.status, log[0]?.response, log[0]?.address]),
+    [[arrivals[0]?.id, 1, 'status_503', 503, 'thank you', '127.0.0.1']],
+  );
   assert.ok(Date.parse(shown[0]?.log[0]?.nextAt ?? '') > Date.parse(shown[0]?.log[0]?.at ?? ''));
   assert.doesNotMatch(JSON.stringify(await run('deliveries')), /whsec_|sb_[a-z]+_|Idaas|Bearer/);
   assert.equal(((await run('deliveries', { estab: school.estab, state: 'done' })) as unknown[]).length, 0);

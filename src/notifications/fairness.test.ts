@@ -56,7 +56,9 @@ test('a receiver that hangs with 10,000 rows waiting keeps no other waiting', as
   const url = `http://127.3.0.1:${port}/`;
   await db`insert into lane (key, host, width, lasting) values ('hanging', '127.3.0.1', 4, true)`;
   await db`
-    insert into outbox (estab, id, rp, kind, lane, payload, due_at) select ${school.estab}, 'hanging ' || n, ${school.rp}, 'call', 'hanging', ${db.json({ event: 'example', method: 'GET', url })}, now() - interval '1 hour' from generate_series(1, 10000) n`;
+    insert into outbox (estab, id, rp, kind, lane, payload, due_at)
+      select ${school.estab}, 'hanging ' || n, ${school.rp}, 'call', 'hanging', ${db.json({ event: 'example', method: 'GET', url })}, now() - interval '1 hour'
+      from generate_series(1, 10000) n`;
   await db`update lane set next_at = now() where key = 'hanging'`;
   await until('it hangs', () => hung.size === 4);
   const [one, two, three, four] = hung;
@@ -65,10 +67,12 @@ test('a receiver that hangs with 10,000 rows waiting keeps no other waiting', as
 });
 
 test('300 calls that hang, each at an address of its own, leave another receiver what it had', async () => {
-  await db`insert into lane (key, host, width, lasting) select 'hanging ' || n, '127.4.' || n / 250 || '.' || n % 250 + 1, 4, true from generate_series(1, 300) n`;
+  await db`insert into lane (key, host, width, lasting) select 'hanging ' || n, '127.4.' || n / 250 || '.' || n % 250 + 1, 4, true
+      from generate_series(1, 300) n`;
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at)
-    select ${school.estab}, l.key, ${school.rp}, 'call', l.key, jsonb_build_object('event', 'example', 'method', 'GET', 'url', 'http://' || l.host || ${`:${port}/`}::text), now() from lane l`;
+    select ${school.estab}, l.key, ${school.rp}, 'call', l.key,
+      jsonb_build_object('event', 'example', 'method', 'GET', 'url', 'http://' || l.host || ${`:${port}/`}::text), now() from lane l`;
   await db`update lane set next_at = now()`;
   await until('all hang', () => hung.size === 300, () => hung.size);
   await arriveInTurn(10);
@@ -76,7 +80,16 @@ test('300 calls that hang, each at an address of its own, leave another receiver
 });
 
 test('a form arrives byte for byte and verifies on the bytes that arrived, on every attempt', async () => {
-  const form = new URLSearchParams([['z', 'last first'], ['name', 'Zoë Müller-Ñandú'], ['emoji', '🎒👩‍🏫'], ['odd', '&=+%;/?#'], ['a', ''], ['a', '2'], ['', 'no name'], ['lines', 'a\r\nb']]).toString();
+  const form = new URLSearchParams([
+    ['z', 'last first'],
+    ['name', 'Zoë Müller-Ñandú'],
+    ['emoji', '🎒👩‍🏫'],
+    ['odd', '&=+%;/?#'],
+    ['a', ''],
+    ['a', '2'],
+    ['', 'no name'],
+    ['lines', 'a\r\nb'],
+  ]).toString();
   const bodies = [Buffer.from(form), Buffer.from('é=ü&raw=%zz&+=+&&x'), Buffer.from([0x61, 0x3d, 0xff, 0x00, 0xfe])];
   for (const body of bodies) {
     receiver.arrivals = [];
@@ -86,7 +99,10 @@ test('a form arrives byte for byte and verifies on the bytes that arrived, on ev
     await settled(school.estab);
     assert.equal(receiver.arrivals.length, 2);
     for (const arrival of receiver.arrivals) {
-      assert.deepEqual([arrival.method, arrival.headers['content-type'], arrival.headers['content-length']], ['POST', 'application/x-www-form-urlencoded', String(body.length)]);
+      assert.deepEqual(
+        [arrival.method, arrival.headers['content-type'], arrival.headers['content-length']],
+        ['POST', 'application/x-www-form-urlencoded', String(body.length)],
+      );
       assert.ok(arrival.body.equals(body), arrival.body.toString());
       assert.equal(verifyWebhook(arrival.headers, arrival.body, school.signingSecret), id);
       assert.throws(() => verifyWebhook(arrival.headers, Buffer.concat([arrival.body, Buffer.from('&')]), school.signingSecret));
@@ -98,7 +114,10 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
   receiver.answer = () => 500;
   const lane = { width: 1 };
   for (let time = 0; time < 8; time += 1) await send(school, well, { lane });
-  const state = async () => (await db<{ openings: number; pause: number }[]>`select openings, extract(epoch from open_until - now())::float8 as pause from lane where key = ${well}`)[0];
+  const state = async () =>
+    (
+      await db<{ openings: number; pause: number }[]>`select openings, extract(epoch from open_until - now())::float8 as pause from lane where key = ${well}`
+    )[0];
   await until('it is open', async () => (await state())?.openings === 1);
   await pause(150);
   assert.equal(receiver.arrivals.length, 5, 'the sixth was not tried');
@@ -123,12 +142,21 @@ test('every connection to the database is ended several times while events flow:
   const ending = new AbortController();
   const flowing = (async () => {
     // The driver can leave a statement open for ever whose connection was cut off at the wrong moment.
-    for (; !ending.signal.aborted; await pause(10)) await Promise.race([send(school, well).then((id) => sent.push(id), () => {}), pause(1000, undefined, { ref: false })]);
+    for (; !ending.signal.aborted; await pause(10))
+      await Promise.race([
+        send(school, well).then(
+          (id) => sent.push(id),
+          () => {},
+        ),
+        pause(1000, undefined, { ref: false }),
+      ]);
   })();
   try {
     for (let time = 1; time <= 5; time += 1) {
       await until('events flow', () => sent.length >= time * 10);
-      assert.ok((await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`).length > 0);
+      assert.ok(
+        (await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`).length > 0,
+      );
     }
     await until('events flow again', () => sent.length >= 60);
     ending.abort();

@@ -71,7 +71,10 @@ test('resumed at the moment when a call finds it paused: the event is told', asy
   await db.begin(async (tx) => {
     await tx`select from webhook where id = ${id} for share`;
     await hurry(school.estab);
-    await until('the note waits', async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+    await until(
+      'the note waits',
+      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+    );
     resuming = run('resume', pair());
   });
   await resuming;
@@ -86,7 +89,10 @@ test('two transactions at once that announce to a registration that is held back
   await db.begin(async (tx) => {
     await tx`select from webhook where id = ${id} for no key update`;
     other = change(school.estab).catch((error: unknown) => error);
-    await until('the other waits', async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+    await until(
+      'the other waits',
+      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+    );
     await announceChange(tx, school.estab, 'SchoolData');
   });
   assert.equal(await other, undefined);
@@ -151,7 +157,10 @@ test('a test event says that it is one, is tried once, and is not retried', asyn
   await school.api('POST', `/${id}/Test`);
   await settled(school.estab);
   await settled(school.estab);
-  assert.deepEqual([receiver.arrivals.map(({ headers }) => headers['schoolbell-test']), (await rows(school.estab)).map(({ state, attempts }) => [state, attempts])], [['true'], [['failed', 1]]]);
+  assert.deepEqual(
+    [receiver.arrivals.map(({ headers }) => headers['schoolbell-test']), (await rows(school.estab)).map(({ state, attempts }) => [state, attempts])],
+    [['true'], [['failed', 1]]],
+  );
   receiver.answer = () => 200;
   await change(school.estab);
   await settled(school.estab);
@@ -169,7 +178,8 @@ test('one application whose secret cannot be opened stops no other; it waits lon
     for (const one of [school, ...others]) if (one !== school || time === 1) await change(one.estab);
     await db`update outbox set due_at = now() where state = 'waiting'`;
     await db`update lane set next_at = now()`;
-    for (const other of others) await until('the others are told', async () => (await rows(other.estab)).filter(({ state }) => state === 'done').length === time);
+    for (const other of others)
+      await until('the others are told', async () => (await rows(other.estab)).filter(({ state }) => state === 'done').length === time);
     await until('it waits again', async () => (await rows(school.estab))[0]?.attempts === time);
     const [row] = await rows(school.estab);
     assert.deepEqual([row?.state, row?.errorClass], ['waiting', 'unexpected']);

@@ -55,20 +55,36 @@ async function receive(answer: Answer): Promise<string> {
   return `http://${host}:${(server.address() as AddressInfo).port}/bad`;
 }
 
-const http = (status: string, headers = '', body: string | Buffer = '') => Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${headers}${/content-length|transfer-encoding/i.test(headers) ? '' : `content-length: ${body.length}\r\n`}\r\n`), Buffer.from(body)]);
-const writes = (...parts: (string | Buffer)[]): Answer => (socket) => parts.forEach((part) => socket.write(part));
-const resets = (head: string | Buffer): Answer => (socket) => void socket.write(head, () => setTimeout(() => socket.resetAndDestroy(), 20));
-const repeats = (head: string | Buffer, piece: string, everyMs: number): Answer => (socket) => {
-  const timer = setInterval(() => socket.write(piece), everyMs);
-  socket.once('close', () => clearInterval(timer)).write(head);
-};
-const floods = (bytes: number): Answer => (socket) => {
-  const more = () => {
-    while (!socket.destroyed && socket.bytesWritten < bytes && socket.write('x'.repeat(64 * 1024)));
+const http = (status: string, headers = '', body: string | Buffer = '') =>
+  Buffer.concat([
+    Buffer.from(`HTTP/1.1 ${status}\r\n${headers}${/content-length|transfer-encoding/i.test(headers) ? '' : `content-length: ${body.length}\r\n`}\r\n`),
+    Buffer.from(body),
+  ]);
+const writes =
+  (...parts: (string | Buffer)[]): Answer =>
+  (socket) =>
+    parts.forEach((part) => socket.write(part));
+const resets =
+  (head: string | Buffer): Answer =>
+  (socket) =>
+    void socket.write(head, () => setTimeout(() => socket.resetAndDestroy(), 20));
+const repeats =
+  (head: string | Buffer, piece: string, everyMs: number): Answer =>
+  (socket) => {
+    const timer = setInterval(() => socket.write(piece), everyMs);
+    socket.once('close', () => clearInterval(timer)).write(head);
   };
-  socket.on('drain', more).write(http('200 OK', bytes === Infinity ? 'transfer-encoding: identity\r\nconnection: close\r\n' : `content-length: ${bytes}\r\n`));
-  more();
-};
+const floods =
+  (bytes: number): Answer =>
+  (socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.bytesWritten < bytes && socket.write('x'.repeat(64 * 1024)));
+    };
+    socket
+      .on('drain', more)
+      .write(http('200 OK', bytes === Infinity ? 'transfer-encoding: identity\r\nconnection: close\r\n' : `content-length: ${bytes}\r\n`));
+    more();
+  };
 
 type Expected = { state: 'waiting' | 'done' | 'failed'; errorClass: string | null; message?: RegExp; dueIn?: [from: number, to: number]; status?: number };
 const retried = (errorClass: string, more: Partial<Expected> = {}): Expected => ({ state: 'waiting', errorClass, dueIn: [3.9, 6.1], ...more });
@@ -77,13 +93,29 @@ const date = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCStr
 const day = 86_400;
 
 const cases: [behaviour: string, answer: Answer, expected: Expected][] = [
-  ...[301, 302, 303, 307, 308, 304].map((status): [string, Answer, Expected] => [`answers ${status}`, writes(http(`${status} Moved`, 'location: http://169.254.169.254/\r\n')), retried('redirect', { status })]),
-  ...[400, 401, 404, 409, 422, 500, 502, 503].map((status): [string, Answer, Expected] => [`answers ${status}`, writes(http(`${status} No`, '', 'why')), retried(`status_${status}`, { status })]),
+  ...[301, 302, 303, 307, 308, 304].map((status): [string, Answer, Expected] => [
+    `answers ${status}`,
+    writes(http(`${status} Moved`, 'location: http://169.254.169.254/\r\n')),
+    retried('redirect', { status }),
+  ]),
+  ...[400, 401, 404, 409, 422, 500, 502, 503].map((status): [string, Answer, Expected] => [
+    `answers ${status}`,
+    writes(http(`${status} No`, '', 'why')),
+    retried(`status_${status}`, { status }),
+  ]),
   ['answers 410', writes(http('410 Gone')), { state: 'failed', errorClass: 'status_410', status: 410 }],
   ...(
     [
-      ['0', 3.9, 6.1], ['1', 3.9, 6.1], ['120.6', 120, 121], ['-1', 3.9, 6.1], ['abc', 3.9, 6.1], ['1e99', 3.9, 6.1],
-      [-600, 3.9, 6.1], [90, 60, 91], [3653 * day, day - 1, day], ['999999999', day - 1, day],
+      ['0', 3.9, 6.1],
+      ['1', 3.9, 6.1],
+      ['120.6', 120, 121],
+      ['-1', 3.9, 6.1],
+      ['abc', 3.9, 6.1],
+      ['1e99', 3.9, 6.1],
+      [-600, 3.9, 6.1],
+      [90, 60, 91],
+      [3653 * day, day - 1, day],
+      ['999999999', day - 1, day],
     ] as const
   ).map(([asked, from, to]): [string, Answer, Expected] => [
     `answers 429 with Retry-After ${typeof asked === 'number' ? `of a date ${asked} s from now` : asked}`,
@@ -111,7 +143,11 @@ const cases: [behaviour: string, answer: Answer, expected: Expected][] = [
   ['sends 204 with a body', writes('HTTP/1.1 204 No Content\r\n\r\nbody'), { state: 'done', errorClass: null, status: 204 }],
   ['sends 100 KB of headers', writes(http('200 OK', `x: ${'y'.repeat(100_000)}\r\n`)), retried('protocol_error', { message: /header/i })],
   ['sends a body that is no text', writes(http('500 No', '', Buffer.from([0, 255, 254, 237, 160, 128]))), retried('status_500')],
-  ['sends headers that are no text', writes(Buffer.from('HTTP/1.1 500 No\r\nx: \xff\xfe\xed\xa0\x80\r\ncontent-length: 0\r\n\r\n', 'latin1')), retried('status_500')],
+  [
+    'sends headers that are no text',
+    writes(Buffer.from('HTTP/1.1 500 No\r\nx: \xff\xfe\xed\xa0\x80\r\ncontent-length: 0\r\n\r\n', 'latin1')),
+    retried('status_500'),
+  ],
 ];
 
 async function check(url: string, expected: Expected): Promise<void> {
@@ -119,8 +155,13 @@ async function check(url: string, expected: Expected): Promise<void> {
   const find = async () => (await rows(estab)).find((row) => row.id === id);
   await until('it is settled', async () => Number((await find())?.attempts) > 0, find);
   const row = await find();
-  const [logged] = await db`select detail ->> 'status' as status, detail ->> 'message' as message, success, next_at is not null as again from outbox_attempt where id = ${id}`;
-  assert.deepEqual([row?.state, row?.errorClass, logged?.success, logged?.again], [expected.state, expected.errorClass, expected.state === 'done', expected.state === 'waiting'], String(logged?.message));
+  const [logged] =
+    await db`select detail ->> 'status' as status, detail ->> 'message' as message, success, next_at is not null as again from outbox_attempt where id = ${id}`;
+  assert.deepEqual(
+    [row?.state, row?.errorClass, logged?.success, logged?.again],
+    [expected.state, expected.errorClass, expected.state === 'done', expected.state === 'waiting'],
+    String(logged?.message),
+  );
   if (expected.status !== undefined) assert.equal(Number(logged?.status), expected.status);
   if (expected.message) assert.match(String(logged?.message), expected.message);
   if (expected.dueIn) assert.ok(Number(row?.dueIn) > expected.dueIn[0] && Number(row?.dueIn) <= expected.dueIn[1], `due in ${row?.dueIn} s`);
@@ -140,12 +181,18 @@ test('a receiver that refuses', async () => {
 });
 
 test('a receiver that closes kept connections under us costs at most a retry, and loses nothing', async () => {
-  const url = await receive((socket, request) => (request % 3 === 0 ? socket.resetAndDestroy() : socket.write(http('200 OK'), () => request % 3 === 2 && setTimeout(() => socket.destroy(), 1))));
+  const url = await receive((socket, request) =>
+    request % 3 === 0 ? socket.resetAndDestroy() : socket.write(http('200 OK'), () => request % 3 === 2 && setTimeout(() => socket.destroy(), 1)),
+  );
   const ids: string[] = [];
   for (let time = 0; time < 12; time += 1) ids.push(await send(badSchool, url, { lane: { width: 1 } }));
   const ours = async () => (await rows(estab)).filter((row) => ids.includes(row.id));
   for (let round = 0; round < 6; round += 1) {
-    await until('none is due', async () => (await db`select from outbox where id = any(${ids}) and (state = 'running' or state = 'waiting' and due_at <= now())`).length === 0, ours);
+    await until(
+      'none is due',
+      async () => (await db`select from outbox where id = any(${ids}) and (state = 'running' or state = 'waiting' and due_at <= now())`).length === 0,
+      ours,
+    );
     await db`update lane set open_until = null where key = ${url}`;
     await hurry(estab);
   }
@@ -157,11 +204,15 @@ test('a receiver that fails every other time gets everything in the end', async 
   const ids: string[] = [];
   for (let time = 0; time < 20; time += 1) ids.push(await send(badSchool, url));
   const left = async () => (await rows(estab)).filter((row) => ids.includes(row.id) && row.state !== 'done');
-  await until('all are done', async () => {
-    await db`update lane set open_until = null, next_at = now() where key = ${url}`;
-    await db`update outbox set due_at = now() where id = any(${ids}) and state = 'waiting'`;
-    return (await left()).length === 0;
-  }, left);
+  await until(
+    'all are done',
+    async () => {
+      await db`update lane set open_until = null, next_at = now() where key = ${url}`;
+      await db`update outbox set due_at = now() where id = any(${ids}) and state = 'waiting'`;
+      return (await left()).length === 0;
+    },
+    left,
+  );
 });
 
 test('meanwhile the healthy receiver got every event, each once, and memory stayed flat', async () => {

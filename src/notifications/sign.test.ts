@@ -55,7 +55,8 @@ for (const [kind, body] of bodies) {
     test('while the secret changes, the old and the new one both verify, each alone', () => {
       const signed = sign(body, [newer, secret]);
       assert.equal(signed['webhook-signature'].split(' ').length, 2);
-      for (const known of [secret, newer, [secret, newer], [foreign, secret], [newer, foreign]]) assert.equal(verifyWebhook(signed, body ?? undefined, known), id);
+      for (const known of [secret, newer, [secret, newer], [foreign, secret], [newer, foreign]])
+        assert.equal(verifyWebhook(signed, body ?? undefined, known), id);
       for (const known of text ? [secret, newer] : []) new Webhook(known).verify(body ?? '', signed, { jsonParse: false });
       refuse(signed, body ?? undefined, foreign);
       refuse(sign(body, [newer]), body ?? undefined, secret);
@@ -109,12 +110,14 @@ suite('headers', () => {
   for (const [what, change] of changes) test(`${what} fails`, () => refuse({ ...signed, ...change }, json));
 
   test('one changed character anywhere in the signature fails', () => {
-    for (const at of Array.from(signature.slice(0, -2)).keys()) refuse({ ...signed, 'webhook-signature': `${signature.slice(0, at)}${signature[at] === 'A' ? 'B' : 'A'}${signature.slice(at + 1)}` }, json);
+    for (const at of Array.from(signature.slice(0, -2)).keys())
+      refuse({ ...signed, 'webhook-signature': `${signature.slice(0, at)}${signature[at] === 'A' ? 'B' : 'A'}${signature.slice(at + 1)}` }, json);
   });
 
   test('a good signature among others is found, wherever it stands', () => {
     const others = ['v1a,AAAA', 'v2,x', '', renderSignature(id, now, json, [foreign])];
-    for (const at of [0, 1, 2, 3, 4]) assert.equal(verifyWebhook({ ...signed, 'webhook-signature': others.toSpliced(at, 0, signature).join(' ') }, json, secret), id);
+    for (const at of [0, 1, 2, 3, 4])
+      assert.equal(verifyWebhook({ ...signed, 'webhook-signature': others.toSpliced(at, 0, signature).join(' ') }, json, secret), id);
     refuse({ ...signed, 'webhook-signature': others.join(' ') }, json);
   });
 
@@ -131,7 +134,18 @@ suite('headers', () => {
 });
 
 suite('age', () => {
-  const ages: [seconds: number, accepted: boolean][] = [[0, true], [1, true], [299, true], [300, true], [301, false], [3600, false], [-299, true], [-300, true], [-301, false], [-86_400, false]];
+  const ages: [seconds: number, accepted: boolean][] = [
+    [0, true],
+    [1, true],
+    [299, true],
+    [300, true],
+    [301, false],
+    [3600, false],
+    [-299, true],
+    [-300, true],
+    [-301, false],
+    [-86_400, false],
+  ];
   for (const [seconds, accepted] of ages) {
     test(`a call signed ${seconds} s ago is ${accepted ? 'accepted' : 'refused'}`, () => {
       const signed = sign(json, [secret], now - seconds);

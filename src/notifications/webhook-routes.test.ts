@@ -15,7 +15,14 @@ const root = '/api/v1/Webhook';
 const hook = 'http://127.0.0.1:4001/hook?school=1';
 
 type Webhook = { Id: string; Estab: string; RelyingParty: string; DatabaseName: string; Url: string; Method: string; Created: string; Updated: string };
-type Answer = { Webhook?: Webhook[]; DeliveryId?: string; Message: string | null; ExceptionType: string | null; ExceptionMessage: string | null; InnerException: string | null };
+type Answer = {
+  Webhook?: Webhook[];
+  DeliveryId?: string;
+  Message: string | null;
+  ExceptionType: string | null;
+  ExceptionMessage: string | null;
+  InnerException: string | null;
+};
 type Asked = { status: number; headers: Headers; answer: Answer; webhook: Webhook };
 type Request = { method?: string; path?: string; body?: unknown; headers?: Record<string, string> };
 
@@ -23,17 +30,24 @@ async function getToken(client: Client, at: string | undefined = estab): Promise
   const response = await fetch(`${service.url}/api/oauth/GetToken`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(at === '' ? { relyingParty: client.rp, password: client.managementSecret } : { estab: at, relyingParty: client.rp, password: client.schoolSecrets[at] }),
+    body: JSON.stringify(
+      at === '' ? { relyingParty: client.rp, password: client.managementSecret } : { estab: at, relyingParty: client.rp, password: client.schoolSecrets[at] },
+    ),
   });
   return ((await response.json()) as { token: string }).token;
 }
 
 async function send({ method = 'POST', path = root, body, headers = {} }: Request): Promise<Asked> {
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
-  const response = await fetch(`${service.url}${path}`, { method, headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }, ...sent });
+  const response = await fetch(`${service.url}${path}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...sent,
+  });
   assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
   const answer = (await response.json()) as Answer;
-  for (const field of ['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException']) assert.ok(field in answer, `${field} is in the answer to ${method} ${path}`);
+  for (const field of ['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'])
+    assert.ok(field in answer, `${field} is in the answer to ${method} ${path}`);
   const fine = response.status < 300;
   assert.equal(answer.ExceptionMessage === null, fine, `${response.status} ${answer.ExceptionMessage}`);
   assert.equal(answer.ExceptionType === null, fine);
@@ -108,7 +122,8 @@ test('keys and the name of the database are taken in any case; a trailing slash 
 
 test('the token may come as Bearer as well', async () => {
   const { token } = await newCaller();
-  for (const scheme of ['Idaas', 'idaas', 'Bearer', 'bearer']) assert.equal((await send({ method: 'GET', headers: { authorization: `${scheme} ${token}` } })).status, 200, scheme);
+  for (const scheme of ['Idaas', 'idaas', 'Bearer', 'bearer'])
+    assert.equal((await send({ method: 'GET', headers: { authorization: `${scheme} ${token}` } })).status, 200, scheme);
 });
 
 test('a URL whose name does not resolve now is accepted, and Message says so', async () => {
@@ -140,7 +155,9 @@ test('Test enqueues one event of the registration and names it', async () => {
   const { webhook } = await register(hook, { Method: 'POST' });
   const { status, answer } = await call({ path: `${root}/${webhook.Id}/Test` });
   assert.equal(status, 202);
-  const [row, ...more] = await db<{ id: string; payload: { url: string; method: string }; state: string }[]>`select id, payload, state from outbox where lane = ${`webhook ${webhook.Id}`}`;
+  const [row, ...more] = await db<
+    { id: string; payload: { url: string; method: string }; state: string }[]
+  >`select id, payload, state from outbox where lane = ${`webhook ${webhook.Id}`}`;
   assert.equal(more.length, 0);
   assert.deepEqual([row?.id, row?.state, row?.payload.url, row?.payload.method], [answer.DeliveryId, 'waiting', hook, 'POST']);
 });
@@ -151,8 +168,16 @@ test('ids of another application, another school and no registration are the sam
   const stranger = await newCaller();
   const elsewhere = await getToken(owner.client, other);
   const messages = new Set<string | null>();
-  for (const [authorization, id] of [[`Idaas ${stranger.token}`, webhook.Id], [`Idaas ${elsewhere}`, webhook.Id], [`Idaas ${owner.token}`, '00000000-0000-4000-8000-000000000000'], [`Idaas ${owner.token}`, "x' or 1=1"]] as const) {
-    for (const [method, path] of [['DELETE', ''], ['POST', '/Test']] as const) {
+  for (const [authorization, id] of [
+    [`Idaas ${stranger.token}`, webhook.Id],
+    [`Idaas ${elsewhere}`, webhook.Id],
+    [`Idaas ${owner.token}`, '00000000-0000-4000-8000-000000000000'],
+    [`Idaas ${owner.token}`, "x' or 1=1"],
+  ] as const) {
+    for (const [method, path] of [
+      ['DELETE', ''],
+      ['POST', '/Test'],
+    ] as const) {
       const { status, answer } = await send({ method, path: `${root}/${encodeURIComponent(id)}${path}`, headers: { authorization } });
       assert.equal(status, 404);
       messages.add(answer.ExceptionMessage);
@@ -168,7 +193,17 @@ test('ids of another application, another school and no registration are the sam
 
 test('401 without a token, with a broken one and with one of another kind', async () => {
   const { client, token } = await newCaller();
-  const tokens = [undefined, '', 'Idaas', 'Idaas x', `Basic ${token}`, `Idaas ${token.slice(0, -4)}AAAA`, `Idaas ${await getToken(client, '')}`, `Bearer ${await client.tokenA()}`, `Bearer ${await client.tokenB(estab)}`];
+  const tokens = [
+    undefined,
+    '',
+    'Idaas',
+    'Idaas x',
+    `Basic ${token}`,
+    `Idaas ${token.slice(0, -4)}AAAA`,
+    `Idaas ${await getToken(client, '')}`,
+    `Bearer ${await client.tokenA()}`,
+    `Bearer ${await client.tokenB(estab)}`,
+  ];
   for (const authorization of tokens) {
     for (const [method, path] of [['POST', root], ['GET', root], ['DELETE', `${root}/x`], ['POST', `${root}/x/Test`]] as const) {
       const body = path === root && method === 'POST' ? { url: hook, DatabaseName: 'SchoolData' } : undefined;
@@ -247,7 +282,13 @@ test('400 says why: what is missing, unknown, unusable or blocked', async () => 
     assert.equal(status, 400, url);
     assert.match(answer.ExceptionMessage ?? '', reason, url);
   }
-  for (const query of ['url=http://127.0.0.1:4001/', 'DatabaseName=SchoolData', `url=${hook}&url=${hook}&DatabaseName=SchoolData`, 'url=%zz&DatabaseName=SchoolData']) assert.equal((await call({ method: 'GET', path: `${root}?${query}` })).status, 400, query);
+  for (const query of [
+    'url=http://127.0.0.1:4001/',
+    'DatabaseName=SchoolData',
+    `url=${hook}&url=${hook}&DatabaseName=SchoolData`,
+    'url=%zz&DatabaseName=SchoolData',
+  ])
+    assert.equal((await call({ method: 'GET', path: `${root}?${query}` })).status, 400, query);
   assert.deepEqual(await list(), []);
 });
 
@@ -263,7 +304,13 @@ test('a GET form whose url was not encoded is refused, and says what to do', asy
 
 test('HEAD of the GET form registers nothing and changes nothing', async () => {
   const { token, register, list } = await newCaller();
-  const head = async (url: string) => (await fetch(`${service.url}${root}?url=${encodeURIComponent(url)}&DatabaseName=SchoolData`, { method: 'HEAD', headers: { authorization: `Idaas ${token}` } })).status;
+  const head = async (url: string) =>
+    (
+      await fetch(`${service.url}${root}?url=${encodeURIComponent(url)}&DatabaseName=SchoolData`, {
+        method: 'HEAD',
+        headers: { authorization: `Idaas ${token}` },
+      })
+    ).status;
   assert.equal(await head(hook), 200);
   assert.deepEqual(await list(), []);
   const { webhook } = await register();
@@ -279,7 +326,14 @@ test('a refused replacement leaves the registration as it was', async () => {
 });
 
 test('405 names what the address takes, before anything else is judged', async () => {
-  for (const [method, path, allow] of [['PUT', root, 'GET, POST, HEAD'], ['DELETE', root, 'GET, POST, HEAD'], ['GET', `${root}/x`, 'DELETE'], ['POST', `${root}/x`, 'DELETE'], ['GET', `${root}/x/Test`, 'POST'], ['DELETE', `${root}/x/Test`, 'POST']] as const) {
+  for (const [method, path, allow] of [
+    ['PUT', root, 'GET, POST, HEAD'],
+    ['DELETE', root, 'GET, POST, HEAD'],
+    ['GET', `${root}/x`, 'DELETE'],
+    ['POST', `${root}/x`, 'DELETE'],
+    ['GET', `${root}/x/Test`, 'POST'],
+    ['DELETE', `${root}/x/Test`, 'POST'],
+  ] as const) {
     const { status, headers } = await send({ method, path });
     assert.equal(status, 405, `${method} ${path}`);
     assert.equal(headers.get('allow'), allow);

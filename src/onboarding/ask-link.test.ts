@@ -93,7 +93,8 @@ test('a link that is tried many times over is found by no guess', async () => {
   await service.addSchool('guess');
   const link = await makeSignInLink(db, 'guess');
   assert.match(link, /^[\w-]{43}$/);
-  for (const guess of [link.toLowerCase(), link.slice(0, -1), link.toUpperCase()]) assert.equal((await fetch(`${url}/school/open/${guess}`, { redirect: 'manual' })).status, 404);
+  for (const guess of [link.toLowerCase(), link.slice(0, -1), link.toUpperCase()])
+    assert.equal((await fetch(`${url}/school/open/${guess}`, { redirect: 'manual' })).status, 404);
   const kept = JSON.stringify(await db`select encode(hash, 'base64') as hash, estab from school_link`);
   assert.ok(!kept.includes(link));
 });
@@ -105,7 +106,12 @@ test('a new address of record: what was sent to the old one opens nothing, and o
   await arrived('the invitation', () => mailsTo('office@moved.example').length === 1);
   const link = linkIn(mailsTo('office@moved.example')[0]);
   const old = await onboarding.openLink(link);
-  assert.deepEqual((await run('school confirm', { estab: 'moved', email: 'head@moved.example' })).data, { estab: 'moved', name: 'School moved', email: 'head@moved.example', invited: 1 });
+  assert.deepEqual((await run('school confirm', { estab: 'moved', email: 'head@moved.example' })).data, {
+    estab: 'moved',
+    name: 'School moved',
+    email: 'head@moved.example',
+    invited: 1,
+  });
   assert.deepEqual([(await fetch(link, { redirect: 'manual' })).status, (await old.get('/school/home')).status], [404, 303]);
   await arrived('the invitation', () => mailsTo('head@moved.example').length === 1);
   assert.match(await (await onboarding.openLink(linkIn(mailsTo('head@moved.example')[0]))).text('/school/home'), /Application asker/);
@@ -119,7 +125,19 @@ const hostile = `"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;`
 test('what an application calls itself and says is shown as text, on every page and in every mail', async () => {
   const name = `Evil ${hostile}`;
   const application = await onboarding.addAsking('evil', 'School,Staff:optional', { name });
-  await service.addSchool('target', smallPackage({ users: [user('s1', 'teacher', { givenName: '<script>alert(3)</script>' }), user('p1', 'student'), user('p2', 'student'), user('p3', 'student'), user('p9', 'student'), user('s2', 'aide')] }));
+  await service.addSchool(
+    'target',
+    smallPackage({
+      users: [
+        user('s1', 'teacher', { givenName: '<script>alert(3)</script>' }),
+        user('p1', 'student'),
+        user('p2', 'student'),
+        user('p3', 'student'),
+        user('p9', 'student'),
+        user('s2', 'aide'),
+      ],
+    }),
+  );
   await application.invite('target', { Reason: `Because ${hostile}` });
   const visitor = await onboarding.signIn('target');
   const request = `/school/requests/${await onboarding.openRequest('target', 'evil')}`;

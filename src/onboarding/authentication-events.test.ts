@@ -32,10 +32,26 @@ async function approveOnPage(): Promise<void> {
 
 const load = () => service.load(estab, smallPackage());
 const complete = () => completeInstallations(db, service.seal, estab);
-const gotForms = (number: number) => arrived(`${number} forms`, () => forms(rp).length >= number, () => stored(estab));
-const settled = () => arrived('nothing is under way', async () => (await stored(estab)).every(({ state }) => state !== 'running' && state !== 'waiting'), () => stored(estab));
-const triedOnce = () => arrived('the first attempt', async () => (await stored(estab)).some(({ attempts, state }) => attempts === 1 && state === 'waiting'), () => stored(estab));
-const sealed = async () => (await db<{ kept: boolean }[]>`select sealed is not null as kept from school_secret where estab = ${estab} order by created_at`).map(({ kept }) => kept);
+const gotForms = (number: number) =>
+  arrived(
+    `${number} forms`,
+    () => forms(rp).length >= number,
+    () => stored(estab),
+  );
+const settled = () =>
+  arrived(
+    'nothing is under way',
+    async () => (await stored(estab)).every(({ state }) => state !== 'running' && state !== 'waiting'),
+    () => stored(estab),
+  );
+const triedOnce = () =>
+  arrived(
+    'the first attempt',
+    async () => (await stored(estab)).some(({ attempts, state }) => attempts === 1 && state === 'waiting'),
+    () => stored(estab),
+  );
+const sealed = async () =>
+  (await db<{ kept: boolean }[]>`select sealed is not null as kept from school_secret where estab = ${estab} order by created_at`).map(({ kept }) => kept);
 const bodies = async () => (await stored(estab)).map(({ body }) => body !== null);
 const worksWith = async (secret: string | undefined) => (await rosteringToken(url, rp, estab, secret ?? '')).status === 200;
 
@@ -48,7 +64,17 @@ test('one on approval and one when the data is there, with the same secret under
   await gotForms(2);
   await settled();
   const [first, second] = forms(rp);
-  assert.deepEqual(Object.keys(first ?? {}), ['schoolSecret', 'schoolId', 'schoolEmail', 'schoolName', 'templateScopes', 'scopes', 'thirdParty', 'partnerId', 'installcomplete']);
+  assert.deepEqual(Object.keys(first ?? {}), [
+    'schoolSecret',
+    'schoolId',
+    'schoolEmail',
+    'schoolName',
+    'templateScopes',
+    'scopes',
+    'thirdParty',
+    'partnerId',
+    'installcomplete',
+  ]);
   assert.deepEqual([first?.installcomplete, first?.thirdParty, second?.installcomplete, second?.thirdParty], ['false', '', 'true', 'Schoolbell']);
   assert.equal(first?.schoolSecret, second?.schoolSecret);
   assert.equal(new Set(receiver.arrivals.filter(({ url: at }) => at === `/${rp}`).map(({ id }) => id)).size, 2);
@@ -97,8 +123,17 @@ test('the command authorise does the same, and prints the secret of the form', a
   await gotForms(1);
   await load();
   await gotForms(2);
-  assert.deepEqual(forms(rp).map((form) => [form.schoolSecret, form.scopes, form.installcomplete]), [[schoolSecret, 'School,Student', 'false'], [schoolSecret, 'School,Student', 'true']]);
-  assert.deepEqual((await onboarding.mailsOf(estab)).map(({ subject }) => subject.split(':')[0]), ['Receipt']);
+  assert.deepEqual(
+    forms(rp).map((form) => [form.schoolSecret, form.scopes, form.installcomplete]),
+    [
+      [schoolSecret, 'School,Student', 'false'],
+      [schoolSecret, 'School,Student', 'true'],
+    ],
+  );
+  assert.deepEqual(
+    (await onboarding.mailsOf(estab)).map(({ subject }) => subject.split(':')[0]),
+    ['Receipt'],
+  );
 });
 
 // ---- One transaction ----------------------------------------------------------------------------------------------
@@ -107,14 +142,23 @@ test('an approval that fails at its last step leaves neither authorisation, secr
   await run('invite', { rp, estab });
   const invitation = await onboarding.openRequest(estab, rp);
   const mails = (await onboarding.mailsOf(estab)).length;
-  await db.unsafe(`create function break_receipt() returns trigger language plpgsql as $$ begin if new.payload ->> 'subject' like 'Receipt%' then raise 'the disk is full'; end if; return new; end $$`);
+  await db.unsafe(
+    `create function break_receipt() returns trigger language plpgsql as $$
+      begin if new.payload ->> 'subject' like 'Receipt%' then raise 'the disk is full'; end if; return new; end $$`,
+  );
   await db.unsafe('create trigger break_receipt before insert on outbox for each row execute function break_receipt()');
   try {
-    await assert.rejects(approve({ db, seal: service.seal, publicUrl: url }, { estab, rp, invitation, scopes: 'School,Student', actor: 'school' }), /disk is full/);
+    await assert.rejects(
+      approve({ db, seal: service.seal, publicUrl: url }, { estab, rp, invitation, scopes: 'School,Student', actor: 'school' }),
+      /disk is full/,
+    );
   } finally {
     await db.unsafe('drop function break_receipt cascade');
   }
-  assert.deepEqual([(await authorisations(estab)).length, (await stored(estab)).length, (await sealed()).length, (await onboarding.mailsOf(estab)).length], [0, 0, 0, mails]);
+  assert.deepEqual(
+    [(await authorisations(estab)).length, (await stored(estab)).length, (await sealed()).length, (await onboarding.mailsOf(estab)).length],
+    [0, 0, 0, mails],
+  );
   assert.equal((await visitor.decide(`/school/requests/${invitation}`, { decision: 'approve' })).status, 303);
   await gotForms(1);
 });
@@ -175,7 +219,12 @@ test('neither deliveries nor mails nor logs of attempts show the secret', async 
   await gotForms(1);
   const secret = forms(rp)[0]?.schoolSecret ?? 'none';
   await triedOnce();
-  const shown = JSON.stringify([await run('deliveries', { estab }), await run('mails'), await db`select * from outbox_attempt where estab = ${estab}`, await db`select payload from outbox where estab = ${estab}`]);
+  const shown = JSON.stringify([
+    await run('deliveries', { estab }),
+    await run('mails'),
+    await db`select * from outbox_attempt where estab = ${estab}`,
+    await db`select payload from outbox where estab = ${estab}`,
+  ]);
   assert.ok(shown.includes(`/${rp}`));
   assert.ok(!shown.includes(secret) && !shown.includes('schoolSecret'));
 });
@@ -189,7 +238,8 @@ test('a receiver that is down gets the secret when it is up again; the earlier f
   await arrived('both were tried', async () => (await stored(estab)).filter(({ attempts }) => attempts > 0).length === 2, () => stored(estab));
   const before = forms(rp).length;
   receiver.answer = () => 200;
-  await db`update outbox set due_at = now() + (case when (payload ->> 'last')::boolean then interval '0' else interval '1 hour' end) where estab = ${estab} and state = 'waiting'`;
+  await db`update outbox set due_at = now() + (case when (payload ->> 'last')::boolean then interval '0' else interval '1 hour' end)
+      where estab = ${estab} and state = 'waiting'`;
   await db`update lane set next_at = now(), open_until = null, failures = 0`;
   await arrived('the last form', async () => (await stored(estab))[1]?.state === 'done', () => stored(estab));
   await hurry();
@@ -246,7 +296,15 @@ test('paused before it arrived: nothing is sent; resumed, the secret arrives, an
   await complete();
   await arrived('both forms', () => forms(rp).length >= tried + 2, () => stored(estab));
   await settled();
-  assert.deepEqual(forms(rp).slice(tried).map(({ installcomplete, schoolSecret }) => [installcomplete, schoolSecret === forms(rp)[0]?.schoolSecret]), [['false', true], ['true', true]]);
+  assert.deepEqual(
+    forms(rp)
+      .slice(tried)
+      .map(({ installcomplete, schoolSecret }) => [installcomplete, schoolSecret === forms(rp)[0]?.schoolSecret]),
+    [
+      ['false', true],
+      ['true', true],
+    ],
+  );
   assert.deepEqual(await sealed(), [false]);
 });
 

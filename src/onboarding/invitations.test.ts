@@ -23,10 +23,18 @@ beforeEach(async () => {
 
 const named = (more: object = {}) => ({ Estab: estab, SchoolName: `School ${estab}`, SchoolContactEmail: 'spy@elsewhere.example', ...more });
 const known = () => service.addSchool(estab, smallPackage());
-const invitation = async () => (await db<{ state: string; required: string[]; optional: string[]; decidedBy: string | null; days: number }[]>`select state, required_scopes as required, optional_scopes as optional, decided_by as "decidedBy", round(extract(epoch from expires_at - invited_at) / 86400)::int as days from invitation where estab = ${estab} order by created_at desc`)[0];
+const invitation = async () =>
+  (
+    await db<
+      { state: string; required: string[]; optional: string[]; decidedBy: string | null; days: number }[]
+    >`select state, required_scopes as required, optional_scopes as optional, decided_by as "decidedBy", round(extract(epoch
+        from expires_at - invited_at) / 86400)::int as days from invitation where estab = ${estab} order by created_at desc`
+  )[0];
 const history = async () => (await events(estab)).map(({ state, actor }) => `${state} ${actor}`);
 const invitesMailed = async () => (await mailsOf(estab)).filter(({ subject }) => subject.includes('asks for data')).length;
-const later = (minutes: number) => db`update invitation set invited_at = invited_at - make_interval(mins => ${minutes}), created_at = created_at - make_interval(mins => ${minutes}), expires_at = expires_at - make_interval(mins => ${minutes}) where estab = ${estab}`;
+const later = (minutes: number) =>
+  db`update invitation set invited_at = invited_at - make_interval(mins => ${minutes}), created_at = created_at - make_interval(mins => ${minutes}),
+      expires_at = expires_at - make_interval(mins => ${minutes}) where estab = ${estab}`;
 async function register(body: unknown): Promise<{ status: number; schools: Answered['Schools'] }> {
   const response = await application.manage('POST', body);
   return { status: response.status, schools: ((await response.json()) as Answered).Schools };
@@ -42,14 +50,35 @@ test('only a management token with a valid secret invites', async () => {
   await known();
   const { data } = await run('authorise', { rp, estab });
   const schoolToken = async () => {
-    const response = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ estab, relyingParty: rp, password: (data as { schoolSecret: string }).schoolSecret }) });
+    const response = await fetch(`${url}/api/oauth/GetToken`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ estab, relyingParty: rp, password: (data as { schoolSecret: string }).schoolSecret }),
+    });
     return ((await response.json()) as { token: string }).token;
   };
   const revoked = await managementToken(url, rp, application.managementSecret);
-  const post = async (authorization?: string) => (await fetch(`${url}/api/Manage/SchoolRegister`, { method: 'POST', headers: { 'content-type': 'application/json', ...(authorization ? { authorization } : {}) }, body: JSON.stringify({ Schools: [named()] }) })).status;
+  const post = async (authorization?: string) =>
+    (
+      await fetch(`${url}/api/Manage/SchoolRegister`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(authorization ? { authorization } : {}) },
+        body: JSON.stringify({ Schools: [named()] }),
+      })
+    ).status;
   assert.equal(await post(`Bearer ${revoked}`), 200);
   await run('rotate', { rp, secret: 'management' });
-  assert.deepEqual([await post(), await post(`Idaas ${await schoolToken()}`), await post(`Idaas ${revoked}`), await post('Idaas x'), await post('Basic eDp5'), await post('Idaas')], [401, 401, 401, 401, 401, 401]);
+  assert.deepEqual(
+    [
+      await post(),
+      await post(`Idaas ${await schoolToken()}`),
+      await post(`Idaas ${revoked}`),
+      await post('Idaas x'),
+      await post('Basic eDp5'),
+      await post('Idaas'),
+    ],
+    [401, 401, 401, 401, 401, 401],
+  );
 });
 
 test('an application withdraws its own invitations alone', async () => {
@@ -67,9 +96,21 @@ test('one school that is wrong does not keep the others from being invited; each
   await known();
   const good = named();
   const wrong: [given: unknown, words: RegExp][] = [
-    [{ ...good, Estab: 'no spaces' }, /estab "no spaces"/i], [{ ...good, Estab: { $ne: 1 } }, /Estab/], [{ ...good, Estab: 'x'.repeat(501) }, /Estab/], [{ ...good, Estab: 'a\u0000b' }, /Estab/], [{ ...good, Estab: undefined }, /Estab, or LeaCode and DfesCode/],
-    [{ ...good, Estab: '', LeaCode: '380' }, /LeaCode and DfesCode/], [{ ...good, SchoolName: ' ' }, /SchoolName/], [{ ...good, SchoolContactEmail: null }, /SchoolContactEmail/], [{ ...good, Estab: 'unknown1', SchoolContactEmail: 'nobody' }, /not an e-mail/],
-    [{ ...good, ScopesToAuthorise: ['Nonsense'] }, /not a scope/], [{ ...good, ScopesToAuthorise: ['Identity'] }, /not among the scopes/], [{ ...good, ScopesToAuthorise: { a: 1 } }, /must be a list/], [null, /Estab/], ['x', /Estab/], [[], /Estab/],
+    [{ ...good, Estab: 'no spaces' }, /estab "no spaces"/i],
+    [{ ...good, Estab: { $ne: 1 } }, /Estab/],
+    [{ ...good, Estab: 'x'.repeat(501) }, /Estab/],
+    [{ ...good, Estab: 'a\u0000b' }, /Estab/],
+    [{ ...good, Estab: undefined }, /Estab, or LeaCode and DfesCode/],
+    [{ ...good, Estab: '', LeaCode: '380' }, /LeaCode and DfesCode/],
+    [{ ...good, SchoolName: ' ' }, /SchoolName/],
+    [{ ...good, SchoolContactEmail: null }, /SchoolContactEmail/],
+    [{ ...good, Estab: 'unknown1', SchoolContactEmail: 'nobody' }, /not an e-mail/],
+    [{ ...good, ScopesToAuthorise: ['Nonsense'] }, /not a scope/],
+    [{ ...good, ScopesToAuthorise: ['Identity'] }, /not among the scopes/],
+    [{ ...good, ScopesToAuthorise: { a: 1 } }, /must be a list/],
+    [null, /Estab/],
+    ['x', /Estab/],
+    [[], /Estab/],
   ];
   const { status, schools } = await register({ Schools: [...wrong.map(([given]) => given), good] });
   assert.equal(status, 200);
@@ -81,10 +122,28 @@ test('one school that is wrong does not keep the others from being invited; each
 });
 
 test('bodies that are no list of 1 to 100 schools are refused with 400', async () => {
-  for (const body of [{}, [], 'x', 5, null, { Schools: {} }, { Schools: [] }, { Schools: null }, { Schools: Array.from({ length: 101 }, (_, at) => named({ Estab: `M${at}` })) }]) assert.equal((await application.manage('POST', body)).status, 400, JSON.stringify(body).slice(0, 50));
+  for (const body of [
+    {},
+    [],
+    'x',
+    5,
+    null,
+    { Schools: {} },
+    { Schools: [] },
+    { Schools: null },
+    { Schools: Array.from({ length: 101 }, (_, at) => named({ Estab: `M${at}` })) },
+  ])
+    assert.equal((await application.manage('POST', body)).status, 400, JSON.stringify(body).slice(0, 50));
   assert.equal((await db`select from establishment where estab like 'M%'`).length, 0);
   const token = await managementToken(url, rp, application.managementSecret);
-  for (const [body, type, status] of [['{', 'application/json', 400], ['Schools=1', 'text/plain', 415]] as const) assert.equal((await fetch(`${url}/api/Manage/SchoolRegister`, { method: 'POST', headers: { authorization: `Idaas ${token}`, 'content-type': type }, body })).status, status);
+  for (const [body, type, status] of [
+    ['{', 'application/json', 400],
+    ['Schools=1', 'text/plain', 415],
+  ] as const)
+    assert.equal(
+      (await fetch(`${url}/api/Manage/SchoolRegister`, { method: 'POST', headers: { authorization: `Idaas ${token}`, 'content-type': type }, body })).status,
+      status,
+    );
 });
 
 test('keys in any case, and a school by LeaCode and DfesCode, as text or as numbers', async () => {
@@ -94,8 +153,20 @@ test('keys in any case, and a school by LeaCode and DfesCode, as text or as numb
 
 test('ScopesToAuthorise as a list, a string, null or empty; what the application marks optional stays optional', async () => {
   await known();
-  const all = [['School', 'Student'], ['Staff', 'Contact']];
-  for (const [given, expected] of [[['School', 'Staff'], [['School'], ['Staff']]], ['School, Contact', [['School'], ['Contact']]], [null, all], [[], all], ['', all]] as const) {
+  const all = [
+    ['School', 'Student'],
+    ['Staff', 'Contact'],
+  ];
+  for (const [given, expected] of [
+    [
+      ['School', 'Staff'],
+      [['School'], ['Staff']],
+    ],
+    ['School, Contact', [['School'], ['Contact']]],
+    [null, all],
+    [[], all],
+    ['', all],
+  ] as const) {
     await application.invite(estab, { ScopesToAuthorise: given });
     const asked = await invitation();
     assert.deepEqual([asked?.required, asked?.optional], expected, JSON.stringify(given));
@@ -116,7 +187,10 @@ test('a known school is asked at its address of record, whatever the application
   assert.equal((await application.invite(estab)).Message, "An invitation was sent to the school's address of record.");
   await arrived('the mail', () => mailsTo(`office@${estab}.example`).length === 1);
   assert.deepEqual([(await mailsOf(estab)).map(({ to }) => to), mailsTo('spy@elsewhere.example').length], [[`office@${estab}.example`], 0]);
-  assert.deepEqual([{ ...(await db`select name, email from establishment where estab = ${estab}`)[0] }, (await invitation())?.days], [{ name: `School ${estab}`, email: `office@${estab}.example` }, 30]);
+  assert.deepEqual(
+    [{ ...(await db`select name, email from establishment where estab = ${estab}`)[0] }, (await invitation())?.days],
+    [{ name: `School ${estab}`, email: `office@${estab}.example` }, 30],
+  );
 });
 
 test('an unknown school waits for the operator; nothing can be mailed, opened or approved before', async () => {
@@ -129,7 +203,12 @@ test('an unknown school waits for the operator; nothing can be mailed, opened or
   assert.equal((await visitor.post(`/school/requests/${row?.id}`, { decision: 'approve', asked: 'School,Student;Staff,Contact' })).status, 404);
   await assert.rejects(run('invite', { rp, estab }), /nobody has confirmed/);
   assert.deepEqual([(await mailsOf(estab)).length, (await authorisations(estab)).length], [0, 0]);
-  assert.deepEqual((await run('school confirm', { estab, email: `head@${estab}.example` })).data, { estab, name: `School ${estab}`, email: `head@${estab}.example`, invited: 1 });
+  assert.deepEqual((await run('school confirm', { estab, email: `head@${estab}.example` })).data, {
+    estab,
+    name: `School ${estab}`,
+    email: `head@${estab}.example`,
+    invited: 1,
+  });
   await arrived('the mail', () => mailsTo(`head@${estab}.example`).length === 1);
   assert.deepEqual([(await mailsOf(estab)).map(({ to }) => to), await opens(linkIn(mailsTo(`head@${estab}.example`)[0]))], [[`head@${estab}.example`], true]);
   await assert.rejects(run('school confirm', { estab: 'nowhere' }), /no establishment/);
@@ -193,9 +272,25 @@ test('a link opens until the decision, the withdrawal or thirty days', async () 
     await end();
     assert.deepEqual([await opens(link), (await invitation())?.state], [false, state]);
     const visitor = await onboarding.signIn(estab);
-    assert.deepEqual([(await visitor.get(path)).status, (await visitor.post(path, { decision: 'approve', asked: 'School,Student;Staff,Contact' })).status], [404, 404], state);
+    assert.deepEqual(
+      [(await visitor.get(path)).status, (await visitor.post(path, { decision: 'approve', asked: 'School,Student;Staff,Contact' })).status],
+      [404, 404],
+      state,
+    );
   }
-  assert.deepEqual(await history(), ['Invited application', 'Declined school', 'Invited application', 'Withdrawn application', 'Invited application', 'Withdrawn operator', 'Invited application', 'Invited application', 'Expired service', 'Invited application', 'Live operator']);
+  assert.deepEqual(await history(), [
+    'Invited application',
+    'Declined school',
+    'Invited application',
+    'Withdrawn application',
+    'Invited application',
+    'Withdrawn operator',
+    'Invited application',
+    'Invited application',
+    'Expired service',
+    'Invited application',
+    'Live operator',
+  ]);
 });
 
 // ---- The operator -------------------------------------------------------------------------------------------------
@@ -221,5 +316,13 @@ test('authorise, pause, resume and revoke are in the record as the operator, and
   for (const name of ['pause', 'pause', 'resume', 'resume', 'revoke', 'revoke']) await run(name, { rp, estab });
   await assert.rejects(run('resume', { rp, estab }), /approve it again/);
   assert.deepEqual(await history(), ['Live operator', 'Paused operator', 'Resumed operator', 'Revoked operator']);
-  assert.deepEqual((await mailsOf(estab)).map(({ subject }) => subject.replace(/.*” /, '')), [`may read data of School ${estab}`, `was paused by School ${estab}`, `may read data again of School ${estab}`, `may no longer read data of School ${estab}`]);
+  assert.deepEqual(
+    (await mailsOf(estab)).map(({ subject }) => subject.replace(/.*” /, '')),
+    [
+      `may read data of School ${estab}`,
+      `was paused by School ${estab}`,
+      `may read data again of School ${estab}`,
+      `may no longer read data of School ${estab}`,
+    ],
+  );
 });

@@ -51,7 +51,15 @@ async function reader(estab: string, secret: string): Promise<(path: string) => 
 test('without a session, with a made-up, an expired or an ended one, every page leads to /school and nothing is done', async () => {
   const { estab, visitor, path } = await addAsked();
   const pages = ['/school/home', path, '/school/applications/app', '/school/source'];
-  const forms = [path, '/school/applications/app', '/school/source/provider', '/school/source/approve', '/school/source/refresh', '/school/source/upload', '/school/sign-out'];
+  const forms = [
+    path,
+    '/school/applications/app',
+    '/school/source/provider',
+    '/school/source/approve',
+    '/school/source/refresh',
+    '/school/source/upload',
+    '/school/sign-out',
+  ];
   await db`update school_session set expires_at = now() - interval '1 second' where estab = ${estab}`;
   const ended = await onboarding.signIn(estab);
   assert.equal((await ended.post('/school/sign-out', {})).headers.get('location'), '/school');
@@ -60,7 +68,12 @@ test('without a session, with a made-up, an expired or an ended one, every page 
       const response = await fetch(`${url}${page}`, { headers: { cookie }, redirect: 'manual' });
       assert.deepEqual([response.status, response.headers.get('location')], [303, '/school'], `${page} with "${cookie}"`);
     }
-    for (const form of forms) assert.equal((await postForm(`${url}${form}`, cookie, { token: visitor.token, decision: 'approve', action: 'pause' })).headers.get('location'), '/school', form);
+    for (const form of forms)
+      assert.equal(
+        (await postForm(`${url}${form}`, cookie, { token: visitor.token, decision: 'approve', action: 'pause' })).headers.get('location'),
+        '/school',
+        form,
+      );
   }
   assert.deepEqual([...(await authorisations(estab))], []);
 });
@@ -70,7 +83,9 @@ test('a session is a cookie for these pages alone, out of reach of scripts and o
   const { makeSignInLink } = await import('./links.ts');
   const response = await fetch(`${url}/school/open/${await makeSignInLink(db, estab)}`, { redirect: 'manual' });
   assert.match(response.headers.get('set-cookie') ?? '', /^schoolbell_school=[\w-]{43}; Path=\/school; Max-Age=43200; HttpOnly; SameSite=Lax$/);
-  const [row] = await db<{ hours: number }[]>`select extract(epoch from expires_at - now()) / 3600 as hours from school_session where estab = ${estab} order by created_at desc limit 1`;
+  const [row] = await db<
+    { hours: number }[]
+  >`select extract(epoch from expires_at - now()) / 3600 as hours from school_session where estab = ${estab} order by created_at desc limit 1`;
   assert.ok(row && row.hours > 11.9 && row.hours <= 12);
 });
 
@@ -95,18 +110,32 @@ test('a form without a token, with a wrong one or that of another session is ref
   const colleague = await onboarding.signIn(estab);
   const before = JSON.stringify([await events(estab), await authorisations(estab), await stored(estab), await onboarding.mailsOf(estab)]);
   const forms: [path: string, fields: Record<string, string>][] = [
-    [request, { decision: 'approve' }], [request, { decision: 'decline' }], [path, { decision: 'approve' }], [page, { action: 'scopes' }], [page, { action: 'pause' }], [page, { action: 'resume' }], [page, { action: 'revoke' }],
-    ['/school/source/provider', { url: 'https://mis.example/', clientId: 'a', clientSecret: 'b' }], ['/school/source/approve', {}], ['/school/source/refresh', {}], ['/school/sign-out', {}],
+    [request, { decision: 'approve' }],
+    [request, { decision: 'decline' }],
+    [path, { decision: 'approve' }],
+    [page, { action: 'scopes' }],
+    [page, { action: 'pause' }],
+    [page, { action: 'resume' }],
+    [page, { action: 'revoke' }],
+    ['/school/source/provider', { url: 'https://mis.example/', clientId: 'a', clientSecret: 'b' }],
+    ['/school/source/approve', {}],
+    ['/school/source/refresh', {}],
+    ['/school/sign-out', {}],
   ];
   for (const [form, fields] of forms) {
-    for (const token of ['', 'x', 'A'.repeat(43), colleague.token]) assert.equal((await postForm(`${url}${form}`, visitor.cookie, { ...fields, token })).status, 403, `${form} ${JSON.stringify(fields)} ${token}`);
+    for (const token of ['', 'x', 'A'.repeat(43), colleague.token])
+      assert.equal((await postForm(`${url}${form}`, visitor.cookie, { ...fields, token })).status, 403, `${form} ${JSON.stringify(fields)} ${token}`);
     assert.equal((await postForm(`${url}${form}`, visitor.cookie, fields)).status, 403, form);
   }
   for (const token of ['', '?token=', '?token=x', `?token=${colleague.token}`]) {
     const form = new FormData();
     form.append('token', visitor.token);
     form.append('package', new Blob(['PK']), 'a.zip');
-    assert.equal((await fetch(`${url}/school/source/upload${token}`, { method: 'POST', headers: { cookie: visitor.cookie }, body: form, redirect: 'manual' })).status, 403, token);
+    assert.equal(
+      (await fetch(`${url}/school/source/upload${token}`, { method: 'POST', headers: { cookie: visitor.cookie }, body: form, redirect: 'manual' })).status,
+      403,
+      token,
+    );
   }
   assert.equal(JSON.stringify([await events(estab), await authorisations(estab), await stored(estab), await onboarding.mailsOf(estab)]), before);
   assert.equal((await db`select from upload where estab = ${estab}`).length, 0);
@@ -116,13 +145,32 @@ test('a form without a token, with a wrong one or that of another session is ref
 test('every page, also one that refuses, has a strict policy and is not kept', async () => {
   const { visitor, path, page } = { ...(await addAsked()), page: '/school/applications/app' };
   const shared = await addSharing();
-  const answers = [await visitor.get('/school'), await visitor.get('/school/home'), await visitor.get(path), await visitor.get(page), await visitor.get('/school/source'), await shared.visitor.get(page), await visitor.get('/school/open/x'), await postForm(`${url}/school`, '', { estab: 'x' }), await postForm(`${url}${path}`, visitor.cookie, {}), await visitor.decide(path, { decision: 'perhaps' })];
-  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200, 404, 200, 200, 404, 200, 403, 400]);
+  const answers = [
+    await visitor.get('/school'),
+    await visitor.get('/school/home'),
+    await visitor.get(path),
+    await visitor.get(page),
+    await visitor.get('/school/source'),
+    await shared.visitor.get(page),
+    await visitor.get('/school/open/x'),
+    await postForm(`${url}/school`, '', { estab: 'x' }),
+    await postForm(`${url}${path}`, visitor.cookie, {}),
+    await visitor.decide(path, { decision: 'perhaps' }),
+  ];
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 404, 200, 200, 404, 200, 403, 400],
+  );
   for (const { headers, url: at } of answers) {
     const policy = headers.get('content-security-policy') ?? '';
-    for (const rule of ["default-src 'none'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) assert.ok(policy.includes(rule), `${at}: ${policy}`);
+    for (const rule of ["default-src 'none'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
+      assert.ok(policy.includes(rule), `${at}: ${policy}`);
     assert.doesNotMatch(policy, /unsafe|\*|https?:|script-src/);
-    assert.deepEqual(['x-content-type-options', 'referrer-policy', 'cache-control', 'content-type'].map((name) => headers.get(name)), ['nosniff', 'no-referrer', 'no-store', 'text/html; charset=utf-8'], at);
+    assert.deepEqual(
+      ['x-content-type-options', 'referrer-policy', 'cache-control', 'content-type'].map((name) => headers.get(name)),
+      ['nosniff', 'no-referrer', 'no-store', 'text/html; charset=utf-8'],
+      at,
+    );
   }
 });
 
@@ -133,10 +181,15 @@ test("another school's requests and applications are not there, whether guessed 
   const shared = await addSharing();
   const stranger = (await addAsked({ data: false })).visitor;
   for (const id of [asked.id, shared.id, randomUUID(), 'x', '%00', '..%2F..', "' or 1=1 --"]) {
-    for (const status of [(await stranger.get(`/school/requests/${id}`)).status, (await stranger.post(`/school/requests/${id}`, { decision: 'approve' })).status]) assert.ok([404, 400].includes(status), `${id}: ${status}`);
+    for (const status of [
+      (await stranger.get(`/school/requests/${id}`)).status,
+      (await stranger.post(`/school/requests/${id}`, { decision: 'approve' })).status,
+    ])
+      assert.ok([404, 400].includes(status), `${id}: ${status}`);
   }
   assert.equal((await stranger.get('/school/applications/app')).status, 404);
-  for (const action of ['pause', 'resume', 'revoke', 'scopes']) assert.ok([404, 409].includes((await stranger.post('/school/applications/app', { action })).status), action);
+  for (const action of ['pause', 'resume', 'revoke', 'scopes'])
+    assert.ok([404, 409].includes((await stranger.post('/school/applications/app', { action })).status), action);
   assert.doesNotMatch(await stranger.text('/school/home'), new RegExp(`${asked.id}|${shared.id}|School ${shared.estab}`));
   assert.deepEqual((await authorisations(shared.estab)).map(({ state }) => state), ['Approved']);
   assert.deepEqual([...(await authorisations(asked.estab))], []);
@@ -149,9 +202,18 @@ test('two people who approve at once make one authorisation, one secret, one eve
   const people = [visitor, ...(await Promise.all([1, 2, 3].map(() => onboarding.signIn(estab))))];
   const statuses = (await Promise.all(people.map((one) => one.decide(path, { decision: 'approve' })))).map(({ status }) => status);
   assert.equal(statuses.filter((status) => status === 303).length, 1, String(statuses));
-  assert.ok(statuses.every((status) => [303, 404, 409].includes(status)), String(statuses));
-  assert.deepEqual([(await authorisations(estab)).length, (await stored(estab)).length, (await db`select from school_secret where estab = ${estab}`).length], [1, 1, 1]);
-  assert.deepEqual((await events(estab)).map(({ state }) => state), ['Invited', 'Live']);
+  assert.ok(
+    statuses.every((status) => [303, 404, 409].includes(status)),
+    String(statuses),
+  );
+  assert.deepEqual(
+    [(await authorisations(estab)).length, (await stored(estab)).length, (await db`select from school_secret where estab = ${estab}`).length],
+    [1, 1, 1],
+  );
+  assert.deepEqual(
+    (await events(estab)).map(({ state }) => state),
+    ['Invited', 'Live'],
+  );
 });
 
 test('one approves and one declines at once: one of the two holds', async () => {
@@ -179,7 +241,13 @@ test('to decline shares nothing, tells nobody and writes a receipt; the link is 
   assert.equal((await visitor.decide(path, { decision: 'decline' })).status, 303);
   assert.deepEqual([...(await authorisations(estab))], []);
   assert.deepEqual([...(await stored(estab))], []);
-  assert.deepEqual((await onboarding.mailsOf(estab)).map(({ to, subject }) => [to, subject.split(':')[0]]), [[`office@${estab}.example`, `Application app asks for data of School ${estab}`], [`office@${estab}.example`, 'Receipt']]);
+  assert.deepEqual(
+    (await onboarding.mailsOf(estab)).map(({ to, subject }) => [to, subject.split(':')[0]]),
+    [
+      [`office@${estab}.example`, `Application app asks for data of School ${estab}`],
+      [`office@${estab}.example`, 'Receipt'],
+    ],
+  );
   assert.equal((await visitor.decide(path, { decision: 'approve' })).status, 404);
 });
 
@@ -240,7 +308,10 @@ test('narrow, pause, resume and revoke hold for the next request; waiting calls 
   await visitor.post(page, { action: 'revoke' });
   assert.deepEqual([await read('/users'), await tokenStatus(estab, secret), (await stored(estab)).at(-1)?.state], [403, 401, 'cancelled']);
   for (const action of ['pause', 'resume', 'scopes']) assert.equal((await visitor.post(page, { action })).status, 409, action);
-  assert.deepEqual((await events(estab)).map(({ state, actor }) => `${state} ${actor}`), ['Invited application', 'Live school', 'Scopes changed school', 'Scopes changed school', 'Paused school', 'Resumed school', 'Revoked school']);
+  assert.deepEqual(
+    (await events(estab)).map(({ state, actor }) => `${state} ${actor}`),
+    ['Invited application', 'Live school', 'Scopes changed school', 'Scopes changed school', 'Paused school', 'Resumed school', 'Revoked school'],
+  );
   assert.equal((await onboarding.mailsOf(estab)).filter(({ subject }) => subject.startsWith('Receipt')).length, 6);
 });
 

@@ -27,9 +27,22 @@ beforeEach(async () => {
 });
 
 const page = () => visitor.text('/school/source');
-const records = async () => (await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count;
-const connector = async () => (await db<{ connector: string | null; saved: boolean }[]>`select e.connector, s.estab is not null as saved from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`)[0];
-const collected = (status: string) => arrived(`SchoolData is ${status}`, async () => (await db`select from component_database where estab = ${estab} and name = 'SchoolData' and status = ${status} and refreshing_since is null`).length === 1, () => db`select * from component_database where estab = ${estab}`);
+const records = async () =>
+  (await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count;
+const connector = async () =>
+  (
+    await db<
+      { connector: string | null; saved: boolean }[]
+    >`select e.connector, s.estab is not null as saved from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`
+  )[0];
+const collected = (status: string) =>
+  arrived(
+    `SchoolData is ${status}`,
+    async () =>
+      (await db`select from component_database where estab = ${estab} and name = 'SchoolData' and status = ${status} and refreshing_since is null`).length ===
+      1,
+    () => db`select * from component_database where estab = ${estab}`,
+  );
 
 async function uploaded(bytes: Uint8Array, status: string): Promise<string> {
   const runs = async () => (await db`select from import_run where estab = ${estab}`).length;
@@ -42,7 +55,18 @@ async function uploaded(bytes: Uint8Array, status: string): Promise<string> {
   return page();
 }
 
-const pupils = (number: number) => smallPackage({ users: [...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student')), user('p1', 'student'), user('p2', 'student'), user('p3', 'student'), user('p9', 'student'), user('s1', 'teacher'), user('s2', 'aide')] });
+const pupils = (number: number) =>
+  smallPackage({
+    users: [
+      ...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student')),
+      user('p1', 'student'),
+      user('p2', 'student'),
+      user('p3', 'student'),
+      user('p9', 'student'),
+      user('s1', 'teacher'),
+      user('s2', 'aide'),
+    ],
+  });
 
 // ---- Packages -----------------------------------------------------------------------------------------------------
 
@@ -112,18 +136,32 @@ test('a newer package takes the place of one that is held', async () => {
 test('an upload that breaks off half-way leaves nothing', async () => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  const head = `POST /school/source/upload?token=${visitor.token} HTTP/1.1\r\nhost: x\r\ncookie: ${visitor.cookie}\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: 4000000\r\n\r\n--b\r\ncontent-disposition: form-data; name="package"; filename="a.zip"\r\n\r\n`;
+  const head =
+    `POST /school/source/upload?token=${visitor.token} HTTP/1.1\r\nhost: x\r\ncookie: ${visitor.cookie}\r\n` +
+    'content-type: multipart/form-data; boundary=b\r\ncontent-length: 4000000\r\n\r\n' +
+    '--b\r\ncontent-disposition: form-data; name="package"; filename="a.zip"\r\n\r\n';
   socket.write(head);
   socket.write(Buffer.alloc(2_000_000, 'x'), () => setTimeout(() => socket.destroy(), 100));
   await new Promise((resolve) => socket.once('close', resolve));
-  await arrived('no transaction is left open', async () => (await db`select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`).length === 0);
-  assert.deepEqual([(await db`select from upload where estab = ${estab}`).length, (await db`select from component_database where estab = ${estab}`).length], [0, 0]);
+  await arrived(
+    'no transaction is left open',
+    async () => (await db`select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`).length === 0,
+  );
+  assert.deepEqual(
+    [(await db`select from upload where estab = ${estab}`).length, (await db`select from component_database where estab = ${estab}`).length],
+    [0, 0],
+  );
 });
 
 test('a form without a file, and one that is no upload, are refused with a page', async () => {
   const empty = new FormData();
   empty.append('package', 'not a file');
-  const response = await fetch(`${url}/school/source/upload?token=${visitor.token}`, { method: 'POST', headers: { cookie: visitor.cookie }, body: empty, redirect: 'manual' });
+  const response = await fetch(`${url}/school/source/upload?token=${visitor.token}`, {
+    method: 'POST',
+    headers: { cookie: visitor.cookie },
+    body: empty,
+    redirect: 'manual',
+  });
   assert.deepEqual([response.status, response.headers.get('content-type')], [400, 'text/html; charset=utf-8']);
   const plain = await visitor.post(`/school/source/upload?token=${visitor.token}`, {});
   assert.ok([400, 406, 415].includes(plain.status), String(plain.status));
@@ -162,7 +200,9 @@ test('the right one is saved sealed, collected, and a package is then refused', 
   assert.equal((await visitor.post('/school/source/provider', right())).headers.get('location'), '/school/source?done=connected');
   await collected('OK');
   assert.deepEqual([await records(), (await connector())?.connector], [8, 'oneroster']);
-  const [row] = await db<{ settings: object; sealed: Uint8Array }[]>`select settings, sealed_credentials as sealed from connector_setting where estab = ${estab}`;
+  const [row] = await db<
+    { settings: object; sealed: Uint8Array }[]
+  >`select settings, sealed_credentials as sealed from connector_setting where estab = ${estab}`;
   assert.ok(row && !JSON.stringify(row.settings).includes(right().clientSecret) && !Buffer.from(row.sealed).includes(right().clientSecret));
   assert.equal((await visitor.upload(await zip(smallPackage()))).status, 409);
   assert.equal((await db`select from upload where estab = ${estab}`).length, 0);

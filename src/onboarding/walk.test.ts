@@ -17,12 +17,26 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
   const application = await onboarding.addAsking('timetable', 'School,Student,Staff:optional,Contact:optional', { name: 'Timetable & Co' });
 
   // The application names a school and an address; nothing leaves until the operator has put the address right.
-  const answer = await application.manage('POST', { Schools: [{ LeaCode: '380', DfesCode: '4001', SchoolName: 'Hill School', SchoolContactEmail: 'spy@elsewhere.example', Reason: 'To show lessons', ScopesToAuthorise: null }] });
+  const answer = await application.manage('POST', {
+    Schools: [
+      {
+        LeaCode: '380',
+        DfesCode: '4001',
+        SchoolName: 'Hill School',
+        SchoolContactEmail: 'spy@elsewhere.example',
+        Reason: 'To show lessons',
+        ScopesToAuthorise: null,
+      },
+    ],
+  });
   assert.equal(answer.status, 200);
   assert.deepEqual((await onboarding.mailsOf(estab)).length, 0);
   assert.deepEqual((await onboarding.run('school confirm', { estab, email: office })).data, { estab, name: 'Hill School', email: office, invited: 1 });
   await arrived('the invitation', () => mail.mails.length > 0);
-  assert.deepEqual(mail.mails.map(({ to, from, subject }) => [to, from, subject]), [[[office], 'schoolbell@trust.example', 'Timetable & Co asks for data of Hill School']]);
+  assert.deepEqual(
+    mail.mails.map(({ to, from, subject }) => [to, from, subject]),
+    [[[office], 'schoolbell@trust.example', 'Timetable & Co asks for data of Hill School']],
+  );
 
   // The link opens the request; what is required is said, what is optional is not ticked.
   const { page, complaints } = await openPage();
@@ -39,7 +53,14 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
 
   // The first form: the school secret, and no data yet.
   await arrived('the first form', () => onboarding.forms('timetable').length > 0);
-  const common = { schoolId: estab, schoolEmail: office, schoolName: 'Hill School', templateScopes: 'School,Student,Staff,Contact', scopes: 'School,Student,Staff', partnerId: 'timetable' };
+  const common = {
+    schoolId: estab,
+    schoolEmail: office,
+    schoolName: 'Hill School',
+    templateScopes: 'School,Student,Staff,Contact',
+    scopes: 'School,Student,Staff',
+    partnerId: 'timetable',
+  };
   const [first] = onboarding.forms('timetable');
   assert.ok(first);
   assert.match(first.schoolSecret ?? '', /^sb_school_[\w-]{43}$/);
@@ -61,7 +82,15 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
   assert.deepEqual(onboarding.forms('timetable'), [first, { ...common, schoolSecret: first.schoolSecret, thirdParty: 'Schoolbell', installcomplete: 'true' }]);
   for (const { method, headers, body } of receiver.arrivals) {
     assert.deepEqual([method, headers['content-type']], ['POST', 'application/x-www-form-urlencoded']);
-    verifyWebhook({ 'webhook-id': String(headers['webhook-id']), 'webhook-timestamp': String(headers['webhook-timestamp']), 'webhook-signature': String(headers['webhook-signature']) }, body, application.signingSecret);
+    verifyWebhook(
+      {
+        'webhook-id': String(headers['webhook-id']),
+        'webhook-timestamp': String(headers['webhook-timestamp']),
+        'webhook-signature': String(headers['webhook-signature']),
+      },
+      body,
+      application.signingSecret,
+    );
   }
 
   // The secret buys a token, and the token exactly what was granted.
@@ -72,7 +101,11 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
   assert.equal((await read('/classes')).status, 200);
   assert.equal((await read('/demographics')).status, 403);
   assert.equal((await read('/users/a1')).status, 404);
-  const school = await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ estab, relyingParty: 'timetable', password: first.schoolSecret }) });
+  const school = await fetch(`${url}/api/oauth/GetToken`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ estab, relyingParty: 'timetable', password: first.schoolSecret }),
+  });
   const { token } = (await school.json()) as { token: string };
   const data = async (name: string) => (await fetch(`${url}/api/v1/${name}`, { headers: { authorization: `Idaas ${token}` } })).status;
   assert.deepEqual([await data('Students'), await data('Staff'), await data('Contacts')], [200, 200, 403]);

@@ -28,7 +28,8 @@ const claim = (most = 64) => claimInTurn(db, leaseSeconds, most);
 const succeed = (given: readonly ClaimedWork[]) => settleWork(db, given.map((one) => ({ work: one, outcome: { success: true, state: 'done', detail: {} } })));
 const perLane = (given: readonly ClaimedWork[]) => Object.fromEntries([...Map.groupBy(given, (one) => one.lane)].map(([key, ones]) => [key, ones.length]));
 const passTime = async (seconds: number) => {
-  await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;
+  await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}),
+      lease_until = lease_until - make_interval(secs => ${seconds})`;
   await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds})`;
 };
 
@@ -38,7 +39,8 @@ async function rows(): Promise<{ id: string; state: string; attempts: number; la
 
 /** Straight into the tables, where thousands are needed. */
 async function fill(on: Lane, count: number, dueSecondsAgo = 60): Promise<void> {
-  await db`insert into lane (key, host, width, lasting, next_at) values (${on.key}, ${on.host}, ${on.width}, ${on.lasting}, now() - make_interval(secs => ${dueSecondsAgo}))`;
+  await db`insert into lane (key, host, width, lasting, next_at)
+      values (${on.key}, ${on.host}, ${on.width}, ${on.lasting}, now() - make_interval(secs => ${dueSecondsAgo}))`;
   await db`
     insert into outbox (estab, id, kind, lane, payload, due_at)
     select 'S1', ${on.key} || ' ' || n, 'call', ${on.key}, '{}', now() - make_interval(secs => ${dueSecondsAgo}) from generate_series(1, ${count}::int) n`;
@@ -60,7 +62,10 @@ test('a cause that is rolled back leaves nothing', async () => {
 test('a cause that is committed leaves one, which is claimed once, as it was put in', async () => {
   await db.begin((tx) => enqueue(tx, { ...work(lane('a')), rp: 'app', payload: { url: 'http://x/?a=%zz' }, body: Buffer.from([0, 255, 10]) }));
   const [claimed, ...more] = await claim();
-  assert.deepEqual([claimed?.rp, claimed?.payload, claimed?.body, claimed?.attempts, more.length], ['app', { url: 'http://x/?a=%zz' }, Buffer.from([0, 255, 10]), 0, 0]);
+  assert.deepEqual(
+    [claimed?.rp, claimed?.payload, claimed?.body, claimed?.attempts, more.length],
+    ['app', { url: 'http://x/?a=%zz' }, Buffer.from([0, 255, 10]), 0, 0],
+  );
   assert.deepEqual(await claim(), []);
 });
 
@@ -98,7 +103,14 @@ test('at most 16 of a host run at once, over lanes and claimers; other hosts go 
   // More lanes than one claim looks at, so that claimers at once look at different ones.
   for (let at = 0; at < 200; at += 1) await fill(lane(`victim ${at}`, { host: 'victim.example' }), 6);
   for (let at = 0; at < 3; at += 1) await put(lane(`other ${at}`, { host: `other${at}.example` }), 1);
-  const running = async () => Object.fromEntries((await db<{ host: string; count: number }[]>`select l.host, count(*)::int as count from outbox o join lane l on l.key = o.lane where o.state = 'running' group by 1`).map(({ host, count }) => [host, count]));
+  const running = async () =>
+    Object.fromEntries(
+      (
+        await db<
+          { host: string; count: number }[]
+        >`select l.host, count(*)::int as count from outbox o join lane l on l.key = o.lane where o.state = 'running' group by 1`
+      ).map(({ host, count }) => [host, count]),
+    );
   for (let round = 0; round < 3; round += 1) {
     await Promise.all(Array.from({ length: 8 }, () => claim()));
     assert.deepEqual(await running(), { 'victim.example': 16, 'other0.example': 1, 'other1.example': 1, 'other2.example': 1 });
@@ -115,8 +127,10 @@ test('a lane with 10,000 due rows keeps no other out of the first batch', async 
 });
 
 test('2,000 lanes of a host that is full keep no other out: the next claim looks past all of them', async () => {
-  await db`insert into lane (key, host, width, lasting, next_at) select 'full ' || n, 'full.example', 4, true, now() - interval '1 hour' from generate_series(1, 2000) n`;
-  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'full ' || n, 'call', 'full ' || n, '{}', now() - interval '1 hour' from generate_series(1, 2000) n`;
+  await db`insert into lane (key, host, width, lasting, next_at) select 'full ' || n, 'full.example', 4, true, now() - interval '1 hour'
+      from generate_series(1, 2000) n`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'full ' || n, 'call', 'full ' || n, '{}', now() - interval '1 hour'
+      from generate_series(1, 2000) n`;
   assert.equal((await claim()).length, 16);
   await put(lane('other', { host: 'other.example' }));
   assert.deepEqual(perLane(await claim()), { other: 1 });

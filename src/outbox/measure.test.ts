@@ -20,12 +20,14 @@ beforeEach(async () => {
   await db`truncate outbox, outbox_attempt, lane`;
   await db`
     insert into lane (key, width, lasting, open_until, disabled_at) values
-      ('closed', 4, true, null, null), ('open', 4, true, now() + interval '1 minute', null), ('half', 4, true, now() - interval '1 second', null), ('ended', 4, true, null, now())`;
+      ('closed', 4, true, null, null), ('open', 4, true, now() + interval '1 minute', null),
+        ('half', 4, true, now() - interval '1 second', null), ('ended', 4, true, null, now())`;
 });
 
 const put = (id: string, lane: string, state: string, event: string | null, secondsAgo: number, settled: string | null = null) => db`
   insert into outbox (estab, id, kind, lane, payload, state, due_at, created_at, settled_at)
-  values ('S1', ${id}, 'call', ${lane}, ${db.json(event === null ? {} : { event })}, ${state}, now() - make_interval(secs => ${secondsAgo}), now() - make_interval(secs => ${secondsAgo}), now() - ${settled}::interval)`;
+  values ('S1', ${id}, 'call', ${lane}, ${db.json(event === null ? {} : { event })}, ${state}, now() - make_interval(secs => ${secondsAgo}),
+    now() - make_interval(secs => ${secondsAgo}), now() - ${settled}::interval)`;
 
 async function read(): Promise<Map<string, number>> {
   const response = await fetch(`${origin}/metrics`);
@@ -34,10 +36,14 @@ async function read(): Promise<Map<string, number>> {
   const text = await response.text();
   assert.ok(text.endsWith('\n'));
   const lines = text.trimEnd().split('\n');
-  for (const line of lines) assert.match(line, /^(# HELP [a-z_]+ .+|# TYPE [a-z_]+ (gauge|counter)|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?\d+(\.\d+)?(e[+-]?\d+)?)$/);
-  return new Map(lines.filter((line) => !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]));
+  for (const line of lines)
+    assert.match(line, /^(# HELP [a-z_]+ .+|# TYPE [a-z_]+ (gauge|counter)|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?\d+(\.\d+)?(e[+-]?\d+)?)$/);
+  return new Map(
+    lines.filter((line) => !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
 }
-const near = (actual: number | undefined, expected: number) => assert.ok(actual !== undefined && Math.abs(actual - expected) < 3, `${actual} is not about ${expected}`);
+const near = (actual: number | undefined, expected: number) =>
+  assert.ok(actual !== undefined && Math.abs(actual - expected) < 3, `${actual} is not about ${expected}`);
 
 test('rows and the oldest of them, by event and state; those settled more than a day ago are left out', async () => {
   await put('1', 'closed', 'waiting', 'database', 100);
@@ -76,15 +82,32 @@ test('attempts of the last day by event and class; breakers by state', async () 
   await put('2', 'closed', 'done', 'test', 1, '1 minute');
   await db`
     insert into outbox_attempt (estab, id, number, success, error_class, detail, at) values
-      ('S1', '1', 1, false, 'timeout', '{}', now()), ('S1', '1', 2, false, 'timeout', '{}', now()), ('S1', '1', 3, false, 'status_500', '{}', now()), ('S1', '1', 4, false, 'timeout', '{}', now() - interval '2 days'), ('S1', '2', 1, true, null, '{}', now())`;
+      ('S1', '1', 1, false, 'timeout', '{}', now()), ('S1', '1', 2, false, 'timeout', '{}', now()),
+        ('S1', '1', 3, false, 'status_500', '{}', now()),
+          ('S1', '1', 4, false, 'timeout', '{}', now() - interval '2 days'), ('S1', '2', 1, true, null, '{}', now())`;
   const got = await read();
-  const of = (prefix: string) => [...got].filter(([name]) => name.startsWith(prefix)).toSorted().map(([name, value]) => `${name.slice(prefix.length)} ${value}`);
-  assert.deepEqual(of('schoolbell_outbox_attempts_day'), ['{kind="database",class="status_500"} 1', '{kind="database",class="timeout"} 2', '{kind="test",class="success"} 1']);
+  const of = (prefix: string) =>
+    [...got]
+      .filter(([name]) => name.startsWith(prefix))
+      .toSorted()
+      .map(([name, value]) => `${name.slice(prefix.length)} ${value}`);
+  assert.deepEqual(of('schoolbell_outbox_attempts_day'), [
+    '{kind="database",class="status_500"} 1',
+    '{kind="database",class="timeout"} 2',
+    '{kind="test",class="success"} 1',
+  ]);
   assert.deepEqual(of('schoolbell_lanes'), ['{state="closed"} 1', '{state="disabled"} 1', '{state="half_open"} 1', '{state="open"} 1']);
 });
 
 test('anything else is 404; a database that does not answer is 503 without its reason', async () => {
-  for (const [method, path] of [['GET', '/'], ['GET', '/metrics/x'], ['POST', '/metrics'], ['GET', '/api/v1/Webhook'], ['HEAD', '/metrics']] as const) assert.equal((await fetch(`${origin}${path}`, { method })).status, 404, `${method} ${path}`);
+  for (const [method, path] of [
+    ['GET', '/'],
+    ['GET', '/metrics/x'],
+    ['POST', '/metrics'],
+    ['GET', '/api/v1/Webhook'],
+    ['HEAD', '/metrics'],
+  ] as const)
+    assert.equal((await fetch(`${origin}${path}`, { method })).status, 404, `${method} ${path}`);
   assert.equal((await fetch(`${origin}/metrics?x=1`)).status, 200);
   broken = true;
   const response = await fetch(`${origin}/metrics`);

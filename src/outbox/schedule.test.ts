@@ -7,7 +7,8 @@ const hour = 3600;
 const day = 24 * hour;
 const delays = [5, 30, 120, 600, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 const middle = () => 0.5;
-const near = (actual: number | undefined, expected: number) => assert.ok(actual !== undefined && Math.abs(actual - expected) < 1e-6 * expected, `${actual} is not ${expected}`);
+const near = (actual: number | undefined, expected: number) =>
+  assert.ok(actual !== undefined && Math.abs(actual - expected) < 1e-6 * expected, `${actual} is not ${expected}`);
 
 test('eleven delays follow the first attempt: 5 s, 30 s, 2 m, 10 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h', () => {
   assert.deepEqual([...retryDelays], delays);

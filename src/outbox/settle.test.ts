@@ -28,8 +28,10 @@ const change = (on = lane()) => db.begin((tx) => enqueueCoalesced(tx, work(on), 
 const claim = (most = 64) => claimInTurn(db, 60, most);
 const settle = (given: readonly ClaimedWork[], outcome: Outcome) => settleWork(db, given.map((one) => ({ work: one, outcome })));
 const passTime = async (seconds: number) => {
-  await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}), lease_until = lease_until - make_interval(secs => ${seconds})`;
-  await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds}), failing_since = failing_since - make_interval(secs => ${seconds})`;
+  await db`update outbox set due_at = due_at - make_interval(secs => ${seconds}), created_at = created_at - make_interval(secs => ${seconds}),
+      lease_until = lease_until - make_interval(secs => ${seconds})`;
+  await db`update lane set next_at = next_at - make_interval(secs => ${seconds}), open_until = open_until - make_interval(secs => ${seconds}),
+      failing_since = failing_since - make_interval(secs => ${seconds})`;
 };
 
 /** Claims as many as come, up to `most`, and gives all the same outcome. */
@@ -42,7 +44,8 @@ async function attempt(outcome: Outcome, most = 64): Promise<string[]> {
 type LaneRow = { failures: number; openings: number; pause: number | null; failing: boolean; warned: boolean; disabled: string | null };
 async function readLane(key = 'a'): Promise<LaneRow> {
   const [row] = await db<LaneRow[]>`
-    select failures, openings, extract(epoch from open_until - now())::float8 as pause, failing_since is not null as failing, warned_at is not null as warned, case when disabled_at is not null then disabled_why end as disabled from lane where key = ${key}`;
+    select failures, openings, extract(epoch from open_until - now())::float8 as pause, failing_since is not null as failing,
+      warned_at is not null as warned, case when disabled_at is not null then disabled_why end as disabled from lane where key = ${key}`;
   assert.ok(row);
   return row;
 }
@@ -55,14 +58,32 @@ const near = (actual: number | null, expected: number) => assert.ok(actual !== n
 test('a success is done, with its attempt in the log', async () => {
   await put();
   await attempt({ ...success, response: Buffer.from([0, 200, 10]) });
-  const [row] = await db`select o.state, o.attempts, o.claim, o.settled_at is not null as settled, a.number, a.success, a.error_class, a.detail, a.response, a.next_at from outbox o join outbox_attempt a using (estab, id)`;
-  assert.deepEqual({ ...row }, { state: 'done', attempts: 1, claim: null, settled: true, number: 1, success: true, error_class: null, detail: { status: 200 }, response: Buffer.from([0, 200, 10]), next_at: null });
+  const [row] =
+    await db`select o.state, o.attempts, o.claim, o.settled_at is not null as settled, a.number, a.success, a.error_class, a.detail, a.response,
+        a.next_at from outbox o join outbox_attempt a using (estab, id)`;
+  assert.deepEqual(
+    { ...row },
+    {
+      state: 'done',
+      attempts: 1,
+      claim: null,
+      settled: true,
+      number: 1,
+      success: true,
+      error_class: null,
+      detail: { status: 200 },
+      response: Buffer.from([0, 200, 10]),
+      next_at: null,
+    },
+  );
 });
 
 test('a failure waits for its time, which the log names, and is claimed then with its attempts counted', async () => {
   await put();
   await attempt({ ...failure, delaySeconds: 30 });
-  const [row] = await db`select o.state, o.settled_at, a.error_class, a.next_at = o.due_at as named, extract(epoch from o.due_at - now())::float8 as seconds from outbox o join outbox_attempt a using (estab, id)`;
+  const [row] =
+    await db`select o.state, o.settled_at, a.error_class, a.next_at = o.due_at as named, extract(epoch from o.due_at - now())::float8 as seconds
+        from outbox o join outbox_attempt a using (estab, id)`;
   assert.deepEqual([row?.state, row?.settled_at, row?.error_class, row?.named], ['waiting', null, 'status_500', true]);
   near(row?.seconds as number, 30);
   await passTime(28);
@@ -160,7 +181,11 @@ test('410 ends a lasting lane at once, and only the one delivery of a lane of on
     await attempt(gone, 1);
     assert.equal((await readLane(on.key)).disabled, lasting ? 'the receiver answered 410 Gone' : null);
     assert.equal((await claim()).length, lasting ? 0 : 2);
-    assert.equal((await db`select from outbox where lane = ${on.key} and state = 'failed'`).length, lasting ? 3 : 1, 'what waits in a lane that has ended is failed with it');
+    assert.equal(
+      (await db`select from outbox where lane = ${on.key} and state = 'failed'`).length,
+      lasting ? 3 : 1,
+      'what waits in a lane that has ended is failed with it',
+    );
   }
 });
 
@@ -181,7 +206,13 @@ test('four days of nothing but failures make one notice; after five days the nex
   assert.deepEqual((await settle(probes, failure)).ended, [{ key: 'lasting', why: 'five days of nothing but failures' }]);
   assert.match((await readLane('lasting')).disabled ?? '', /five days/);
   assert.equal((await readLane('one-off')).disabled, null);
-  assert.deepEqual([...(await db`select lane, state, count(*)::int from outbox group by 1, 2 order by 1, 2`)], [{ lane: 'lasting', state: 'failed', count: 7 }, { lane: 'one-off', state: 'waiting', count: 7 }]);
+  assert.deepEqual(
+    [...(await db`select lane, state, count(*)::int from outbox group by 1, 2 order by 1, 2`)],
+    [
+      { lane: 'lasting', state: 'failed', count: 7 },
+      { lane: 'one-off', state: 'waiting', count: 7 },
+    ],
+  );
 });
 
 test('a lane that rested for days after a few failures does not end: not by time alone, nor by one success, nor by too few failures', async () => {
@@ -196,7 +227,8 @@ test('a lane that rested for days after a few failures does not end: not by time
 
 test('failures that are our own, and cancelled work, neither begin the days nor end the lane nor open its breaker', async () => {
   await put(lane(), 12);
-  for (let time = 0; time < 6; time += 1) await attempt(time % 2 ? { ...failure, errorClass: ownFault } : { ...failure, state: 'cancelled', errorClass: 'not_authorised' }, 1);
+  for (let time = 0; time < 6; time += 1)
+    await attempt(time % 2 ? { ...failure, errorClass: ownFault } : { ...failure, state: 'cancelled', errorClass: 'not_authorised' }, 1);
   const after = await readLane();
   assert.deepEqual([after.failures, after.failing, after.pause], [0, false, null]);
 });

@@ -31,7 +31,13 @@ afterEach(async () => {
 
 async function start(run: (work: ClaimedWork) => Promise<Outcome>, more: { leaseSeconds?: number } = {}): Promise<void> {
   const handler = { longestSeconds: 1, run: (work: ClaimedWork) => (taken.push(work), run(work).finally(() => (ended += 1))) };
-  worker = await startWorker({ db, handlers: { call: handler }, log: { warn: (details, message) => void warnings.push({ ...details, message }), error() {} }, pollMs: 30, ...more });
+  worker = await startWorker({
+    db,
+    handlers: { call: handler },
+    log: { warn: (details, message) => void warnings.push({ ...details, message }), error() {} },
+    pollMs: 30,
+    ...more,
+  });
 }
 const put = (key: string, more: Partial<Lane> & { kind?: string } = {}) => {
   const { kind = 'call', ...lane } = more;
@@ -53,7 +59,8 @@ const is = (lane: string, state: string) => async () => (await row(lane))?.state
 test('300 pieces of work that hang, each on a host of its own, leave room: another is begun at once', async () => {
   await start((work) => (work.lane === 'well' ? Promise.resolve(success) : hanging.promise));
   await db`insert into lane (key, host, width, lasting) select 'hanging ' || n, 'host' || n, 4, true from generate_series(1, 300) n`;
-  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'hanging ' || n, 'call', 'hanging ' || n, '{}', now() from generate_series(1, 300) n`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'hanging ' || n, 'call', 'hanging ' || n, '{}', now()
+      from generate_series(1, 300) n`;
   await db`update lane set next_at = now()`;
   await until('all of them are under way', () => taken.length === 300);
   await put('well', { host: 'well.example' });
@@ -66,7 +73,8 @@ test('300 pieces of work that hang, each on a host of its own, leave room: anoth
 test('with 300 under way, lanes that have failed lately wait until there is room; healthy ones do not', async () => {
   await start((work) => (work.lane.startsWith('hanging') ? hanging.promise : Promise.resolve(success)));
   await db`insert into lane (key, width, lasting) select 'hanging ' || n, 4, true from generate_series(1, 300) n`;
-  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'hanging ' || n, 'call', 'hanging ' || n, '{}', now() from generate_series(1, 300) n`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', 'hanging ' || n, 'call', 'hanging ' || n, '{}', now()
+      from generate_series(1, 300) n`;
   await db`update lane set next_at = now()`;
   await until('all of them are under way', () => taken.length === 300);
   await db`insert into lane (key, width, lasting, failures) values ('failing', 4, true, 1)`;
@@ -128,7 +136,7 @@ test('work whose row and lane were removed while it was under way, as when its s
   await until('the other is done', is('well', 'done'));
 });
 
-test('work that throws, or that nobody knows how to do, is our own fault: it waits longer each time, costs no attempt of the schedule and stops no other', async () => {
+test('work that throws, or that nobody knows how to do, is our own fault: it waits longer each time, costs no attempt and stops no other', async () => {
   await start(async (work) => {
     if (work.lane === 'well') return success;
     throw new Error('a slip of ours');
@@ -138,7 +146,8 @@ test('work that throws, or that nobody knows how to do, is our own fault: it wai
   await put('well');
   const waits: number[] = [];
   for (let time = 1; time <= 9; time += 1) {
-    for (const lane of ['throws', 'stranger']) await until('it waits again', async () => (await row(lane))?.attempts === time && (await row(lane))?.state === 'waiting');
+    for (const lane of ['throws', 'stranger'])
+      await until('it waits again', async () => (await row(lane))?.attempts === time && (await row(lane))?.state === 'waiting');
     waits.push(await waitOf('throws'));
     await db`update outbox set due_at = now() where state = 'waiting'`;
     await db`update lane set next_at = now() where key in ('throws', 'stranger')`;
@@ -149,7 +158,8 @@ test('work that throws, or that nobody knows how to do, is our own fault: it wai
   const [lane] = await db`select failures, failing_since, open_until from lane where key = 'throws'`;
   assert.deepEqual({ ...lane }, { failures: 0, failing_since: null, open_until: null });
   assert.equal((await row('well'))?.state, 'done');
-  const [logged] = await db`select error_class, detail ->> 'message' as message from outbox_attempt a join outbox o using (estab, id) where o.lane = 'throws' limit 1`;
+  const [logged] =
+    await db`select error_class, detail ->> 'message' as message from outbox_attempt a join outbox o using (estab, id) where o.lane = 'throws' limit 1`;
   assert.deepEqual({ ...logged }, { error_class: 'unexpected', message: 'a slip of ours' });
 });
 
@@ -173,7 +183,8 @@ test('a lease that ended while the database was away frees nothing that the work
   await db`update outbox set lease_until = now() - interval '1 hour'`;
   // Another worker's, whose lease has ended too: once this is freed, the round that spared the first is over.
   await db`insert into lane (key, width, lasting) values ('other', 4, true)`;
-  await db`insert into outbox (estab, id, kind, lane, payload, due_at, state, claim, lease_until) values ('S1', 'other', 'call', 'other', '{}', now(), 'running', gen_random_uuid(), now() - interval '1 second')`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at, state, claim, lease_until)
+      values ('S1', 'other', 'call', 'other', '{}', now(), 'running', gen_random_uuid(), now() - interval '1 second')`;
   await until('the other is done', is('other', 'done'));
   assert.equal((await row('own'))?.state, 'running');
   hanging.resolve(success);
@@ -195,11 +206,16 @@ test('leases of what is under way are renewed', async () => {
 
 test('a lane that ends is logged with the reason, and what waits in it is failed at once', async () => {
   await start(async (work) => (work.lane === 'gone' ? { ...failure, state: 'failed', disableLane: 'the receiver answered 410 Gone' } : failure));
-  await db`insert into lane (key, width, lasting, next_at, failures, failing_since) values ('dead', 1, true, null, 9, now() - interval '121 hours'), ('resting', 1, true, null, 9, now() - interval '119 hours'), ('gone', 1, true, null, 0, null)`;
-  for (const key of ['dead', 'resting', 'gone']) await db`insert into outbox (estab, id, kind, lane, payload, due_at) select 'S1', ${key} || n, 'call', ${key}, '{}', now() + make_interval(hours => n - 1) from generate_series(1, 3) n`;
+  await db`insert into lane (key, width, lasting, next_at, failures, failing_since)
+      values ('dead', 1, true, null, 9, now() - interval '121 hours'), ('resting', 1, true, null, 9, now() - interval '119 hours'), ('gone', 1, true, null,
+      0, null)`;
+  for (const key of ['dead', 'resting', 'gone'])
+    await db`insert into outbox (estab, id, kind, lane, payload, due_at)
+        select 'S1', ${key} || n, 'call', ${key}, '{}', now() + make_interval(hours => n - 1) from generate_series(1, 3) n`;
   await db`update lane set next_at = now()`;
   await until('they have failed', async () => (await db`select from outbox_attempt`).length === 3);
-  const count = async (lane: string) => (await db`select state, count(*)::int from outbox where lane = ${lane} group by 1`).map(({ state, count }) => [state as string, count as number]);
+  const count = async (lane: string) =>
+    (await db`select state, count(*)::int from outbox where lane = ${lane} group by 1`).map(({ state, count }) => [state as string, count as number]);
   assert.deepEqual([await count('dead'), await count('gone'), await count('resting')], [[['failed', 3]], [['failed', 3]], [['waiting', 3]]]);
   await until('both are logged', () => warnings.length === 2);
   assert.deepEqual(warnings.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)), [

@@ -18,7 +18,15 @@ let clock = Date.now();
 const rows = () =>
   csvPackage({
     orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }],
-    users: ['pupil', 'teacher'].map((sourcedId) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role: sourcedId === 'pupil' ? 'student' : 'teacher', username: sourcedId, givenName: 'Ann', familyName: 'Lee' })),
+    users: ['pupil', 'teacher'].map((sourcedId) => ({
+      sourcedId,
+      enabledUser: 'true',
+      orgSourcedIds: 'sch',
+      role: sourcedId === 'pupil' ? 'student' : 'teacher',
+      username: sourcedId,
+      givenName: 'Ann',
+      familyName: 'Lee',
+    })),
   });
 const service = await useService({}, { now: () => clock });
 await service.addSchool(estab, rows());
@@ -63,13 +71,23 @@ function assertHarmless(message: string, what: string): void {
 const field = 'favouriteColour';
 const at = (text: string, part: string) => `position ${text.indexOf(part) + 1}`;
 type Bad = { path: string; query: Record<string, string> | string; a: Expected; b: Expected };
-const bad = (path: string, query: Bad['query'], b: Omit<Expected, 'status'>, a: Omit<Expected, 'status'> = { says: b.says ?? [] }): Bad => ({ path, query, a: { status: 400, ...a }, b: { status: 400, ...b } });
-const badFilter = (filter: string, says: Expected['says'], aSays: Expected['says'] = says) => bad('/users', { filter }, { minor: 'invalid_filter_field', says: says ?? [] }, { says: aSays ?? [] });
+const bad = (path: string, query: Bad['query'], b: Omit<Expected, 'status'>, a: Omit<Expected, 'status'> = { says: b.says ?? [] }): Bad => ({
+  path,
+  query,
+  a: { status: 400, ...a },
+  b: { status: 400, ...b },
+});
+const badFilter = (filter: string, says: Expected['says'], aSays: Expected['says'] = says) =>
+  bad('/users', { filter }, { minor: 'invalid_filter_field', says: says ?? [] }, { says: aSays ?? [] });
 const joined = `status='active' and ${field}='red'`;
 const numbers = ['limit', 'offset'].flatMap((name) => {
   const wrong = ['', 'ten', '1.5', '-1', '1e3', '0x10', ' 1', '１', ...(name === 'limit' ? ['0'] : [])];
   const says = [name, /whole number from [01]/];
-  return [...wrong.map((value) => bad('/users', { [name]: value }, { says })), bad('/users', `${name}=1&${name}=1`, { says: [name, /once/] }), bad('/enrollments', { [name]: 'ten' }, { says })];
+  return [
+    ...wrong.map((value) => bad('/users', { [name]: value }, { says })),
+    bad('/users', `${name}=1&${name}=1`, { says: [name, /once/] }),
+    bad('/enrollments', { [name]: 'ten' }, { says }),
+  ];
 });
 
 const invalid: readonly Bad[] = [
@@ -115,7 +133,8 @@ test('variant A takes one status expression, and no other operator or value form
 });
 
 test('variant A ignores the filter on enrollments entirely, and sort, orderBy and fields that are right', async () => {
-  for (const query of ['filter=nonsense', 'filter=', 'filter=role%3D%27student%27', 'sort=role', 'sort=role&orderBy=desc', 'fields=role']) assert.equal((await client.a(`/enrollments?${query}`)).status, 200, query);
+  for (const query of ['filter=nonsense', 'filter=', 'filter=role%3D%27student%27', 'sort=role', 'sort=role&orderBy=desc', 'fields=role'])
+    assert.equal((await client.a(`/enrollments?${query}`)).status, 200, query);
   const [plain, asked] = [await client.a('/users'), await client.a('/users?sort=username&orderBy=desc&fields=username')];
   assert.equal(await asked.text(), await plain.text());
 });
@@ -132,9 +151,17 @@ test('no Authorization header: 403 in variant A, 401 that asks for Bearer in var
 });
 
 test('a token that does not hold: 400 in variant A, 401 in variant B', async () => {
-  const fetchToken = async (body: object) => ((await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as { token: string }).token;
+  const fetchToken = async (body: object) =>
+    (
+      (await (
+        await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      ).json()) as { token: string }
+    ).token;
   const tokens = { A: await client.tokenA(), B: await client.tokenB(estab) };
-  const sts = { school: await fetchToken({ estab, relyingParty: 'app', password: client.schoolSecrets[estab] }), management: await fetchToken({ relyingParty: 'app', password: client.managementSecret }) };
+  const sts = {
+    school: await fetchToken({ estab, relyingParty: 'app', password: client.schoolSecrets[estab] }),
+    management: await fetchToken({ relyingParty: 'app', password: client.managementSecret }),
+  };
   const [header, , signature] = tokens.B.split('.');
   const forged = `${header}.${Buffer.from(JSON.stringify({ sub: 'app', aud: 'rostering-b', estab, exp: 9_999_999_999 })).toString('base64url')}.${signature}`;
   const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${tokens.B.split('.')[1]}.`;
@@ -145,12 +172,23 @@ test('a token that does not hold: 400 in variant A, 401 in variant B', async () 
     for (const authorization of ['', 'Bearer', `Basic ${token}`, token, ...[...malformed, ...ofAnotherKind].map((one) => `Bearer ${one}`)]) {
       const response = await raw(variant, '/users', { authorization });
       if (variant === 'B') assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer\b/, authorization);
-      await assertError(variant, response, variant === 'A' ? { status: 400, says: [/token/i] } : { status: 401, minor: 'unauthorized', says: [/token/i] }, authorization);
+      await assertError(
+        variant,
+        response,
+        variant === 'A' ? { status: 400, says: [/token/i] } : { status: 401, minor: 'unauthorized', says: [/token/i] },
+        authorization,
+      );
     }
   }
   clock += 3_600_000;
   try {
-    for (const variant of ['A', 'B'] as const) await assertError(variant, await raw(variant, '/users', bearer(tokens[variant])), { status: variant === 'A' ? 400 : 401, says: [/expired/, /new/] }, 'expired');
+    for (const variant of ['A', 'B'] as const)
+      await assertError(
+        variant,
+        await raw(variant, '/users', bearer(tokens[variant])),
+        { status: variant === 'A' ? 400 : 401, says: [/expired/, /new/] },
+        'expired',
+      );
   } finally {
     clock -= 3_600_000;
   }
@@ -177,10 +215,21 @@ test('no such record: 404, also where the id is long, odd or of another type', a
     await assertError('A', await client.a(`/users/${encoded}`), { status: 404, says: [/no such record/] }, id);
     await assertError('B', await client.b(estab, `/users/${encoded}`), { status: 404, minor: 'unknown object', says: [/no such record/] }, id);
   }
-  for (const path of ['/orgs/pupil', '/students/teacher', '/teachers/pupil', '/schools/nowhere/classes', '/schools/sch/classes/none/students', '/users/nobody/classes']) await assertError('B', await client.b(estab, path), { status: 404, minor: 'unknown object' }, path);
+  for (const path of [
+    '/orgs/pupil',
+    '/students/teacher',
+    '/teachers/pupil',
+    '/schools/nowhere/classes',
+    '/schools/sch/classes/none/students',
+    '/users/nobody/classes',
+  ])
+    await assertError('B', await client.b(estab, path), { status: 404, minor: 'unknown object' }, path);
 });
 
-const nowhere = { A: ['', '/nothing', '/demographics', '/schools', '/users/pupil/classes', '/users/pupil/extra/parts', '/tokens', '/auth/token'], B: ['', '/nothing', '/resources', '/users/pupil/extra', '/token', '/auth', '/auth/tokens'] };
+const nowhere = {
+  A: ['', '/nothing', '/demographics', '/schools', '/users/pupil/classes', '/users/pupil/extra/parts', '/tokens', '/auth/token'],
+  B: ['', '/nothing', '/resources', '/users/pupil/extra', '/token', '/auth', '/auth/tokens'],
+};
 for (const variant of ['A', 'B'] as const) {
   for (const path of nowhere[variant]) {
     test(`variant ${variant} has nothing at ${roots[variant]}${path}`, async () => {
@@ -205,17 +254,26 @@ test('other verbs: 405 with Allow', async () => {
   for (const variant of ['A', 'B'] as const) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       for (const path of ['/users', '/users/', '/users/pupil', '/orgs/sch']) {
-        const response = await fetch(`${service.url}${roots[variant]}${path}`, { method, ...(method === 'OPTIONS' ? {} : { body: '{' }), headers: { 'content-type': 'application/json' } });
+        const response = await fetch(`${service.url}${roots[variant]}${path}`, {
+          method,
+          ...(method === 'OPTIONS' ? {} : { body: '{' }),
+          headers: { 'content-type': 'application/json' },
+        });
         assert.equal(response.headers.get('allow'), 'GET, HEAD');
         await assertError(variant, response, { status: 405, says: ['GET'] }, `${method} ${path}`);
       }
     }
   }
-  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json']) assert.equal((await fetch(service.url + path, { method: 'POST' })).headers.get('allow'), 'GET, HEAD');
+  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json'])
+    assert.equal((await fetch(service.url + path, { method: 'POST' })).headers.get('allow'), 'GET, HEAD');
 });
 
 test('TRACE is another verb too', async () => {
-  const { statusCode, headers } = await new Promise<IncomingMessage>((resolve, reject) => httpRequest(`${service.url}${rootB}/users`, { method: 'TRACE' }, (response) => resolve(response.resume())).once('error', reject).end());
+  const { statusCode, headers } = await new Promise<IncomingMessage>((resolve, reject) =>
+    httpRequest(`${service.url}${rootB}/users`, { method: 'TRACE' }, (response) => resolve(response.resume()))
+      .once('error', reject)
+      .end(),
+  );
   assert.deepEqual([statusCode, headers.allow], [405, 'GET, HEAD']);
 });
 
@@ -278,7 +336,8 @@ test('a token that cannot be checked is no invalid token', async () => {
   await without('token_key', () => assertBroken(tokens, '/orgs'));
 });
 
-test('anything unexpected at the token endpoints: 500, each in its shape', () => without('wrong_try', () => assertTokens({ status: 500, error: 'server_error', type: 'unexpected' })));
+test('anything unexpected at the token endpoints: 500, each in its shape', () =>
+  without('wrong_try', () => assertTokens({ status: 500, error: 'server_error', type: 'unexpected' })));
 
 const status = async (path: string) => (await fetch(broken.url + path, { signal: AbortSignal.timeout(60_000) })).status;
 
@@ -330,7 +389,10 @@ test('without a database everything says so, and all is well when it is back', a
 });
 
 test('/readyz answers at once for as long as nothing listens where the database should be', async (t) => {
-  const [away, app] = [connect(`postgres://nobody@127.0.0.1:${await freePort()}/none`, { max: 10, name: 'away' }), createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape })];
+  const [away, app] = [
+    connect(`postgres://nobody@127.0.0.1:${await freePort()}/none`, { max: 10, name: 'away' }),
+    createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape }),
+  ];
   t.after(() => away.end({ timeout: 0 }));
   healthRoutes(app, away);
   for (let times = 1; times <= 20; times += 1) {

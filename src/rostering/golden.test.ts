@@ -69,7 +69,9 @@ const standard: Row[] = [
   ['getTeachersForClass', '/classes/{}/teachers', 'users', '9B-Fr'],
 ];
 
-const ofVariantA = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSession'].map((one) => `get${one}`).concat(['Orgs', 'Users', 'Classes', 'Courses', 'Enrollments', 'AcademicSessions'].map((many) => `getAll${many}`));
+const ofVariantA = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSession']
+  .map((one) => `get${one}`)
+  .concat(['Orgs', 'Users', 'Classes', 'Courses', 'Enrollments', 'AcademicSessions'].map((many) => `getAll${many}`));
 
 const service = await useService();
 const importStarted = Date.now();
@@ -93,11 +95,18 @@ test('the fixture is as awkward as it is meant to be, and loads whole', () => {
 test('the operations are the 41 of the standard', () => {
   assert.equal(standard.length, 41);
   const named = (list: readonly (readonly [string, string])[]) => list.map(([name, path]) => `${name} ${path}`).sort();
-  assert.deepEqual(named(operations.map(({ name, path }) => [name, path.replace(/:\w+/g, '{}')] as const)), named(standard.map(([name, path]) => [name, path] as const)));
+  assert.deepEqual(
+    named(operations.map(({ name, path }) => [name, path.replace(/:\w+/g, '{}')] as const)),
+    named(standard.map(([name, path]) => [name, path] as const)),
+  );
 });
 
 test('variant A offers twelve of them, variant B all', () => {
-  const offered = (variant: string) => operations.filter(({ name }) => dialects.find((dialect) => dialect.name === variant)?.offers(name)).map(({ name }) => name).sort();
+  const offered = (variant: string) =>
+    operations
+      .filter(({ name }) => dialects.find((dialect) => dialect.name === variant)?.offers(name))
+      .map(({ name }) => name)
+      .sort();
   assert.deepEqual(offered('A'), ofVariantA.toSorted());
   assert.equal(offered('B').length, 41);
 });
@@ -120,7 +129,9 @@ async function checkGolden(variant: Variant, name: string, path: string, wrapper
 
   const total = response.headers.get('x-total-count');
   const golden = { request: `GET ${path}`, ...(total === null ? {} : { total }), body };
-  const rendered = `${JSON.stringify(golden, null, 2)}\n`.replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"').replaceAll(service.url, '{base}');
+  const rendered = `${JSON.stringify(golden, null, 2)}\n`
+    .replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"')
+    .replaceAll(service.url, '{base}');
   if (updating) {
     mkdirSync(join(goldenFolder, variant.toLowerCase()), { recursive: true });
     writeFileSync(goldenFile(variant, name), rendered);
@@ -153,8 +164,17 @@ test('the variants give the same records, each with references under its own roo
 
 test('every reference leads to the record it names, in the variant that gave it', async () => {
   for (const variant of ['A', 'B'] as const) {
-    const text = (await Promise.all(['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read[variant](`/${collection}`)).text()))).join('');
-    const references = new Map([...text.matchAll(/\{"href":"([^"]*)","sourcedId":"([^"]*)","type":"([^"]*)"\}/g)].map(([, href = '', sourcedId = '', type = '']) => [href, { sourcedId, type }]));
+    const text = (
+      await Promise.all(
+        ['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read[variant](`/${collection}`)).text()),
+      )
+    ).join('');
+    const references = new Map(
+      [...text.matchAll(/\{"href":"([^"]*)","sourcedId":"([^"]*)","type":"([^"]*)"\}/g)].map(([, href = '', sourcedId = '', type = '']) => [
+        href,
+        { sourcedId, type },
+      ]),
+    );
     assert.ok(references.size > 25);
     const authorization = `Bearer ${await (variant === 'A' ? client.tokenA() : client.tokenB(estab))}`;
     for (const [href, { sourcedId, type }] of references) {
@@ -166,14 +186,35 @@ test('every reference leads to the record it names, in the variant that gave it'
 });
 
 test('a record of another sub-type, an unknown parent and a class of another school are not there', async () => {
-  const missing = ['/schools/trust', '/students/tch-1', '/teachers/Adm-1', '/terms/Y2027', '/gradingPeriods/T1-27', '/users/nobody', '/demographics/tch-1',
-    '/schools/dep-MATHS/classes', '/schools/nowhere/courses', '/terms/GP1-27/classes', '/courses/none/classes', '/students/par-1/classes', '/teachers/stu-002/classes', '/users/nobody/classes', '/classes/none/students',
-    '/schools/sch-south/classes/9B-Fr/students', '/schools/nowhere/classes/9B-Fr/teachers'];
+  const missing = [
+    '/schools/trust',
+    '/students/tch-1',
+    '/teachers/Adm-1',
+    '/terms/Y2027',
+    '/gradingPeriods/T1-27',
+    '/users/nobody',
+    '/demographics/tch-1',
+    '/schools/dep-MATHS/classes',
+    '/schools/nowhere/courses',
+    '/terms/GP1-27/classes',
+    '/courses/none/classes',
+    '/students/par-1/classes',
+    '/teachers/stu-002/classes',
+    '/users/nobody/classes',
+    '/classes/none/students',
+    '/schools/sch-south/classes/9B-Fr/students',
+    '/schools/nowhere/classes/9B-Fr/teachers',
+  ];
   for (const path of missing) assert.equal((await read.B(path)).status, 404, path);
 });
 
 test('a list that nothing belongs to is an empty list', async () => {
-  for (const [path, wrapper] of [['/users/par-1/classes', 'classes'], ['/terms/T3-27/gradingPeriods', 'academicSessions'], ['/classes/9B-Mu/teachers', 'users'], ['/courses/crs-latin/classes', 'classes']] as const) {
+  for (const [path, wrapper] of [
+    ['/users/par-1/classes', 'classes'],
+    ['/terms/T3-27/gradingPeriods', 'academicSessions'],
+    ['/classes/9B-Mu/teachers', 'users'],
+    ['/courses/crs-latin/classes', 'classes'],
+  ] as const) {
     const response = await read.B(path);
     assert.equal(response.headers.get('x-total-count'), '0');
     assert.equal(await response.text(), `{"${wrapper}":[]}`);
@@ -185,5 +226,6 @@ test('no golden answer is left over, and none holds a password', () => {
   assert.deepEqual(files('a'), ofVariantA.map((name) => `${name}.json`).sort());
   assert.deepEqual(files('b'), standard.map(([name]) => `${name}.json`).sort());
   assert.ok(readFileSync(join(fixture, 'users.csv'), 'utf8').includes('hunter2'));
-  for (const folder of ['a', 'b']) for (const file of files(folder)) assert.ok(!/hunter2|password/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
+  for (const folder of ['a', 'b'])
+    for (const file of files(folder)) assert.ok(!/hunter2|password/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
 });

@@ -16,21 +16,95 @@ type School = typeof oak;
 function rosterOf(mark: string) {
   const each = (make: (prefix: string) => Rows): Rows => ['', `${mark}-`].flatMap(make).map((row) => ({ ...row, 'metadata.note': `${mark} note` }));
   return csvPackage({
-    orgs: each((p) => [{ sourcedId: `${p}sch`, name: `${mark} school`, type: 'school', identifier: `${mark} id`, parentSourcedId: `${p}dis` }, { sourcedId: `${p}dis`, name: `${mark} district`, type: 'district', identifier: '', parentSourcedId: '' }]),
-    academicSessions: each((p) => [
-      { sourcedId: `${p}yr`, title: `${mark} year`, type: 'schoolYear', startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId: '', schoolYear: '2026' },
-      { sourcedId: `${p}aut`, title: `${mark} autumn`, type: 'term', startDate: '2025-09-01', endDate: '2025-12-20', parentSourcedId: `${p}yr`, schoolYear: '2026' },
-      { sourcedId: `${p}gp`, title: `${mark} half`, type: 'gradingPeriod', startDate: '2025-09-01', endDate: '2025-10-20', parentSourcedId: `${p}aut`, schoolYear: '2026' },
+    orgs: each((p) => [
+      { sourcedId: `${p}sch`, name: `${mark} school`, type: 'school', identifier: `${mark} id`, parentSourcedId: `${p}dis` },
+      { sourcedId: `${p}dis`, name: `${mark} district`, type: 'district', identifier: '', parentSourcedId: '' },
     ]),
-    courses: each((p) => [{ sourcedId: `${p}crs`, schoolYearSourcedId: `${p}yr`, title: `${mark} maths`, courseCode: `${mark} code`, orgSourcedId: `${p}sch`, subjects: `${mark} subject`, subjectCodes: `${mark} code` }]),
-    classes: each((p) => [{ sourcedId: `${p}cls`, title: `${mark} class`, courseSourcedId: `${p}crs`, classCode: `${mark} code`, classType: 'scheduled', location: `${mark} room`, schoolSourcedId: `${p}sch`, termSourcedIds: `${p}aut`, periods: `${mark} period` }]),
+    academicSessions: each((p) => [
+      {
+        sourcedId: `${p}yr`,
+        title: `${mark} year`,
+        type: 'schoolYear',
+        startDate: '2025-09-01',
+        endDate: '2026-08-31',
+        parentSourcedId: '',
+        schoolYear: '2026',
+      },
+      {
+        sourcedId: `${p}aut`,
+        title: `${mark} autumn`,
+        type: 'term',
+        startDate: '2025-09-01',
+        endDate: '2025-12-20',
+        parentSourcedId: `${p}yr`,
+        schoolYear: '2026',
+      },
+      {
+        sourcedId: `${p}gp`,
+        title: `${mark} half`,
+        type: 'gradingPeriod',
+        startDate: '2025-09-01',
+        endDate: '2025-10-20',
+        parentSourcedId: `${p}aut`,
+        schoolYear: '2026',
+      },
+    ]),
+    courses: each((p) => [
+      {
+        sourcedId: `${p}crs`,
+        schoolYearSourcedId: `${p}yr`,
+        title: `${mark} maths`,
+        courseCode: `${mark} code`,
+        orgSourcedId: `${p}sch`,
+        subjects: `${mark} subject`,
+        subjectCodes: `${mark} code`,
+      },
+    ]),
+    classes: each((p) => [
+      {
+        sourcedId: `${p}cls`,
+        title: `${mark} class`,
+        courseSourcedId: `${p}crs`,
+        classCode: `${mark} code`,
+        classType: 'scheduled',
+        location: `${mark} room`,
+        schoolSourcedId: `${p}sch`,
+        termSourcedIds: `${p}aut`,
+        periods: `${mark} period`,
+      },
+    ]),
     users: each((p) =>
-      [['pup', 'student', 'mum'], ['tea', 'teacher', ''], ['mum', 'parent', 'pup']].map(([id = '', role = '', agent = '']) => ({
-        sourcedId: p + id, enabledUser: 'true', orgSourcedIds: `${p}sch`, role, username: `${mark} ${p}${id}`, userIds: `{${mark}:${mark}}`, givenName: `${mark} given`, familyName: `${mark} family`, middleName: `${mark} middle`,
-        identifier: `${mark} id`, email: `${id}@${mark}.example`, sms: `${mark} sms`, phone: `${mark} phone`, agentSourcedIds: agent && p + agent, grades: `${mark} grade`,
-      }))),
-    enrollments: each((p) => [['pup', 'student'], ['tea', 'teacher']].map(([id = '', role = '']) => ({ sourcedId: `${p}enr-${id}`, classSourcedId: `${p}cls`, schoolSourcedId: `${p}sch`, userSourcedId: p + id, role }))),
-    demographics: each((p) => [{ sourcedId: `${p}pup`, cityOfBirth: `${mark} city`, countryOfBirthCode: `${mark} country`, publicSchoolResidenceStatus: `${mark} status` }]),
+      [
+        ['pup', 'student', 'mum'],
+        ['tea', 'teacher', ''],
+        ['mum', 'parent', 'pup'],
+      ].map(([id = '', role = '', agent = '']) => ({
+        sourcedId: p + id,
+        enabledUser: 'true',
+        orgSourcedIds: `${p}sch`,
+        role,
+        username: `${mark} ${p}${id}`,
+        userIds: `{${mark}:${mark}}`,
+        givenName: `${mark} given`,
+        familyName: `${mark} family`,
+        middleName: `${mark} middle`,
+        identifier: `${mark} id`,
+        email: `${id}@${mark}.example`,
+        sms: `${mark} sms`,
+        phone: `${mark} phone`,
+        agentSourcedIds: agent && p + agent,
+        grades: `${mark} grade`,
+      })),
+    ),
+    enrollments: each((p) =>
+      [
+        ['pup', 'student'],
+        ['tea', 'teacher'],
+      ].map(([id = '', role = '']) => ({ sourcedId: `${p}enr-${id}`, classSourcedId: `${p}cls`, schoolSourcedId: `${p}sch`, userSourcedId: p + id, role })),
+    ),
+    demographics: each((p) => [
+      { sourcedId: `${p}pup`, cityOfBirth: `${mark} city`, countryOfBirthCode: `${mark} country`, publicSchoolResidenceStatus: `${mark} status` },
+    ]),
   });
 }
 
@@ -40,12 +114,28 @@ const oakApp = await service.addClient('oak-app', [oak.estab]);
 const elmApp = await service.addClient('elm-app', [elm.estab]);
 const both = await service.addClient('both', [oak.estab, elm.estab]);
 
-const idOf: Record<string, string> = { orgs: 'sch', schools: 'sch', academicSessions: 'aut', terms: 'aut', gradingPeriods: 'gp', courses: 'crs', classes: 'cls', students: 'pup', teachers: 'tea', users: 'pup', enrollments: 'enr-pup', demographics: 'pup' };
+const idOf: Record<string, string> = {
+  orgs: 'sch',
+  schools: 'sch',
+  academicSessions: 'aut',
+  terms: 'aut',
+  gradingPeriods: 'gp',
+  courses: 'crs',
+  classes: 'cls',
+  students: 'pup',
+  teachers: 'tea',
+  users: 'pup',
+  enrollments: 'enr-pup',
+  demographics: 'pup',
+};
 
 /** The path with the ids that stand under each prefix, in turn. */
 function fill(path: string, ...prefixes: string[]): string {
   let at = 0;
-  return path.replace(/\/(\w+)\/:\w+/g, (_, segment: string) => `/${segment}/${prefixes[Math.min(at++, prefixes.length - 1)]}${idOf[segment] ?? assert.fail(`no id for ${segment}`)}`);
+  return path.replace(
+    /\/(\w+)\/:\w+/g,
+    (_, segment: string) => `/${segment}/${prefixes[Math.min(at++, prefixes.length - 1)]}${idOf[segment] ?? assert.fail(`no id for ${segment}`)}`,
+  );
 }
 
 type Asking = { name: string; school: School; other: School; get: (path: string) => Promise<Response>; offered: readonly Operation[] };
@@ -82,9 +172,27 @@ for (const asking of askings) {
   });
 
   test(`${name}: filters, sorts and pages reach nothing of the other school`, async () => {
-    const alien = [`sourcedId='${other.mark}-sch'`, `sourcedId~'${other.mark}'`, `metadata.note~'${other.mark}'`, `metadata.note='${other.mark} note'`, `metadata.note='${other.mark} note' or sourcedId~'${other.mark}-'`, `sourcedId>'${other.mark}-' and metadata.note~'${other.mark}'`];
-    const own = ["sourcedId!='x'", `metadata.note!='${school.mark} x'`, "sourcedId>=''", `status='active' or metadata.note~'${other.mark}'`, "sourcedId='x'' or ''1''=''1' or status='active'", "status='active'"];
-    const sorts = ['sort=metadata.note&orderBy=desc', 'sort=sourcedId&orderBy=desc&limit=1&offset=1', 'sort=dateLastModified&fields=sourcedId,metadata', 'limit=1&offset=1', 'limit=1&offset=999', 'fields=sourcedId,metadata'];
+    const alien = [
+      `sourcedId='${other.mark}-sch'`,
+      `sourcedId~'${other.mark}'`,
+      `metadata.note='${other.mark} note'`,
+      `metadata.note='${other.mark} note' or sourcedId~'${other.mark}-'`,
+      `sourcedId>'${other.mark}-' and metadata.note~'${other.mark}'`,
+    ];
+    const own = [
+      "sourcedId!='x'",
+      "sourcedId>=''",
+      `status='active' or metadata.note~'${other.mark}'`,
+      "sourcedId='x'' or ''1''=''1' or status='active'",
+      "status='active'",
+    ];
+    const sorts = [
+      'sort=metadata.note&orderBy=desc',
+      'sort=sourcedId&orderBy=desc&limit=1&offset=1',
+      'sort=dateLastModified&fields=sourcedId,metadata',
+      'limit=1&offset=999',
+      'fields=sourcedId,metadata',
+    ];
     for (const { path } of offered.filter(({ single }) => !single)) {
       const asked = [...own.map((filter) => `filter=${encodeURIComponent(filter)}`), ...sorts];
       await Promise.all(asked.map(async (query) => {
@@ -103,11 +211,20 @@ for (const asking of askings) {
 
 test('references to the other school match nothing', async () => {
   const references: [path: string, filter: string][] = [
-    ['/enrollments', 'class.sourcedId=cls'], ['/enrollments', 'user.sourcedId=pup'], ['/enrollments', 'school.sourcedId=sch'], ['/classes', 'course.sourcedId=crs'], ['/classes', 'terms.sourcedId~aut'],
-    ['/users', 'orgs.sourcedId=sch'], ['/users', 'orgSourcedIds~sch'], ['/users', 'agents.sourcedId=mum'], ['/orgs', 'children.sourcedId=sch'], ['/academicSessions', 'parent.sourcedId=yr'],
+    ['/enrollments', 'class.sourcedId=cls'],
+    ['/enrollments', 'user.sourcedId=pup'],
+    ['/enrollments', 'school.sourcedId=sch'],
+    ['/classes', 'course.sourcedId=crs'],
+    ['/classes', 'terms.sourcedId~aut'],
+    ['/users', 'orgs.sourcedId=sch'],
+    ['/users', 'orgSourcedIds~sch'],
+    ['/users', 'agents.sourcedId=mum'],
+    ['/orgs', 'children.sourcedId=sch'],
+    ['/academicSessions', 'parent.sourcedId=yr'],
   ];
   for (const [path, filter] of references) {
-    const count = async (mark: string) => (await both.b(oak.estab, `${path}?limit=100&filter=${encodeURIComponent(filter.replace(/([=~])/, `$1'${mark}-`))}'`)).headers.get('x-total-count');
+    const count = async (mark: string) =>
+      (await both.b(oak.estab, `${path}?limit=100&filter=${encodeURIComponent(filter.replace(/([=~])/, `$1'${mark}-`))}'`)).headers.get('x-total-count');
     assert.notEqual(await count('oak'), '0', `${path} ${filter}`);
     assert.equal(await count('elm'), '0', `${path} ${filter}`);
   }
@@ -115,18 +232,58 @@ test('references to the other school match nothing', async () => {
 
 /** The same ids in both schools; what ends in 9 belongs together with the rest in the one that is linked. */
 function relatedRoster(linked: boolean) {
-  const person = (sourcedId: string, role: string, org: string, agentSourcedIds = '') => ({ sourcedId, enabledUser: 'true', orgSourcedIds: org, role, username: sourcedId, givenName: sourcedId, familyName: 'Lee', agentSourcedIds });
-  const session = (sourcedId: string, type: string, parentSourcedId: string) => ({ sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026' });
-  const lesson = (sourcedId: string, courseSourcedId: string, schoolSourcedId: string, termSourcedIds: string) => ({ sourcedId, title: sourcedId, classType: 'scheduled', courseSourcedId, schoolSourcedId, termSourcedIds });
-  const enrolled = (userSourcedId: string, role: string, classSourcedId: string) => ({ sourcedId: `${userSourcedId}-${classSourcedId}`, userSourcedId, role, classSourcedId, schoolSourcedId: 'sch' });
+  const person = (sourcedId: string, role: string, org: string, agentSourcedIds = '') => ({
+    sourcedId,
+    enabledUser: 'true',
+    orgSourcedIds: org,
+    role,
+    username: sourcedId,
+    givenName: sourcedId,
+    familyName: 'Lee',
+    agentSourcedIds,
+  });
+  const session = (sourcedId: string, type: string, parentSourcedId: string) => ({
+    sourcedId,
+    title: sourcedId,
+    type,
+    startDate: '2025-09-01',
+    endDate: '2026-08-31',
+    parentSourcedId,
+    schoolYear: '2026',
+  });
+  const lesson = (sourcedId: string, courseSourcedId: string, schoolSourcedId: string, termSourcedIds: string) => ({
+    sourcedId,
+    title: sourcedId,
+    classType: 'scheduled',
+    courseSourcedId,
+    schoolSourcedId,
+    termSourcedIds,
+  });
+  const enrolled = (userSourcedId: string, role: string, classSourcedId: string) => ({
+    sourcedId: `${userSourcedId}-${classSourcedId}`,
+    userSourcedId,
+    role,
+    classSourcedId,
+    schoolSourcedId: 'sch',
+  });
   const org = linked ? 'sch' : 'sch9';
   return csvPackage({
     orgs: ['sch', 'sch9'].map((sourcedId) => ({ sourcedId, name: sourcedId, type: 'school' })),
     academicSessions: [session('aut', 'term', ''), session('aut9', 'term', ''), session('gp9', 'gradingPeriod', linked ? 'aut9' : 'aut')],
     courses: [{ sourcedId: 'crs', title: 'crs', orgSourcedId: 'sch' }, { sourcedId: 'crs9', title: 'crs9', orgSourcedId: 'sch9' }],
     classes: [lesson('cls', 'crs', 'sch', 'aut'), linked ? lesson('cls9', 'crs9', 'sch', 'aut9') : lesson('cls9', 'crs', 'sch9', 'aut')],
-    users: [person('pup', 'student', 'sch'), person('tea', 'teacher', 'sch'), person('pup9', 'student', org, 'kin9'), person('tea9', 'teacher', org), person('kin9', linked ? 'parent' : 'teacher', 'sch9')],
-    enrollments: [enrolled('pup', 'student', 'cls'), enrolled('tea', 'teacher', 'cls'), ...(linked ? ['cls', 'cls9'].flatMap((id) => [enrolled('pup9', 'student', id), enrolled('tea9', 'teacher', id)]) : [])],
+    users: [
+      person('pup', 'student', 'sch'),
+      person('tea', 'teacher', 'sch'),
+      person('pup9', 'student', org, 'kin9'),
+      person('tea9', 'teacher', org),
+      person('kin9', linked ? 'parent' : 'teacher', 'sch9'),
+    ],
+    enrollments: [
+      enrolled('pup', 'student', 'cls'),
+      enrolled('tea', 'teacher', 'cls'),
+      ...(linked ? ['cls', 'cls9'].flatMap((id) => [enrolled('pup9', 'student', id), enrolled('tea9', 'teacher', id)]) : []),
+    ],
   });
 }
 
@@ -136,17 +293,35 @@ test('records of the same ids are related as their own school has it', async () 
   await service.addSchool(related.fir, relatedRoster(true));
   const client = await service.addClient('related', Object.values(related));
   const expected: [path: string, ash: string, fir: string][] = [
-    ['/classes/cls/students', 'pup', 'pup pup9'], ['/classes/cls/teachers', 'tea', 'tea tea9'], ['/classes/cls9/students', '', 'pup9'],
-    ['/schools/sch/classes/cls/students', 'pup', 'pup pup9'], ['/schools/sch/classes/cls/teachers', 'tea', 'tea tea9'], ['/schools/sch/classes/cls/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls tea-cls tea9-cls'],
-    ['/schools/sch/classes/cls9/students', '404', 'pup9'], ['/schools/sch9/classes/cls9/students', '', '404'], ['/schools/sch/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls pup9-cls9 tea-cls tea9-cls tea9-cls9'],
-    ['/students/pup9/classes', '', 'cls cls9'], ['/users/pup9/classes', '', 'cls cls9'], ['/teachers/tea9/classes', '', 'cls cls9'], ['/teachers/kin9/classes', '', '404'],
-    ['/schools/sch/students', 'pup', 'pup pup9'], ['/schools/sch/teachers', 'tea', 'tea tea9'], ['/schools/sch/classes', 'cls', 'cls cls9'], ['/schools/sch/courses', 'crs', 'crs crs9'], ['/schools/sch/terms', 'aut', 'aut aut9'],
-    ['/terms/aut9/classes', '', 'cls9'], ['/terms/aut9/gradingPeriods', '', 'gp9'], ['/courses/crs9/classes', '', 'cls9'],
+    ['/classes/cls/students', 'pup', 'pup pup9'],
+    ['/classes/cls/teachers', 'tea', 'tea tea9'],
+    ['/classes/cls9/students', '', 'pup9'],
+    ['/schools/sch/classes/cls/students', 'pup', 'pup pup9'],
+    ['/schools/sch/classes/cls/teachers', 'tea', 'tea tea9'],
+    ['/schools/sch/classes/cls/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls tea-cls tea9-cls'],
+    ['/schools/sch/classes/cls9/students', '404', 'pup9'],
+    ['/schools/sch9/classes/cls9/students', '', '404'],
+    ['/schools/sch/enrollments', 'pup-cls tea-cls', 'pup-cls pup9-cls pup9-cls9 tea-cls tea9-cls tea9-cls9'],
+    ['/students/pup9/classes', '', 'cls cls9'],
+    ['/users/pup9/classes', '', 'cls cls9'],
+    ['/teachers/tea9/classes', '', 'cls cls9'],
+    ['/teachers/kin9/classes', '', '404'],
+    ['/schools/sch/students', 'pup', 'pup pup9'],
+    ['/schools/sch/teachers', 'tea', 'tea tea9'],
+    ['/schools/sch/classes', 'cls', 'cls cls9'],
+    ['/schools/sch/courses', 'crs', 'crs crs9'],
+    ['/schools/sch/terms', 'aut', 'aut aut9'],
+    ['/terms/aut9/classes', '', 'cls9'],
+    ['/terms/aut9/gradingPeriods', '', 'gp9'],
+    ['/courses/crs9/classes', '', 'cls9'],
   ];
   for (const [path, ...perSchool] of expected) {
     for (const [index, estab] of Object.values(related).entries()) {
       const response = await client.b(estab, path);
-      const found = response.status === 200 ? (Object.values((await response.json()) as Record<string, Listed[]>)[0] ?? []).map((one) => one.sourcedId).join(' ') : String(response.status);
+      const found =
+        response.status === 200
+          ? (Object.values((await response.json()) as Record<string, Listed[]>)[0] ?? []).map((one) => one.sourcedId).join(' ')
+          : String(response.status);
       assert.equal(found, perSchool[index], `${path} at ${estab}`);
     }
   }
@@ -155,13 +330,19 @@ test('records of the same ids are related as their own school has it', async () 
     assert.equal((await (await some.b(estab, '/users/pup9')).text()).includes('kin9'), shown, `a teacher in one school, a parent in the other: ${estab}`);
     assert.equal((await some.b(estab, "/users?limit=9&filter=agents.sourcedId%3D'kin9'")).headers.get('x-total-count'), shown ? '1' : '0');
   }
-  const inA = ((await (await some.a("/users?filter=status%3D'active'")).json()) as { users: { sourcedId: string; agents?: unknown }[] }).users.filter(({ sourcedId }) => sourcedId === 'pup9');
-  assert.deepEqual(inA.map(({ agents }) => agents !== undefined), [false, true]);
+  const inA = ((await (await some.a("/users?filter=status%3D'active'")).json()) as { users: { sourcedId: string; agents?: unknown }[] }).users.filter(
+    ({ sourcedId }) => sourcedId === 'pup9',
+  );
+  assert.deepEqual(
+    inA.map(({ agents }) => agents !== undefined),
+    [false, true],
+  );
 });
 
 test('the same page asked in turn by both schools is always their own', async () => {
   for (const path of ['/users?limit=100', '/users', '/classes/cls/students?limit=100', "/users?limit=100&filter=status%3D'active'", '/users/pup']) {
-    for (let round = 0; round < 3; round += 1) for (const asking of askings) if (asking.offered.length === 41) await assertOnly(asking, await asking.get(path), path);
+    for (let round = 0; round < 3; round += 1)
+      for (const asking of askings) if (asking.offered.length === 41) await assertOnly(asking, await asking.get(path), path);
   }
   const tag = (await both.b(oak.estab, '/users?limit=100')).headers.get('etag') ?? '';
   assert.equal((await both.b(oak.estab, '/users?limit=100', { 'if-none-match': tag })).status, 304);
@@ -171,7 +352,13 @@ test('the same page asked in turn by both schools is always their own', async ()
 });
 
 test('a secret opens the school it was given for, and a token only what it was issued for', async () => {
-  const status = async (user: string, secret: string) => (await fetch(`${service.url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` } })).status;
+  const status = async (user: string, secret: string) =>
+    (
+      await fetch(`${service.url}${rootB}/auth/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` },
+      })
+    ).status;
   const secretOf = (client: Client, { estab }: School) => client.schoolSecrets[estab] ?? '';
   assert.equal(await status(`both|${oak.estab}`, secretOf(both, oak)), 200);
   assert.equal(await status(`both|${elm.estab}`, secretOf(both, oak)), 401, 'the same application at another school');
@@ -180,7 +367,9 @@ test('a secret opens the school it was given for, and a token only what it was i
   assert.equal(await status(`oak-app|${oak.estab}|${elm.estab}`, secretOf(oakApp, oak)), 401);
   const [header, payload = '', signature] = (await oakApp.tokenB(oak.estab)).split('.');
   const changed = JSON.stringify({ ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object), estab: elm.estab });
-  const response = await fetch(`${service.url}${rootB}/users`, { headers: { authorization: `Bearer ${header}.${Buffer.from(changed).toString('base64url')}.${signature}` } });
+  const response = await fetch(`${service.url}${rootB}/users`, {
+    headers: { authorization: `Bearer ${header}.${Buffer.from(changed).toString('base64url')}.${signature}` },
+  });
   assert.equal(response.status, 401);
   assert.doesNotMatch(await response.text(), /elm|oak/);
 });
@@ -191,11 +380,28 @@ const listA = async (client: Client, path: string): Promise<{ ids: string[]; tot
   const text = await response.text();
   assert.equal(response.status, 200, text);
   const records = Object.values(JSON.parse(text) as Record<string, Listed[]>)[0] ?? [];
-  return { ids: records.map(({ sourcedId, metadata }) => `${sourcedId} ${metadata.note.split(' ', 1)[0]}`), total: Number(response.headers.get('x-total-count')), text };
+  return {
+    ids: records.map(({ sourcedId, metadata }) => `${sourcedId} ${metadata.note.split(' ', 1)[0]}`),
+    total: Number(response.headers.get('x-total-count')),
+    text,
+  };
 };
 
 test('variant A lists several schools by sourcedId, then by establishment', async () => {
-  const expected = ['elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum oak', 'mum elm', 'oak-mum oak', 'oak-pup oak', 'oak-tea oak', 'pup oak', 'pup elm', 'tea oak', 'tea elm'];
+  const expected = [
+    'elm-mum elm',
+    'elm-pup elm',
+    'elm-tea elm',
+    'mum oak',
+    'mum elm',
+    'oak-mum oak',
+    'oak-pup oak',
+    'oak-tea oak',
+    'pup oak',
+    'pup elm',
+    'tea oak',
+    'tea elm',
+  ];
   const whole = await listA(both, '/users');
   assert.deepEqual(whole.ids, expected);
   assert.equal(whole.total, 12);
@@ -229,9 +435,28 @@ test('in variant A each school shows what it grants itself', async () => {
   const enrollments = await listA(client, '/enrollments');
   assert.deepEqual(enrollments.ids, ['elm-enr-pup elm', 'elm-enr-tea elm', 'enr-pup oak', 'enr-pup elm', 'enr-tea elm', 'oak-enr-pup oak']);
   assert.equal(enrollments.total, 6);
-  const agents = (JSON.parse(users.text) as { users: (Listed & { agents?: { sourcedId: string }[] })[] }).users.map(({ sourcedId, metadata, agents: given }) => [sourcedId, metadata.note.slice(0, 3), given?.map((one) => one.sourcedId)]);
-  assert.deepEqual(agents.filter(([id]) => String(id).endsWith('pup')), [['elm-pup', 'elm', ['elm-mum']], ['oak-pup', 'oak', undefined], ['pup', 'oak', undefined], ['pup', 'elm', ['mum']]]);
-  assert.deepEqual([(await client.a('/users/mum')).status, (await client.a('/users/pup')).status, (await client.a('/users/oak-mum')).status, (await client.a('/users/elm-mum')).status], [200, 400, 404, 200], 'hidden records make nothing ambiguous');
+  const agents = (JSON.parse(users.text) as { users: (Listed & { agents?: { sourcedId: string }[] })[] }).users.map(
+    ({ sourcedId, metadata, agents: given }) => [sourcedId, metadata.note.slice(0, 3), given?.map((one) => one.sourcedId)],
+  );
+  assert.deepEqual(
+    agents.filter(([id]) => String(id).endsWith('pup')),
+    [
+      ['elm-pup', 'elm', ['elm-mum']],
+      ['oak-pup', 'oak', undefined],
+      ['pup', 'oak', undefined],
+      ['pup', 'elm', ['mum']],
+    ],
+  );
+  assert.deepEqual(
+    [
+      (await client.a('/users/mum')).status,
+      (await client.a('/users/pup')).status,
+      (await client.a('/users/oak-mum')).status,
+      (await client.a('/users/elm-mum')).status,
+    ],
+    [200, 400, 404, 200],
+    'hidden records make nothing ambiguous',
+  );
   assert.match(await (await client.a('/users/mum')).text(), /elm note/);
   assert.equal((await client.a('/orgs')).status, 400, 'no school opens it');
   await authorise(service.db, { rp: 'uneven', estab: oak.estab, scopes: 'School' });

@@ -7,11 +7,30 @@ import { useService, type Client } from '../../test/service.ts';
 import { scopeNames, type Scope } from '../access/scopes.ts';
 
 const estab = '9990001';
-const roleOf: Record<string, string> = { pupil: 'student', pupil2: 'student', pupil3: 'student', teacher: 'teacher', head: 'administrator', aide: 'aide', proctor: 'proctor', mum: 'parent', guardian: 'guardian', gran: 'relative' };
+const roleOf: Record<string, string> = {
+  pupil: 'student',
+  pupil2: 'student',
+  pupil3: 'student',
+  teacher: 'teacher',
+  head: 'administrator',
+  aide: 'aide',
+  proctor: 'proctor',
+  mum: 'parent',
+  guardian: 'guardian',
+  gran: 'relative',
+};
 const agentsOf: Record<string, string> = { pupil: 'mum,teacher,gran', pupil2: 'teacher', mum: 'pupil,pupil2', head: 'mum' };
 const enrolled = ['pupil', 'pupil2', 'teacher', 'aide', 'guardian'];
 const described = ['pupil', 'pupil2', 'teacher', 'mum'];
-const session = (sourcedId: string, type: string, parentSourcedId: string) => ({ sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026' });
+const session = (sourcedId: string, type: string, parentSourcedId: string) => ({
+  sourcedId,
+  title: sourcedId,
+  type,
+  startDate: '2025-09-01',
+  endDate: '2026-08-31',
+  parentSourcedId,
+  schoolYear: '2026',
+});
 
 const service = await useService();
 await service.addSchool(
@@ -21,13 +40,26 @@ await service.addSchool(
     academicSessions: [session('yr', 'schoolYear', ''), session('aut', 'term', 'yr'), session('gp', 'gradingPeriod', 'aut')],
     courses: [{ sourcedId: 'crs', title: 'Maths', orgSourcedId: 'sch' }],
     classes: [{ sourcedId: 'cls', title: 'Maths 1', courseSourcedId: 'crs', classType: 'scheduled', schoolSourcedId: 'sch', termSourcedIds: 'aut' }],
-    users: Object.entries(roleOf).map(([sourcedId, role]) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: `u-${sourcedId}`, givenName: sourcedId, familyName: 'Lee', agentSourcedIds: agentsOf[sourcedId] ?? '' })),
+    users: Object.entries(roleOf).map(([sourcedId, role]) => ({
+      sourcedId,
+      enabledUser: 'true',
+      orgSourcedIds: 'sch',
+      role,
+      username: `u-${sourcedId}`,
+      givenName: sourcedId,
+      familyName: 'Lee',
+      agentSourcedIds: agentsOf[sourcedId] ?? '',
+    })),
     enrollments: enrolled.map((id) => ({ sourcedId: `e-${id}`, classSourcedId: 'cls', schoolSourcedId: 'sch', userSourcedId: id, role: roleOf[id] ?? '' })),
     demographics: described.map((sourcedId) => ({ sourcedId, cityOfBirth: 'Ely' })),
   }),
 );
 
-const peopleBy: Partial<Record<Scope, string[]>> = { Student: ['pupil', 'pupil2', 'pupil3'], Staff: ['teacher', 'head', 'aide', 'proctor'], Contact: ['mum', 'guardian', 'gran'] };
+const peopleBy: Partial<Record<Scope, string[]>> = {
+  Student: ['pupil', 'pupil2', 'pupil3'],
+  Staff: ['teacher', 'head', 'aide', 'proctor'],
+  Contact: ['mum', 'guardian', 'gran'],
+};
 const peopleOf = (scopes: readonly Scope[]) => scopes.flatMap((scope) => peopleBy[scope] ?? []).toSorted();
 
 let clients = 0;
@@ -43,10 +75,47 @@ async function list(response: Response): Promise<{ rows: Row[]; ids: string[]; t
   return { rows, ids: rows.map((row) => row.sourcedId), total: Number(response.headers.get('x-total-count')) };
 }
 
-const schoolPaths = ['/orgs', '/schools', '/academicSessions', '/terms', '/gradingPeriods', '/courses', '/classes', '/orgs/sch', '/schools/sch', '/academicSessions/yr', '/terms/aut', '/gradingPeriods/gp', '/courses/crs', '/classes/cls', '/schools/sch/courses', '/schools/sch/terms', '/schools/sch/classes', '/terms/aut/classes', '/terms/aut/gradingPeriods', '/courses/crs/classes'];
+const schoolPaths = [
+  '/orgs',
+  '/schools',
+  '/academicSessions',
+  '/terms',
+  '/gradingPeriods',
+  '/courses',
+  '/classes',
+  '/orgs/sch',
+  '/schools/sch',
+  '/academicSessions/yr',
+  '/terms/aut',
+  '/gradingPeriods/gp',
+  '/courses/crs',
+  '/classes/cls',
+  '/schools/sch/courses',
+  '/schools/sch/terms',
+  '/schools/sch/classes',
+  '/terms/aut/classes',
+  '/terms/aut/gradingPeriods',
+  '/courses/crs/classes',
+];
 const anyonePaths = ['/users', '/enrollments', '/schools/sch/enrollments', '/schools/sch/classes/cls/enrollments'];
-const studentPaths = ['/students', '/students/pupil', '/users/pupil', '/enrollments/e-pupil', '/schools/sch/students', '/classes/cls/students', '/schools/sch/classes/cls/students'];
-const teacherPaths = ['/teachers', '/teachers/teacher', '/users/teacher', '/enrollments/e-teacher', '/schools/sch/teachers', '/classes/cls/teachers', '/schools/sch/classes/cls/teachers'];
+const studentPaths = [
+  '/students',
+  '/students/pupil',
+  '/users/pupil',
+  '/enrollments/e-pupil',
+  '/schools/sch/students',
+  '/classes/cls/students',
+  '/schools/sch/classes/cls/students',
+];
+const teacherPaths = [
+  '/teachers',
+  '/teachers/teacher',
+  '/users/teacher',
+  '/enrollments/e-teacher',
+  '/schools/sch/teachers',
+  '/classes/cls/teachers',
+  '/schools/sch/classes/cls/teachers',
+];
 const demographicsPaths = ['/demographics', '/demographics/pupil'];
 const every = [...schoolPaths, ...anyonePaths, ...studentPaths, ...teacherPaths, ...demographicsPaths];
 /** By id a hidden person is not there; a collection of which nothing is open is refused. */
@@ -62,7 +131,15 @@ const opened: Record<Scope, readonly string[]> = {
   Identity: [],
 };
 const offeredByA = /^\/(orgs|users|classes|courses|enrollments|academicSessions)(\/[\w-]+)?$/;
-const combinations: readonly (readonly Scope[])[] = [...scopeNames.map((scope) => [scope]), ['School', 'Student'], ['Student', 'Contact'], ['Staff', 'Contact'], ['School', 'Staff', 'StudentDemographic'], ['Attendance', 'Identity', 'Contact'], scopeNames];
+const combinations: readonly (readonly Scope[])[] = [
+  ...scopeNames.map((scope) => [scope]),
+  ['School', 'Student'],
+  ['Student', 'Contact'],
+  ['Staff', 'Contact'],
+  ['School', 'Staff', 'StudentDemographic'],
+  ['Attendance', 'Identity', 'Contact'],
+  scopeNames,
+];
 
 const combined = await Promise.all(combinations.map(async (scopes) => ({ scopes, client: await clientWith(scopes) })));
 
@@ -91,7 +168,12 @@ for (const { scopes, client } of combined) {
         const [users, enrollments] = [await list(await get(`/users${query}`)), await list(await get(`/enrollments${query}`))];
         assert.deepEqual([users.ids, users.total], [people, people.length], `users${query}`);
         assert.deepEqual([enrollments.ids, enrollments.total], [enrolments, enrolments.length], `enrollments${query}`);
-        for (const { sourcedId, agents } of users.rows) assert.deepEqual((agents ?? []).map((agent) => agent.sourcedId), (agentsOf[sourcedId] ?? '').split(',').filter((id) => people.includes(id)), `agents of ${sourcedId}`);
+        for (const { sourcedId, agents } of users.rows)
+          assert.deepEqual(
+            (agents ?? []).map((agent) => agent.sourcedId),
+            (agentsOf[sourcedId] ?? '').split(',').filter((id) => people.includes(id)),
+            `agents of ${sourcedId}`,
+          );
       }
       assert.equal((await list(await get('/users?limit=1&offset=1'))).total, people.length);
       for (const id of Object.keys(roleOf)) assert.equal((await get(`/users/${id}`)).status, people.includes(id) ? 200 : 404, id);
@@ -151,8 +233,21 @@ test('demographics need StudentDemographic; of anyone but students also the scop
 });
 
 test('a hidden person is no parent', async () => {
-  const parents: [path: string, opener: Scope][] = [['/students/pupil/classes', 'Student'], ['/users/pupil/classes', 'Student'], ['/teachers/teacher/classes', 'Staff'], ['/users/teacher/classes', 'Staff'], ['/users/aide/classes', 'Staff'], ['/users/guardian/classes', 'Contact']];
-  for (const scopes of [['School'], ['School', 'Student'], ['School', 'Staff'], ['School', 'Contact'], ['School', 'Student', 'Staff', 'Contact']] as Scope[][]) {
+  const parents: [path: string, opener: Scope][] = [
+    ['/students/pupil/classes', 'Student'],
+    ['/users/pupil/classes', 'Student'],
+    ['/teachers/teacher/classes', 'Staff'],
+    ['/users/teacher/classes', 'Staff'],
+    ['/users/aide/classes', 'Staff'],
+    ['/users/guardian/classes', 'Contact'],
+  ];
+  for (const scopes of [
+    ['School'],
+    ['School', 'Student'],
+    ['School', 'Staff'],
+    ['School', 'Contact'],
+    ['School', 'Student', 'Staff', 'Contact'],
+  ] as Scope[][]) {
     const client = await clientWith(scopes);
     for (const [path, opener] of parents) {
       const response = await client.b(estab, path);
@@ -168,7 +263,14 @@ test('a hidden person is no parent', async () => {
 
 test('applications with different scopes never see each other’s pages', async () => {
   const [wide, narrow] = [await clientWith(scopeNames), await clientWith(['School', 'Student'])];
-  for (const path of ['/users?limit=100', '/users', '/enrollments?limit=100', '/users/pupil', "/users?limit=100&filter=status%3D'active'", '/schools/sch/enrollments?limit=100']) {
+  for (const path of [
+    '/users?limit=100',
+    '/users',
+    '/enrollments?limit=100',
+    '/users/pupil',
+    "/users?limit=100&filter=status%3D'active'",
+    '/schools/sch/enrollments?limit=100',
+  ]) {
     for (let round = 0; round < 2; round += 1) {
       assert.match(await (await wide.b(estab, path)).text(), /teacher/, path);
       const response = await narrow.b(estab, path);

@@ -16,35 +16,109 @@ import { rootB, useService } from '../../test/service.ts';
 const estab = 'S1';
 const service = await useService();
 
-const person = (sourcedId: string, familyName: string, more: Record<string, string> = {}) => ({ sourcedId, familyName, enabledUser: 'true', orgSourcedIds: 'School', role: 'student', username: sourcedId, givenName: 'Sam', ...more });
+const person = (sourcedId: string, familyName: string, more: Record<string, string> = {}) => ({
+  sourcedId,
+  familyName,
+  enabledUser: 'true',
+  orgSourcedIds: 'School',
+  role: 'student',
+  username: sourcedId,
+  givenName: 'Sam',
+  ...more,
+});
 const course = (sourcedId: string, title: string, courseCode = '') => ({ sourcedId, title, courseCode, orgSourcedId: 'School' });
-const aClass = (sourcedId: string, more: Record<string, string>) => ({ sourcedId, title: sourcedId, courseSourcedId: 'c1', classType: 'scheduled', schoolSourcedId: 'School', termSourcedIds: 't1', ...more });
-const enrolment = (sourcedId: string, more: Record<string, string> = {}) => ({ sourcedId, classSourcedId: 'k1', schoolSourcedId: 'School', userSourcedId: 'p01', role: 'student', ...more });
+const aClass = (sourcedId: string, more: Record<string, string>) => ({
+  sourcedId,
+  title: sourcedId,
+  courseSourcedId: 'c1',
+  classType: 'scheduled',
+  schoolSourcedId: 'School',
+  termSourcedIds: 't1',
+  ...more,
+});
+const enrolment = (sourcedId: string, more: Record<string, string> = {}) => ({
+  sourcedId,
+  classSourcedId: 'k1',
+  schoolSourcedId: 'School',
+  userSourcedId: 'p01',
+  role: 'student',
+  ...more,
+});
 
-await service.addSchool(estab, csvPackage({
-  orgs: [{ sourcedId: 'School', name: 'Small School', type: 'school' }, { sourcedId: 'school', name: 'Other', type: 'department', parentSourcedId: 'School' }],
-  academicSessions: ['t1', 't2', 'T1'].map((sourcedId) => ({ sourcedId, title: sourcedId, type: 'term', startDate: '2026-09-01', endDate: '2026-12-18', schoolYear: '2027' })),
-  courses: [course('c1', 'Zebra', 'K'), course('c2', 'apple', 'K'), course('c3', 'Émile'), course('c4', 'zoo', 'J'), course('c5', '😀 smile'), course('c6', 'Ａ wide', 'k'), course('C9', 'Apple', 'K')],
-  classes: [
-    aClass('k1', { grades: '07,08', subjects: 'Maths,Art & Design', termSourcedIds: 't1,t2', periods: 'Mon1,Tue2' }),
-    aClass('k2', { grades: '08', subjects: 'Art', termSourcedIds: 'T1' }),
-    aClass('k3', { subjects: 'MATHS' }),
-  ],
-  users: [
-    person('p01', 'ÉCOLE'), person('p02', 'école'), person('p03', 'İpek'), person('p04', 'i\u0307pek'), person('p05', 'ipek'),
-    person('p06', 'Straße'), person('p07', 'STRASSE'), person('p08', 'STRAẞE'), person('p09', 'ΟΔΥΣΣΕΥΣ'), person('p10', 'οδυσσευς'), person('p11', 'οδυσσευσ'),
-    person('p12', '𐐀'), person('p13', "O'Brien", { middleName: 'Ann', email: 'Ann@School.Example' }), person('p14', '100% _sure_ \\'),
-    person('Ab', 'Upper', { role: 'teacher', enabledUser: 'false', userIds: '{LDAP:aB},{Fed:x@y}', 'metadata.House': 'Blue', 'metadata.a.b-c': 'Dotted' }),
-    person('aB', 'Lower', { role: 'parent', agentSourcedIds: 'p01,p02', userIds: '{ldap:other}', 'metadata.House': 'red' }),
-  ],
-  enrollments: [
-    enrolment('e1', { primary: 'true', beginDate: '2026-09-01', endDate: '2026-12-18' }),
-    enrolment('e2', { primary: 'false', beginDate: '2026-09-02', classSourcedId: 'k2', userSourcedId: 'p02' }),
-    enrolment('e3', { classSourcedId: 'k3', userSourcedId: 'Ab', role: 'teacher' }),
-  ],
-  demographics: [{ sourcedId: 'p01', birthDate: '2014-02-28', sex: 'female', asian: 'true' }, { sourcedId: 'p02', sex: 'male', cityOfBirth: 'İzmir' }, { sourcedId: 'p03' }],
-}));
-await service.load(estab, csvPackage({ enrollments: [{ ...enrolment('e2', { primary: 'false', beginDate: '2026-09-02', classSourcedId: 'k2', userSourcedId: 'p02' }), status: 'tobedeleted', dateLastModified: '2026-10-01' }] }, { mode: 'delta' }));
+await service.addSchool(
+  estab,
+  csvPackage({
+    orgs: [
+      { sourcedId: 'School', name: 'Small School', type: 'school' },
+      { sourcedId: 'school', name: 'Other', type: 'department', parentSourcedId: 'School' },
+    ],
+    academicSessions: ['t1', 't2', 'T1'].map((sourcedId) => ({
+      sourcedId,
+      title: sourcedId,
+      type: 'term',
+      startDate: '2026-09-01',
+      endDate: '2026-12-18',
+      schoolYear: '2027',
+    })),
+    courses: [
+      course('c1', 'Zebra', 'K'),
+      course('c2', 'apple', 'K'),
+      course('c3', 'Émile'),
+      course('c4', 'zoo', 'J'),
+      course('c5', '😀 smile'),
+      course('c6', 'Ａ wide', 'k'),
+      course('C9', 'Apple', 'K'),
+    ],
+    classes: [
+      aClass('k1', { grades: '07,08', subjects: 'Maths,Art & Design', termSourcedIds: 't1,t2', periods: 'Mon1,Tue2' }),
+      aClass('k2', { grades: '08', subjects: 'Art', termSourcedIds: 'T1' }),
+      aClass('k3', { subjects: 'MATHS' }),
+    ],
+    users: [
+      person('p01', 'ÉCOLE'),
+      person('p02', 'école'),
+      person('p03', 'İpek'),
+      person('p04', 'i\u0307pek'),
+      person('p05', 'ipek'),
+      person('p06', 'Straße'),
+      person('p07', 'STRASSE'),
+      person('p08', 'STRAẞE'),
+      person('p09', 'ΟΔΥΣΣΕΥΣ'),
+      person('p10', 'οδυσσευς'),
+      person('p11', 'οδυσσευσ'),
+      person('p12', '𐐀'),
+      person('p13', "O'Brien", { middleName: 'Ann', email: 'Ann@School.Example' }),
+      person('p14', '100% _sure_ \\'),
+      person('Ab', 'Upper', { role: 'teacher', enabledUser: 'false', userIds: '{LDAP:aB},{Fed:x@y}', 'metadata.House': 'Blue', 'metadata.a.b-c': 'Dotted' }),
+      person('aB', 'Lower', { role: 'parent', agentSourcedIds: 'p01,p02', userIds: '{ldap:other}', 'metadata.House': 'red' }),
+    ],
+    enrollments: [
+      enrolment('e1', { primary: 'true', beginDate: '2026-09-01', endDate: '2026-12-18' }),
+      enrolment('e2', { primary: 'false', beginDate: '2026-09-02', classSourcedId: 'k2', userSourcedId: 'p02' }),
+      enrolment('e3', { classSourcedId: 'k3', userSourcedId: 'Ab', role: 'teacher' }),
+    ],
+    demographics: [
+      { sourcedId: 'p01', birthDate: '2014-02-28', sex: 'female', asian: 'true' },
+      { sourcedId: 'p02', sex: 'male', cityOfBirth: 'İzmir' },
+      { sourcedId: 'p03' },
+    ],
+  }),
+);
+await service.load(
+  estab,
+  csvPackage(
+    {
+      enrollments: [
+        {
+          ...enrolment('e2', { primary: 'false', beginDate: '2026-09-02', classSourcedId: 'k2', userSourcedId: 'p02' }),
+          status: 'tobedeleted',
+          dateLastModified: '2026-10-01',
+        },
+      ],
+    },
+    { mode: 'delta' },
+  ),
+);
 const client = await service.addClient('app', [estab]);
 
 async function ask(path: string, query: Record<string, string>): Promise<Response> {
@@ -244,7 +318,8 @@ test('dateLastModified compares in time', async () => {
   const inParis = (stamp: string) => new Date(Date.parse(stamp) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
   for (const write of [(stamp: string) => stamp, inParis, (stamp: string) => stamp.replace('Z', ''), (stamp: string) => stamp.toLowerCase()]) {
     const cases = { '=': ['e1', 'e3'], '!=': ['e2'], '>': ['e2'], '>=': ['e1', 'e2', 'e3'], '<': [], '<=': ['e1', 'e3'] };
-    for (const [operator, ids] of Object.entries(cases)) assert.deepEqual(await idsOf('/enrollments', { filter: `dateLastModified${operator}'${write(first)}'` }), ids, `${operator} ${write(first)}`);
+    for (const [operator, ids] of Object.entries(cases))
+      assert.deepEqual(await idsOf('/enrollments', { filter: `dateLastModified${operator}'${write(first)}'` }), ids, `${operator} ${write(first)}`);
   }
   assert.deepEqual(await idsOf('/enrollments', { filter: `dateLastModified>'${first}' and dateLastModified<='${second}'` }), ['e2']);
   assert.deepEqual(await idsOf('/enrollments', { filter: `dateLastModified>'${first.slice(0, -1)}4Z'` }), ['e2'], 'finer than a millisecond');
@@ -274,8 +349,20 @@ test('what does not apply is refused and named', async () => {
 });
 
 const sorts: [what: string, path: string, sort: string, ascending: string[], descending: string[]][] = [
-  ['by code point: capitals first, what is beyond the BMP last', '/courses', 'title', ['C9', 'c1', 'c2', 'c4', 'c3', 'c6', 'c5'], ['c5', 'c6', 'c3', 'c4', 'c2', 'c1', 'C9']],
-  ['ties by sourcedId and what is missing last, either way', '/courses', 'courseCode', ['c4', 'C9', 'c1', 'c2', 'c6', 'c3', 'c5'], ['c6', 'C9', 'c1', 'c2', 'c4', 'c3', 'c5']],
+  [
+    'by code point: capitals first, what is beyond the BMP last',
+    '/courses',
+    'title',
+    ['C9', 'c1', 'c2', 'c4', 'c3', 'c6', 'c5'],
+    ['c5', 'c6', 'c3', 'c4', 'c2', 'c1', 'C9'],
+  ],
+  [
+    'ties by sourcedId and what is missing last, either way',
+    '/courses',
+    'courseCode',
+    ['c4', 'C9', 'c1', 'c2', 'c6', 'c3', 'c5'],
+    ['c6', 'C9', 'c1', 'c2', 'c4', 'c3', 'c5'],
+  ],
   ['dates', '/enrollments', 'beginDate', ['e1', 'e2', 'e3'], ['e2', 'e1', 'e3']],
   ['booleans', '/enrollments', 'primary', ['e2', 'e1', 'e3'], ['e1', 'e2', 'e3']],
   ['the reference', '/enrollments', 'user.sourcedId', ['e3', 'e1', 'e2'], ['e2', 'e1', 'e3']],
@@ -301,13 +388,27 @@ test('sorted by code point also where the database has an order of its own', asy
   try {
     await migrate(db);
     await addEstablishment(db, { estab, name: 'Small School', email: 'office@s1.example' });
-    const orgs = ['b', 'A', 'é', 'a', 'Z'].map((mark, at) => ({ sourcedId: `o${at}-${mark}`, name: mark, type: 'school', identifier: mark, 'metadata.mark': mark }));
+    const orgs = ['b', 'A', 'é', 'a', 'Z'].map((mark, at) => ({
+      sourcedId: `o${at}-${mark}`,
+      name: mark,
+      type: 'school',
+      identifier: mark,
+      'metadata.mark': mark,
+    }));
     await importRoster(db, () => openCsvSource(csvPackage({ orgs })), { estab, partial: false, force: false, shrinkLimitPercent: 20 });
     await addApplication(db, service.seal, { rp: 'app', name: 'App', callbackUrl: 'http://127.0.0.1:9/', scopes: 'School', redirectUris: [] });
     const { schoolSecret } = await authorise(db, { rp: 'app', estab });
-    const { access_token: token } = (await app.inject({ method: 'POST', url: `${rootB}/auth/token`, headers: { authorization: `Basic ${Buffer.from(`app|${estab}:${schoolSecret}`).toString('base64')}` } })).json<{ access_token: string }>();
+    const { access_token: token } = (
+      await app.inject({
+        method: 'POST',
+        url: `${rootB}/auth/token`,
+        headers: { authorization: `Basic ${Buffer.from(`app|${estab}:${schoolSecret}`).toString('base64')}` },
+      })
+    ).json<{ access_token: string }>();
     for (const sort of ['name', 'identifier', 'metadata.mark']) {
-      const { orgs: sorted } = (await app.inject({ url: `${rootB}/orgs?sort=${sort}`, headers: { authorization: `Bearer ${token}` } })).json<{ orgs: { name: string }[] }>();
+      const { orgs: sorted } = (await app.inject({ url: `${rootB}/orgs?sort=${sort}`, headers: { authorization: `Bearer ${token}` } })).json<{
+        orgs: { name: string }[];
+      }>();
       assert.equal(sorted.map((org) => org.name).join(''), 'AZabé', sort);
     }
   } finally {

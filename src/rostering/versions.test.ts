@@ -13,8 +13,18 @@ const service = await useService();
 type Files = Record<string, Rows>;
 type RosterRecord = Readonly<Record<string, unknown>> & { sourcedId: string; status: string; dateLastModified: string };
 
-const person = (sourcedId: string, more: Readonly<Record<string, string>> = {}) => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'school', role: 'student', username: sourcedId, givenName: 'Given', familyName: sourcedId, ...more });
-const people = (count: number, more: Readonly<Record<string, string>> = {}): Rows => Array.from({ length: count }, (_, at) => person(`p${String(at).padStart(4, '0')}`, more));
+const person = (sourcedId: string, more: Readonly<Record<string, string>> = {}) => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'school',
+  role: 'student',
+  username: sourcedId,
+  givenName: 'Given',
+  familyName: sourcedId,
+  ...more,
+});
+const people = (count: number, more: Readonly<Record<string, string>> = {}): Rows =>
+  Array.from({ length: count }, (_, at) => person(`p${String(at).padStart(4, '0')}`, more));
 
 const files = (users: Rows): Files => ({
   orgs: [{ sourcedId: 'trust', name: 'Trust', type: 'district' }, { sourcedId: 'school', name: 'School', type: 'school', parentSourcedId: 'trust' }],
@@ -22,7 +32,15 @@ const files = (users: Rows): Files => ({
   courses: [{ sourcedId: 'course', title: 'Course', orgSourcedId: 'school' }],
   classes: [{ sourcedId: 'class', title: 'Class', courseSourcedId: 'course', classType: 'scheduled', schoolSourcedId: 'school', termSourcedIds: 'year' }],
   users,
-  enrollments: users.slice(0, 10).map(({ sourcedId = '' }) => ({ sourcedId: `e-${sourcedId}`, classSourcedId: 'class', schoolSourcedId: 'school', userSourcedId: sourcedId, role: 'student' })),
+  enrollments: users
+    .slice(0, 10)
+    .map(({ sourcedId = '' }) => ({
+      sourcedId: `e-${sourcedId}`,
+      classSourcedId: 'class',
+      schoolSourcedId: 'school',
+      userSourcedId: sourcedId,
+      role: 'student',
+    })),
 });
 
 /** A school of its own for each test, with a client in both variants. */
@@ -33,7 +51,15 @@ async function openSchool(estab: string, given: Files) {
   const read = (path: string, headers?: Record<string, string>) => client.b(estab, path, headers);
   const records = async (path: string) => Object.values((await (await read(path)).json()) as Record<string, RosterRecord[]>)[0] ?? [];
   const one = async (path: string) => Object.values((await (await read(path)).json()) as Record<string, RosterRecord>)[0];
-  return { load, client, read, records, one, readA: (path: string, headers?: Record<string, string>) => client.a(path, headers), token: await client.tokenB(estab) };
+  return {
+    load,
+    client,
+    read,
+    records,
+    one,
+    readA: (path: string, headers?: Record<string, string>) => client.a(path, headers),
+    token: await client.tokenB(estab),
+  };
 }
 
 const versionOf = (response: Response) => response.headers.get('x-roster-version') ?? '';
@@ -42,7 +68,16 @@ const etagOf = (response: Response) => response.headers.get('etag') ?? '';
 test('every page names the same version until the roster changes', async () => {
   const given = files(people(25));
   const { load, read, readA, client } = await openSchool('pages', given);
-  const paths = ['/users?limit=10', '/users?limit=10&offset=10', '/users?limit=10&offset=20', '/users', '/users/p0003', '/orgs', '/classes?limit=1', '/enrollments'];
+  const paths = [
+    '/users?limit=10',
+    '/users?limit=10&offset=10',
+    '/users?limit=10&offset=20',
+    '/users',
+    '/users/p0003',
+    '/orgs',
+    '/classes?limit=1',
+    '/enrollments',
+  ];
   const readAll = async () => {
     const answers = [...(await Promise.all(paths.map((path) => read(path)))), ...(await Promise.all(paths.map((path) => readA(path))))];
     const versions = new Set(answers.map(versionOf));
@@ -66,7 +101,10 @@ test('every page names the same version until the roster changes', async () => {
 test('an answer that the caller has already is a 304 without a body, until the roster changes', async () => {
   const given = files(people(25));
   const { load, read, readA } = await openSchool('etags', given);
-  const asked = [...['/users', '/users?limit=5', '/users/p0003', '/schools/school/students', '/users?sort=familyName&limit=5'].map((path) => [read, path] as const), ...['/users', '/users?limit=5', '/orgs/school'].map((path) => [readA, path] as const)];
+  const asked = [
+    ...['/users', '/users?limit=5', '/users/p0003', '/schools/school/students', '/users?sort=familyName&limit=5'].map((path) => [read, path] as const),
+    ...['/users', '/users?limit=5', '/orgs/school'].map((path) => [readA, path] as const),
+  ];
   for (const [ask, path] of asked) {
     const first = await ask(path);
     const tag = etagOf(first);
@@ -91,16 +129,40 @@ test('an answer that the caller has already is a 304 without a body, until the r
 });
 
 test('another question, variant or scope has another tag', async () => {
-  const { read, readA } = await openSchool('questions', files([...people(5), person('t1', { role: 'teacher' }), person('c1', { role: 'parent', agentSourcedIds: 'p0001' })]));
+  const { read, readA } = await openSchool(
+    'questions',
+    files([...people(5), person('t1', { role: 'teacher' }), person('c1', { role: 'parent', agentSourcedIds: 'p0001' })]),
+  );
   const scoped = async (name: string, scopes: string) => etagOf(await (await service.addClient(name, ['questions'], scopes)).b('questions', '/users'));
-  const paths = ['/users', '/users?limit=5', '/users?limit=5&offset=1', '/users?offset=1', "/users?filter=status%3D'active'", '/users?sort=givenName', '/users?sort=givenName&orderBy=desc', '/users?fields=sourcedId', '/users/p0001', '/users/p0002', '/students', '/students/p0001', '/orgs', '/classes/class/students'];
-  const tags = [...(await Promise.all(paths.map(async (path) => etagOf(await read(path))))), etagOf(await readA('/users')), await scoped('students-only', 'Student'), await scoped('contacts-too', 'Student,Contact')];
+  const paths = [
+    '/users',
+    '/users?limit=5',
+    '/users?limit=5&offset=1',
+    '/users?offset=1',
+    "/users?filter=status%3D'active'",
+    '/users?sort=givenName',
+    '/users?sort=givenName&orderBy=desc',
+    '/users?fields=sourcedId',
+    '/users/p0001',
+    '/users/p0002',
+    '/students',
+    '/students/p0001',
+    '/orgs',
+    '/classes/class/students',
+  ];
+  const tags = [
+    ...(await Promise.all(paths.map(async (path) => etagOf(await read(path))))),
+    etagOf(await readA('/users')),
+    await scoped('students-only', 'Student'),
+    await scoped('contacts-too', 'Student,Contact'),
+  ];
   assert.equal(new Set(tags).size, paths.length + 3);
 });
 
 test('If-None-Match: * does not hide that a record is not there', async () => {
   const { read } = await openSchool('missing', files(people(2)));
-  for (const path of ['/users/nobody', '/teachers/p0001', '/schools/nowhere/classes', '/classes/none/students?limit=5']) assert.equal((await read(path, { 'if-none-match': '*' })).status, 404, path);
+  for (const path of ['/users/nobody', '/teachers/p0001', '/schools/nowhere/classes', '/classes/none/students?limit=5'])
+    assert.equal((await read(path, { 'if-none-match': '*' })).status, 404, path);
 });
 
 test('a list that is read slowly while an import commits is of the old version, entirely', async () => {
@@ -119,7 +181,9 @@ test('a list that is read slowly while an import commits is of the old version, 
       // Leaves 500 out, changes 4,000, adds 100.
       const report = await load({ users: [...old.slice(0, 500), ...people(5100, { middleName: 'new' }).slice(1000)] }, { force: true });
       assert.deepEqual([report.added, report.changed, report.removed], [100, 4000, 500]);
-      const [open] = await service.db`select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null`;
+      const [open] =
+        await service.db`select from pg_stat_activity
+            where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and xact_start is not null`;
       assert.ok(open, 'the list is still being read');
     }
     text += chunk;
@@ -139,7 +203,15 @@ test('no answer mixes versions while imports commit', async () => {
   /** What follows the number tells rosters apart, not versions. */
   const numberOf = (version: string) => version.split('-', 1)[0] ?? '';
   const generations = new Map([[numberOf(versionOf(await read('/orgs'))), 0]]);
-  const questions: [string, (size: number) => number, number?][] = [['/users?limit=100&offset=1100', (all) => all, 1100], ['/users?limit=1150&offset=20', (all) => all, 20], ['/users', (all) => all, 0], ["/users?limit=50&filter=status%3D'active'", (all) => all, 0], ['/schools/school/students?limit=90&offset=1150', (all) => all, 1150], ['/classes/class/students', () => 10, 0], ['/users/p1199', () => 1]];
+  const questions: [string, (size: number) => number, number?][] = [
+    ['/users?limit=100&offset=1100', (all) => all, 1100],
+    ['/users?limit=1150&offset=20', (all) => all, 20],
+    ['/users', (all) => all, 0],
+    ["/users?limit=50&filter=status%3D'active'", (all) => all, 0],
+    ['/schools/school/students?limit=90&offset=1150', (all) => all, 1150],
+    ['/classes/class/students', () => 10, 0],
+    ['/users/p1199', () => 1],
+  ];
   const seen: { path: string; status: number; version: string; total: string | null; text: string }[] = [];
   const arrived = new AbortController();
   const poll = async (from: number) => {
@@ -176,14 +248,25 @@ test('no answer mixes versions while imports commit', async () => {
 test('dateLastModified is one instant per merge, later than the last, for what it changed and nothing else', async () => {
   const given = files(people(12));
   const { load, records } = await openSchool('dates', given);
-  const readDates = async () => new Map((await Promise.all(['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments'].map((collection) => records(`/${collection}`)))).flat().map((record) => [record.sourcedId, record.dateLastModified]));
+  const readDates = async () =>
+    new Map(
+      (await Promise.all(['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments'].map((collection) => records(`/${collection}`))))
+        .flat()
+        .map((record) => [record.sourcedId, record.dateLastModified]),
+    );
   const before = await readDates();
   const [first = ''] = new Set(before.values());
   assert.deepEqual([...new Set(before.values())], [first]);
   assert.match(first, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
   // A new department changes its parent too: the parent shows its children.
-  const changed = { ...given, orgs: [...(given.orgs ?? []), { sourcedId: 'dep', name: 'Department', type: 'department', parentSourcedId: 'school' }], users: [person('p0000', { email: 'p@school.example' }), ...people(12).slice(1, 11)], classes: (given.classes ?? []).map((one) => ({ ...one, location: 'R1' })), enrollments: given.enrollments ?? [] };
+  const changed = {
+    ...given,
+    orgs: [...(given.orgs ?? []), { sourcedId: 'dep', name: 'Department', type: 'department', parentSourcedId: 'school' }],
+    users: [person('p0000', { email: 'p@school.example' }), ...people(12).slice(1, 11)],
+    classes: (given.classes ?? []).map((one) => ({ ...one, location: 'R1' })),
+    enrollments: given.enrollments ?? [],
+  };
   // Taken last: who reads deltas since a time at which the import was already under way must not miss it.
   let underWay = '';
   const slow = csvPackage(changed);
@@ -197,8 +280,12 @@ test('dateLastModified is one instant per merge, later than the last, for what i
   assert.ok(second > first && second > underWay && second <= new Date().toISOString(), second);
   const moved = ['p0000', 'p0011', 'class', 'dep', 'school'];
   for (const [sourcedId, date] of after) assert.equal(date, moved.includes(sourcedId) ? second : first, sourcedId);
-  const delta = async (collection: string) => (await records(`/${collection}?filter=${encodeURIComponent(`dateLastModified>'${first}'`)}`)).map((record) => record.sourcedId);
-  assert.deepEqual([await delta('orgs'), await delta('users'), await delta('classes'), await delta('enrollments')], [['dep', 'school'], ['p0000', 'p0011'], ['class'], []]);
+  const delta = async (collection: string) =>
+    (await records(`/${collection}?filter=${encodeURIComponent(`dateLastModified>'${first}'`)}`)).map((record) => record.sourcedId);
+  assert.deepEqual(
+    [await delta('orgs'), await delta('users'), await delta('classes'), await delta('enrollments')],
+    [['dep', 'school'], ['p0000', 'p0011'], ['class'], []],
+  );
 
   let last = second;
   for (let round = 0; round < 5; round += 1) {
@@ -210,7 +297,16 @@ test('dateLastModified is one instant per merge, later than the last, for what i
 });
 
 test('a record that left turns tobedeleted, stays readable in full, and comes back under its id', async () => {
-  const full = person('p0001', { middleName: 'M', email: 'm@school.example', phone: '1', userIds: '{LDAP:m}', grades: '09', identifier: 'I1', agentSourcedIds: 'p0000', 'metadata.house': 'Red' });
+  const full = person('p0001', {
+    middleName: 'M',
+    email: 'm@school.example',
+    phone: '1',
+    userIds: '{LDAP:m}',
+    grades: '09',
+    identifier: 'I1',
+    agentSourcedIds: 'p0000',
+    'metadata.house': 'Red',
+  });
   const given = files([...people(1), full]);
   const { load, one, records } = await openSchool('leavers', given);
   const { dateLastModified: came, ...content } = (await one('/users/p0001')) ?? { dateLastModified: '' };

@@ -9,7 +9,17 @@ import { changeState } from '../access/authorisations.ts';
 import { setConnector } from '../collection/connector-settings.ts';
 import { mostOpenWaits, sweepWaits } from './availability.ts';
 
-type Status = { DBStatus: Record<string, unknown>[]; Estab: string; Endpoint: string; RequestId: string | null; AllOK: boolean; TimedOut: boolean; Message: string | null; ExceptionType: string | null; ExceptionMessage: string | null };
+type Status = {
+  DBStatus: Record<string, unknown>[];
+  Estab: string;
+  Endpoint: string;
+  RequestId: string | null;
+  AllOK: boolean;
+  TimedOut: boolean;
+  Message: string | null;
+  ExceptionType: string | null;
+  ExceptionMessage: string | null;
+};
 
 const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' });
 const { db } = service;
@@ -30,26 +40,55 @@ async function newSchool({ scopes, demo = true }: { scopes?: string; demo?: bool
     const response = await client.s(estab, path);
     return { status: response.status, headers: response.headers, body: (await response.json()) as Status };
   };
-  const ask = (path: string, url: string = `${receiver}/cb?estab=${estab}`) => get(`${path}${path.includes('?') ? '&' : '?'}callbackUrl=${encodeURIComponent(url)}`);
+  const ask = (path: string, url: string = `${receiver}/cb?estab=${estab}`) =>
+    get(`${path}${path.includes('?') ? '&' : '?'}callbackUrl=${encodeURIComponent(url)}`);
   return { estab, rp: client.rp, get, ask };
 }
 
-const callsOf = async (estab: string) => (await db<{ body: Buffer; url: string }[]>`select body, payload ->> 'url' as url from outbox where estab = ${estab} and kind = 'call' order by seq`).map(({ body, url }) => ({ url, body: JSON.parse(body.toString()) as Status }));
-const collectionsOf = async (estab: string) => (await db<{ database: string; state: string }[]>`select payload ->> 'database' as database, state from outbox where estab = ${estab} and kind = 'collect' order by seq`).map(({ database, state }) => `${database} ${state}`);
+const callsOf = async (estab: string) =>
+  (await db<{ body: Buffer; url: string }[]>`select body, payload ->> 'url' as url from outbox where estab = ${estab} and kind = 'call' order by seq`).map(
+    ({ body, url }) => ({ url, body: JSON.parse(body.toString()) as Status }),
+  );
+const collectionsOf = async (estab: string) =>
+  (
+    await db<
+      { database: string; state: string }[]
+    >`select payload ->> 'database' as database, state from outbox where estab = ${estab} and kind = 'collect' order by seq`
+  ).map(({ database, state }) => `${database} ${state}`);
 const openOf = async (estab: string) => (await db`select from availability_wait where estab = ${estab} and done_at is null`).length;
-const expire = (estab: string, name: string) => db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = ${name}`;
+const expire = (estab: string, name: string) =>
+  db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = ${name}`;
 /** As if a collection had ended so. */
-const ended = (estab: string, name: string, status = 'OK', message: string | null = null) => db`update component_database set status = ${status}, message = ${message}, refreshing_since = null, expires_at = now() + interval '20 minutes' where estab = ${estab} and name = ${name}`;
+const ended = (estab: string, name: string, status = 'OK', message: string | null = null) =>
+  db`update component_database set status = ${status}, message = ${message}, refreshing_since = null, expires_at = now() + interval '20 minutes'
+      where estab = ${estab} and name = ${name}`;
 /** The first whole millisecond that is not before it. */
-const deadlineOf = async (estab: string) => (await db<{ at: Date }[]>`select date_trunc('milliseconds', deadline_at) + interval '1 millisecond' as at from availability_wait where estab = ${estab}`)[0]?.at.getTime() ?? 0;
+const deadlineOf = async (estab: string) =>
+  (
+    await db<{ at: Date }[]>`select date_trunc('milliseconds', deadline_at) + interval '1 millisecond' as at from availability_wait where estab = ${estab}`
+  )[0]?.at.getTime() ?? 0;
 const sweepAt = (ms: number) => sweepWaits(db, { at: new Date(ms) });
 
 test('data that is ready is told at once, and the answer is the same object', async () => {
   const { estab, ask } = await newSchool();
   const { status, body } = await ask('AttendanceForDate?date=2026-11-12');
   assert.equal(status, 202);
-  assert.deepEqual(Object.keys(body), ['DBStatus', 'Estab', 'Endpoint', 'RequestId', 'AllOK', 'TimedOut', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException']);
-  assert.deepEqual([body.Estab, body.Endpoint, body.AllOK, body.TimedOut, body.Message, body.ExceptionMessage, body.DBStatus.map((one) => one.Status)], [estab, 'AttendanceForDate', true, false, null, null, ['OK', 'OK']]);
+  assert.deepEqual(Object.keys(body), [
+    'DBStatus',
+    'Estab',
+    'Endpoint',
+    'RequestId',
+    'AllOK',
+    'TimedOut',
+    'Message',
+    'ExceptionType',
+    'ExceptionMessage',
+    'InnerException',
+  ]);
+  assert.deepEqual(
+    [body.Estab, body.Endpoint, body.AllOK, body.TimedOut, body.Message, body.ExceptionMessage, body.DBStatus.map((one) => one.Status)],
+    [estab, 'AttendanceForDate', true, false, null, null, ['OK', 'OK']],
+  );
   assert.match(body.RequestId ?? '', /^[0-9a-f-]{36}$/);
   assert.deepEqual(await callsOf(estab), [{ url: `${receiver}/cb?estab=${estab}`, body }]);
   assert.deepEqual([await openOf(estab), await collectionsOf(estab)], [0, []]);
@@ -69,7 +108,10 @@ test('never ready: nothing until ten minutes after the request, then once, with 
   assert.equal(next?.late, false);
   assert.equal(await sweepAt(deadline), 1);
   const [call, ...more] = await callsOf(estab);
-  assert.deepEqual([call?.body.TimedOut, call?.body.AllOK, call?.body.RequestId, call?.body.DBStatus[0]?.Status, more], [true, false, body.RequestId, 'Expired', []]);
+  assert.deepEqual(
+    [call?.body.TimedOut, call?.body.AllOK, call?.body.RequestId, call?.body.DBStatus[0]?.Status, more],
+    [true, false, body.RequestId, 'Expired', []],
+  );
   assert.match(call?.body.Message ?? '', /^Not ready within 10 minutes: SchoolData is Expired.*can be requested directly/);
   await ended(estab, 'SchoolData');
   assert.equal(await sweepAt(deadline + 60_000), 0);
@@ -136,7 +178,13 @@ test('held, failed before, and not installed: told at once, or after one more tr
 test('whatever is wrong with the request itself is told to the callbackUrl, once', async () => {
   const { estab, ask } = await newSchool();
   await expire(estab, 'SchoolData');
-  const faults: readonly [path: string, words: RegExp][] = [['AttendanceForDate', /date is missing/], ['AttendanceForDate?date=2026-02-30', /^date/], ['Students?page=0', /^page/], ['Students?id=p1', /"id" is not a parameter of Students.*percent-encode/], ['Students?pageSize=1&pageSize=2', /2 times/]];
+  const faults: readonly [path: string, words: RegExp][] = [
+    ['AttendanceForDate', /date is missing/],
+    ['AttendanceForDate?date=2026-02-30', /^date/],
+    ['Students?page=0', /^page/],
+    ['Students?id=p1', /"id" is not a parameter of Students.*percent-encode/],
+    ['Students?pageSize=1&pageSize=2', /2 times/],
+  ];
   for (const [path, words] of faults) {
     const { status, body } = await ask(path);
     assert.deepEqual([status, body.AllOK, body.TimedOut, body.ExceptionType], [202, false, false, 'invalid_request'], path);
@@ -185,7 +233,8 @@ test('killed between ending the wait and the commit: nothing has happened, and t
   });
   await locked.promise;
   const dying = assert.rejects(sweepWaits(db, { estab }));
-  const stuck = () => db<{ pid: number }[]>`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into lane%'`;
+  const stuck = () =>
+    db<{ pid: number }[]>`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into lane%'`;
   await until('the sweep has ended the wait and is about to put the call into the outbox', async () => (await stuck()).length === 1);
   for (const { pid } of await stuck()) await db`select pg_terminate_backend(${pid})`;
   await dying;
@@ -202,7 +251,18 @@ test('refusals that are answered directly: no token, no scope, no more authorisa
   assert.equal(bare.status, 401);
   assert.equal((await ask('Students')).status, 403);
   assert.equal((await ask('School/Other/SchoolInfo')).status, 403);
-  for (const url of ['http://10.0.0.1/cb', 'http://169.254.169.254/latest', 'ftp://127.0.0.1/cb', 'javascript:alert(1)', 'not a url', '/cb', '', 'http://user:secret@127.0.0.1/cb', 'http://127.0.0.1:22/cb', 'http://[::1]:9999/']) {
+  for (const url of [
+    'http://10.0.0.1/cb',
+    'http://169.254.169.254/latest',
+    'ftp://127.0.0.1/cb',
+    'javascript:alert(1)',
+    'not a url',
+    '/cb',
+    '',
+    'http://user:secret@127.0.0.1/cb',
+    'http://127.0.0.1:22/cb',
+    'http://[::1]:9999/',
+  ]) {
     const { status, body } = await ask('SchoolInfo', url);
     assert.equal(status, 400, url);
     assert.match(body.ExceptionMessage ?? '', /callbackUrl/, url);
@@ -218,7 +278,8 @@ test('as many open waits as an application may have, over all its schools, and t
   const { estab, rp, ask, get } = await newSchool();
   const insert = (count: number) => db`
     insert into availability_wait (estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at)
-    select ${estab}, ${rp}, 'Students', '{SchoolData}', ${receiver}, now() + interval '10 minutes', now() + interval '10 minutes' from generate_series(1, ${count}::int)`;
+    select ${estab}, ${rp}, 'Students', '{SchoolData}', ${receiver}, now() + interval '10 minutes', now() + interval '10 minutes'
+      from generate_series(1, ${count}::int)`;
   await insert(mostOpenWaits - 1);
   await expire(estab, 'SchoolData');
   assert.deepEqual((await Promise.all([ask('Students'), ask('Students'), ask('Students')])).map(({ status }) => status).sort(), [202, 429, 429]);
@@ -226,7 +287,8 @@ test('as many open waits as an application may have, over all its schools, and t
   assert.deepEqual([refused.status, Number(refused.headers.get('retry-after')) > 0], [429, true]);
   assert.match(refused.body.ExceptionMessage ?? '', new RegExp(`has ${mostOpenWaits} requests with a callbackUrl open.*without callbackUrl`));
   assert.equal((await get('Students')).status, 200);
-  await db`update availability_wait set done_at = now() where (estab, id) in (select estab, id from availability_wait where estab = ${estab} and done_at is null limit 1)`;
+  await db`update availability_wait set done_at = now() where (estab, id) in (select estab, id from availability_wait
+      where estab = ${estab} and done_at is null limit 1)`;
   assert.equal((await ask('Students')).status, 202);
   await db`delete from availability_wait where estab = ${estab}`;
 });

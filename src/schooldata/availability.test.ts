@@ -15,7 +15,14 @@ import { setConnector, setDemoMode } from '../collection/connector-settings.ts';
 import { outboxChannel } from '../outbox/enqueue.ts';
 import { sweepWaits } from './availability.ts';
 
-type Status = { DBStatus: { DatabaseName: string; Status: string; Message: string | null }[]; RequestId: string; AllOK: boolean; TimedOut: boolean; Message: string | null; ExceptionMessage: string | null };
+type Status = {
+  DBStatus: { DatabaseName: string; Status: string; Message: string | null }[];
+  RequestId: string;
+  AllOK: boolean;
+  TimedOut: boolean;
+  Message: string | null;
+  ExceptionMessage: string | null;
+};
 
 const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' });
 const { db } = service;
@@ -42,13 +49,16 @@ async function ask(path: string, { of = estab, target = receiver }: { of?: strin
 
 const laneOf = (name: string) => `collect ${estab} ${name}`;
 async function holdBack(...names: string[]): Promise<void> {
-  for (const name of names) await db`insert into lane (key, host, width, lasting, disabled_at) values (${laneOf(name)}, null, 1, false, now()) on conflict (key) do update set disabled_at = now()`;
+  for (const name of names)
+    await db`insert into lane (key, host, width, lasting, disabled_at) values (${laneOf(name)}, null, 1, false, now())
+        on conflict (key) do update set disabled_at = now()`;
 }
 async function letGo(...names: string[]): Promise<void> {
   await db`update lane set disabled_at = null, next_at = now() where key = any(${names.map(laneOf)})`;
   await db`select pg_notify(${outboxChannel}, '')`;
 }
-const expire = (...names: string[]) => db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = any(${names})`;
+const expire = (...names: string[]) =>
+  db`update component_database set expires_at = now() - interval '1 second' where estab = ${estab} and name = any(${names})`;
 const collections = async () => (await db`select from outbox where estab = ${estab} and kind = 'collect'`).length;
 const areOk = async () => (await readDatabases(db, estab)).every(({ status }) => status === 'OK');
 const allOk = () => until('everything is collected', areOk, () => readDatabases(db, estab));
@@ -157,7 +167,11 @@ test('a receiver that is down when the moment comes: one accepted delivery, ever
   const port = await freePort();
   const late = { origin: `http://127.0.0.1:${port}`, arrivals: [] as Arrival[] };
   const waiting = await ask('SchoolInfo', { of: 'Small', target: late });
-  const tries = async () => (await db<{ id: string; success: boolean; class: string | null }[]>`select a.id, a.success, a.error_class as class from outbox_attempt a join outbox o using (estab, id) where o.lane = ${`one-off app ${late.origin}`} order by a.number`);
+  const tries = async () =>
+    await db<
+      { id: string; success: boolean; class: string | null }[]
+    >`select a.id, a.success, a.error_class as class from outbox_attempt a join outbox o using (estab, id)
+        where o.lane = ${`one-off app ${late.origin}`} order by a.number`;
   const hurry = async (count: number) => {
     await until(`${count} tries`, async () => (await tries()).length >= count, tries);
     await db`update outbox set due_at = now() where lane = ${`one-off app ${late.origin}`} and state = 'waiting'`;
@@ -169,7 +183,14 @@ test('a receiver that is down when the moment comes: one accepted delivery, ever
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    late.arrivals.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks), id: String(request.headers['webhook-id']), at: 0 });
+    late.arrivals.push({
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: request.headers,
+      body: Buffer.concat(chunks),
+      id: String(request.headers['webhook-id']),
+      at: 0,
+    });
     response.writeHead(answers.shift() ?? 200).end();
   }).listen(port, '127.0.0.1');
   await once(server, 'listening');

@@ -13,7 +13,10 @@ const { db } = service;
 const marks = attendanceCsv('p1,2026-11-12,AM,/,,', 'p1,2026-11-12,PM,L,12,bus', 'p2,2026-11-12,AM,I,,', 'p2,2026-11-13,AM,/,,', 'p3,2026-11-13,AM,,,');
 let schools = 0;
 
-async function newSchool(files: Partial<SchoolFiles> = {}, scopes?: string): Promise<{ estab: string; client: Client; get: (path: string) => Promise<Envelope> }> {
+async function newSchool(
+  files: Partial<SchoolFiles> = {},
+  scopes?: string,
+): Promise<{ estab: string; client: Client; get: (path: string) => Promise<Envelope> }> {
   const estab = `S${(schools += 1)}`;
   const report = await service.addSchool(estab, smallPackage(files, { raw: { 'attendance.csv': marks } }));
   assert.equal(report?.outcome, 'done', JSON.stringify(report?.problems));
@@ -30,7 +33,8 @@ function getter(client: Client, estab: string) {
 }
 
 const ids = (rows: Row[] | undefined) => rows?.map((row) => row.Id);
-const byId = async (get: (path: string) => Promise<Envelope>, name: string, id: string, query = '') => (await get(`${name}${query}`))[name]?.find((row) => row.Id === id);
+const byId = async (get: (path: string) => Promise<Envelope>, name: string, id: string, query = '') =>
+  (await get(`${name}${query}`))[name]?.find((row) => row.Id === id);
 
 /** Rows without LastUpdated, which has to be an instant. */
 function timeless(rows: Row[] | undefined): Row[] {
@@ -44,8 +48,23 @@ const whole = await newSchool();
 /** p9 has left, with the enrolment still open. */
 await service.load(whole.estab, deltaPackage({ users: [user('p9', 'student', { agentSourcedIds: 'a2' })] }, 'tobedeleted'));
 
-const person = (id: string, more: Row = {}): Row => ({ Id: id, Forename: `Given ${id}`, MiddleName: null, Surname: 'Family', DisplayName: `Given ${id} Family`, Email: null, ...more });
-const contact = (id: string, more: Row): Row => ({ Id: id, Forename: `Given ${id}`, Surname: 'Family', DisplayName: `Given ${id} Family`, Email: null, ...more });
+const person = (id: string, more: Row = {}): Row => ({
+  Id: id,
+  Forename: `Given ${id}`,
+  MiddleName: null,
+  Surname: 'Family',
+  DisplayName: `Given ${id} Family`,
+  Email: null,
+  ...more,
+});
+const contact = (id: string, more: Row): Row => ({
+  Id: id,
+  Forename: `Given ${id}`,
+  Surname: 'Family',
+  DisplayName: `Given ${id} Family`,
+  Email: null,
+  ...more,
+});
 
 test('people: exactly their fields, those who left left out, contacts with their children whichever side noted them', async () => {
   assert.deepEqual(timeless((await whole.get('Students')).Students), [
@@ -80,19 +99,51 @@ test('references to people whom the scopes hide are left out', async () => {
 
 test('the school, its calendar, counts and codes', async () => {
   const { SchoolInfo } = await whole.get('SchoolInfo');
-  assert.deepEqual(timeless(SchoolInfo), [{ Estab: whole.estab, Name: `School ${whole.estab}`, Email: `office@${whole.estab}.example`, TimeZone: 'Europe/London', Connector: 'csv' }]);
+  assert.deepEqual(timeless(SchoolInfo), [
+    { Estab: whole.estab, Name: `School ${whole.estab}`, Email: `office@${whole.estab}.example`, TimeZone: 'Europe/London', Connector: 'csv' },
+  ]);
   const { Calendar = [] } = await whole.get('Calendar');
-  assert.deepEqual([Calendar.length, Calendar[0], Calendar.at(-1)], [325, { Date: '2026-09-01', IsSchoolDay: true, Term: 'Autumn' }, { Date: '2027-07-22', IsSchoolDay: false, Term: null }]);
-  assert.deepEqual(Calendar.find((row) => row.Date === '2026-11-14'), { Date: '2026-11-14', IsSchoolDay: false, Term: 'Autumn' });
-  assert.deepEqual((await whole.get('Counts')).Counts, [['Students', 3], ['Staff', 2], ['Contacts', 2], ['Groups', 3], ['Courses', 1], ['Enrollments', 8]].map(([Area, Count]) => ({ Area, Count })));
+  assert.deepEqual(
+    [Calendar.length, Calendar[0], Calendar.at(-1)],
+    [325, { Date: '2026-09-01', IsSchoolDay: true, Term: 'Autumn' }, { Date: '2027-07-22', IsSchoolDay: false, Term: null }],
+  );
+  assert.deepEqual(
+    Calendar.find((row) => row.Date === '2026-11-14'),
+    { Date: '2026-11-14', IsSchoolDay: false, Term: 'Autumn' },
+  );
+  assert.deepEqual(
+    (await whole.get('Counts')).Counts,
+    [
+      ['Students', 3],
+      ['Staff', 2],
+      ['Contacts', 2],
+      ['Groups', 3],
+      ['Courses', 1],
+      ['Enrollments', 8],
+    ].map(([Area, Count]) => ({ Area, Count })),
+  );
   const { AttendanceCodes = [] } = await whole.get('AttendanceCodes');
   assert.deepEqual(Object.keys(AttendanceCodes[0] ?? {}), ['Mark', 'Description', 'Meaning', 'ValidFrom', 'ValidTo', 'Writable']);
   assert.ok(AttendanceCodes.some((row) => row.Mark === '/') && AttendanceCodes.some((row) => row.Mark === 'H' && row.ValidTo !== null));
 });
 
 test('attendance of a day and of a range, narrowed by session and pupil', async () => {
-  const mark = (StudentId: string, Date: string, Session: string, Mark: string, MinsLate: number | null = null, Notes: string | null = null) => ({ Id: `${StudentId}.${Date}.${Session}`, StudentId, Date, Type: 'S', Session, Mark, MinsLate, Notes });
-  const [am, pm, ill, next] = [mark('p1', '2026-11-12', 'AM', '/'), mark('p1', '2026-11-12', 'PM', 'L', 12, 'bus'), mark('p2', '2026-11-12', 'AM', 'I'), mark('p2', '2026-11-13', 'AM', '/')];
+  const mark = (StudentId: string, Date: string, Session: string, Mark: string, MinsLate: number | null = null, Notes: string | null = null) => ({
+    Id: `${StudentId}.${Date}.${Session}`,
+    StudentId,
+    Date,
+    Type: 'S',
+    Session,
+    Mark,
+    MinsLate,
+    Notes,
+  });
+  const [am, pm, ill, next] = [
+    mark('p1', '2026-11-12', 'AM', '/'),
+    mark('p1', '2026-11-12', 'PM', 'L', 12, 'bus'),
+    mark('p2', '2026-11-12', 'AM', 'I'),
+    mark('p2', '2026-11-13', 'AM', '/'),
+  ];
   const day = async (query: string) => timeless((await whole.get(`attendancefordate?${query}`)).AttendanceForDate);
   assert.deepEqual(await day('date=2026-11-12'), [am, pm, ill]);
   assert.deepEqual(await day('date=2026-11-12&sessionType=am'), [am, ill]);
@@ -106,8 +157,20 @@ test('attendance of a day and of a range, narrowed by session and pupil', async 
 
 test('the envelope: name, meta, pagination, statuses, and four nulls at the end', async () => {
   const answer = await whole.get(`School/${whole.estab}/AttendanceForDate?date=2026-11-12`);
-  assert.deepEqual(Object.keys(answer), ['AttendanceForDate', 'meta', '__pagination__', '__dbStatus__', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException']);
-  assert.deepEqual(['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'].map((key) => answer[key]), [null, null, null, null]);
+  assert.deepEqual(Object.keys(answer), [
+    'AttendanceForDate',
+    'meta',
+    '__pagination__',
+    '__dbStatus__',
+    'Message',
+    'ExceptionType',
+    'ExceptionMessage',
+    'InnerException',
+  ]);
+  assert.deepEqual(
+    ['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'].map((key) => answer[key]),
+    [null, null, null, null],
+  );
   assert.deepEqual(answer['__pagination__'], [{ PageSize: 3, PageNumber: 1, PageCount: 1, RowCount: 3 }]);
   assert.deepEqual(answer.meta?.map((row) => [row.Estab, row.DateTime]), [[whole.estab, '2026-11-13T12:00:00.000Z']]);
   assert.deepEqual(answer['__dbStatus__']?.map(({ LastUpdated, ...row }) => [typeof LastUpdated, row]), [
@@ -135,15 +198,29 @@ test('pages followed by NextPage give everything exactly once, in order; past th
   }
   const beyond = await get('Students?pageSize=10&page=4');
   assert.deepEqual([beyond.Students, beyond['__pagination__']], [[], [{ PageSize: 10, PageNumber: 4, PageCount: 3, RowCount: 29 }]]);
-  assert.match(String((await get('AttendanceForDate?date=2026-11-12&id=p1&pageSize=1'))['__pagination__']?.[0]?.NextPage), /^\?date=2026-11-12&id=p1&page=2&pageSize=1$/);
+  assert.match(
+    String((await get('AttendanceForDate?date=2026-11-12&id=p1&pageSize=1'))['__pagination__']?.[0]?.NextPage),
+    /^\?date=2026-11-12&id=p1&page=2&pageSize=1$/,
+  );
 });
 
 test('updatedSince: what moved since, and the ids that have gone; nothing moved gives nothing', async () => {
   const { estab, get } = await newSchool();
-  const since = async () => encodeURIComponent(String((await db<{ at: Date }[]>`select max(instant) as at from (select instant from roster_version where estab = ${estab} union all select instant from attendance_version where estab = ${estab}) v`)[0]?.at.toISOString()));
+  const since = async () =>
+    encodeURIComponent(
+      String(
+        (
+          await db<
+            { at: Date }[]
+          >`select max(instant) as at from (select instant from roster_version where estab = ${estab} union all select instant from attendance_version
+              where estab = ${estab}) v`
+        )[0]?.at.toISOString(),
+      ),
+    );
   const first = await since();
-  for (const name of ['Students', 'Staff', 'Contacts', 'Groups']) assert.deepEqual([(await get(`${name}?updatedSince=${first}`))[name], (await get(`${name}?updatedSince=${first}`))[`${name}_deleted`]], [[], []], name);
-  assert.deepEqual(((await get(`Counts?updatedSince=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`)).Counts), []);
+  for (const name of ['Students', 'Staff', 'Contacts', 'Groups'])
+    assert.deepEqual([(await get(`${name}?updatedSince=${first}`))[name], (await get(`${name}?updatedSince=${first}`))[`${name}_deleted`]], [[], []], name);
+  assert.deepEqual((await get(`Counts?updatedSince=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`)).Counts, []);
   assert.equal((await get('Students?updatedSince=2020-01-01')).Students?.length, 4);
 
   await service.load(estab, deltaPackage({ users: [user('p3', 'student', { email: 'new@school.example' })] }));
@@ -159,20 +236,97 @@ test('updatedSince: what moved since, and the ids that have gone; nothing moved 
 
   await service.load(estab, smallPackage({}, { raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,,,', 'p1,2026-11-12,PM,L,20,bus') } }));
   const changed = await get(`AttendanceForDate?date=2026-11-12&updatedSince=${second}`);
-  assert.deepEqual([changed.AttendanceForDate?.map((row) => [row.Id, row.MinsLate]), changed.AttendanceForDate_deleted], [[['p1.2026-11-12.PM', 20]], ['p1.2026-11-12.AM']]);
+  assert.deepEqual(
+    [changed.AttendanceForDate?.map((row) => [row.Id, row.MinsLate]), changed.AttendanceForDate_deleted],
+    [[['p1.2026-11-12.PM', 20]], ['p1.2026-11-12.AM']],
+  );
 });
 
 type Change = { name: string; id: string; to: Partial<SchoolFiles>; gone?: true; see: (row: Row | undefined) => unknown; before: unknown; after: unknown };
 const changes: readonly (Change & { what: string })[] = [
-  { what: 'a pupil joins another registration group', name: 'Students', id: 'p3', to: { enrollments: [enrolment('e10', 'p3', 'g2')] }, see: (row) => row?.RegistrationGroup, before: null, after: '7B' },
-  { what: 'a pupil leaves the registration group', name: 'Students', id: 'p1', to: { enrollments: [enrolment('e1', 'p1', 'g1')] }, gone: true, see: (row) => row?.RegistrationGroup, before: '7A', after: null },
-  { what: 'the registration group has another name', name: 'Students', id: 'p1', to: { classes: [schoolClass('g1', '7Z', { classType: 'homeroom' })] }, see: (row) => row?.RegistrationGroup, before: '7A', after: '7Z' },
-  { what: 'the group is a registration group no longer', name: 'Students', id: 'p1', to: { classes: [schoolClass('g1', '7A')] }, see: (row) => row?.RegistrationGroup, before: '7A', after: null },
-  { what: 'an enrolment is moved to another group', name: 'Groups', id: 'g1', to: { enrollments: [enrolment('e1', 'p1', 'g2')] }, see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p2', 'p9'] },
-  { what: 'a pupil of the group leaves the school', name: 'Groups', id: 'g1', to: { users: [user('p9', 'student')] }, gone: true, see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p2'] },
-  { what: "the contact's own list changes", name: 'Contacts', id: 'a1', to: { users: [user('a1', 'parent', { agentSourcedIds: 'p1' })] }, see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1'] },
-  { what: 'a pupil names the contact', name: 'Contacts', id: 'a2', to: { users: [user('p3', 'student', { agentSourcedIds: 'a2' })] }, see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p2', 'p3', 'p9'] },
-  { what: 'a pupil names the contact no longer', name: 'Contacts', id: 'a2', to: { users: [user('p2', 'student', { grades: '08' })] }, see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p9'] },
+  {
+    what: 'a pupil joins another registration group',
+    name: 'Students',
+    id: 'p3',
+    to: { enrollments: [enrolment('e10', 'p3', 'g2')] },
+    see: (row) => row?.RegistrationGroup,
+    before: null,
+    after: '7B',
+  },
+  {
+    what: 'a pupil leaves the registration group',
+    name: 'Students',
+    id: 'p1',
+    to: { enrollments: [enrolment('e1', 'p1', 'g1')] },
+    gone: true,
+    see: (row) => row?.RegistrationGroup,
+    before: '7A',
+    after: null,
+  },
+  {
+    what: 'the registration group has another name',
+    name: 'Students',
+    id: 'p1',
+    to: { classes: [schoolClass('g1', '7Z', { classType: 'homeroom' })] },
+    see: (row) => row?.RegistrationGroup,
+    before: '7A',
+    after: '7Z',
+  },
+  {
+    what: 'the group is a registration group no longer',
+    name: 'Students',
+    id: 'p1',
+    to: { classes: [schoolClass('g1', '7A')] },
+    see: (row) => row?.RegistrationGroup,
+    before: '7A',
+    after: null,
+  },
+  {
+    what: 'an enrolment is moved to another group',
+    name: 'Groups',
+    id: 'g1',
+    to: { enrollments: [enrolment('e1', 'p1', 'g2')] },
+    see: (row) => row?.StudentIds,
+    before: ['p1', 'p2', 'p9'],
+    after: ['p2', 'p9'],
+  },
+  {
+    what: 'a pupil of the group leaves the school',
+    name: 'Groups',
+    id: 'g1',
+    to: { users: [user('p9', 'student')] },
+    gone: true,
+    see: (row) => row?.StudentIds,
+    before: ['p1', 'p2', 'p9'],
+    after: ['p1', 'p2'],
+  },
+  {
+    what: "the contact's own list changes",
+    name: 'Contacts',
+    id: 'a1',
+    to: { users: [user('a1', 'parent', { agentSourcedIds: 'p1' })] },
+    see: (row) => row?.StudentIds,
+    before: ['p1', 'p2', 'p9'],
+    after: ['p1'],
+  },
+  {
+    what: 'a pupil names the contact',
+    name: 'Contacts',
+    id: 'a2',
+    to: { users: [user('p3', 'student', { agentSourcedIds: 'a2' })] },
+    see: (row) => row?.StudentIds,
+    before: ['p1', 'p2', 'p9'],
+    after: ['p1', 'p2', 'p3', 'p9'],
+  },
+  {
+    what: 'a pupil names the contact no longer',
+    name: 'Contacts',
+    id: 'a2',
+    to: { users: [user('p2', 'student', { grades: '08' })] },
+    see: (row) => row?.StudentIds,
+    before: ['p1', 'p2', 'p9'],
+    after: ['p1', 'p9'],
+  },
 ];
 for (const { what, name, id, to, gone, see, before, after } of changes) {
   test(`LastUpdated of ${name} moves when ${what}`, async () => {

@@ -25,12 +25,24 @@ async function ask(path: string, estab = 'S1', init: RequestInit = {}): Promise<
 
 function assertRefused({ status, body }: { status: number; body: Envelope }, expected: number, words: RegExp, what: string): void {
   assert.equal(status, expected, `${what}: ${JSON.stringify(body)}`);
-  assert.deepEqual([Object.keys(body), body.Message, body.InnerException], [['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'], null, null], what);
+  assert.deepEqual(
+    [Object.keys(body), body.Message, body.InnerException],
+    [['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'], null, null],
+    what,
+  );
   assert.match(String(body.ExceptionMessage), words, what);
 }
 
 test('names and names of parameters in any case, with and without the school, with a slash at the end', async () => {
-  for (const path of ['Students', 'students', 'STUDENTS/', 'School/S1/Students', 'school/S1/sTUDENTS/', 'Students?PAGESIZE=2&Page=1', 'School/S1/Students?pagesize=2']) {
+  for (const path of [
+    'Students',
+    'students',
+    'STUDENTS/',
+    'School/S1/Students',
+    'school/S1/sTUDENTS/',
+    'Students?PAGESIZE=2&Page=1',
+    'School/S1/Students?pagesize=2',
+  ]) {
     const { status, body } = await ask(path);
     assert.deepEqual([status, (body.Students as Row[])[0]?.Id], [200, 'p1'], path);
   }
@@ -38,23 +50,60 @@ test('names and names of parameters in any case, with and without the school, wi
 });
 
 const bad: readonly [path: string, words: RegExp][] = [
-  ['Students?page=0', /^page: "0"/], ['Students?page=-1&pageSize=2', /^page: "-1"/], ['Students?page=1.5&pageSize=2', /^page/], ['Students?page=2', /page without pageSize/], ['Students?page=&pageSize=2', /^page/],
-  ['Students?pageSize=abc', /^pageSize: "abc"/], ['Students?pageSize=0', /^pageSize/], ['Students?pageSize=', /^pageSize/], ['Students?pageSize=9999999999', /^pageSize/], ['Students?pageSize=1e3', /^pageSize/],
-  ['Students?pageSize=2&pageSize=2', /pageSize is given 2 times/], ['Students?pageSize=2&PAGESIZE=3', /pageSize is given 2 times/], ['AttendanceForDate?date=2026-11-12&date=2026-11-12', /date is given 2 times/],
-  ['AttendanceForDate', /date is missing/], ['AttendanceForDate?date=', /date is missing/], ['AttendanceForDate?date=12/11/2026', /^date: /], ['AttendanceForDate?date=2026-02-30', /^date: "2026-02-30"/], ['AttendanceForDate?date=2026-13-01', /^date/],
-  ['AttendanceForDate?date=0000-01-01', /^date/], ['AttendanceForDate?date=2026-11-12T00:00:00Z', /^date/], ['AttendanceForDate?date=2026-11-12&sessionType=EV', /^sessionType: "EV"/], ['AttendanceForDate?date=2026-11-12&id=', /id is empty/],
-  ['AttendanceForDateRange?dateFrom=2026-11-01', /dateTo is missing/], ['AttendanceForDateRange?dateTo=2026-11-01', /dateFrom is missing/], ['AttendanceForDateRange?dateFrom=2026-10-01&dateTo=2026-11-01', /dateFrom to dateTo is 32 days; at most 31/],
+  ['Students?page=0', /^page: "0"/],
+  ['Students?page=-1&pageSize=2', /^page: "-1"/],
+  ['Students?page=1.5&pageSize=2', /^page/],
+  ['Students?page=2', /page without pageSize/],
+  ['Students?page=&pageSize=2', /^page/],
+  ['Students?pageSize=abc', /^pageSize: "abc"/],
+  ['Students?pageSize=0', /^pageSize/],
+  ['Students?pageSize=', /^pageSize/],
+  ['Students?pageSize=9999999999', /^pageSize/],
+  ['Students?pageSize=1e3', /^pageSize/],
+  ['Students?pageSize=2&pageSize=2', /pageSize is given 2 times/],
+  ['Students?pageSize=2&PAGESIZE=3', /pageSize is given 2 times/],
+  ['AttendanceForDate?date=2026-11-12&date=2026-11-12', /date is given 2 times/],
+  ['AttendanceForDate', /date is missing/],
+  ['AttendanceForDate?date=', /date is missing/],
+  ['AttendanceForDate?date=12/11/2026', /^date: /],
+  ['AttendanceForDate?date=2026-02-30', /^date: "2026-02-30"/],
+  ['AttendanceForDate?date=2026-13-01', /^date/],
+  ['AttendanceForDate?date=0000-01-01', /^date/],
+  ['AttendanceForDate?date=2026-11-12T00:00:00Z', /^date/],
+  ['AttendanceForDate?date=2026-11-12&sessionType=EV', /^sessionType: "EV"/],
+  ['AttendanceForDate?date=2026-11-12&id=', /id is empty/],
+  ['AttendanceForDateRange?dateFrom=2026-11-01', /dateTo is missing/],
+  ['AttendanceForDateRange?dateTo=2026-11-01', /dateFrom is missing/],
+  ['AttendanceForDateRange?dateFrom=2026-10-01&dateTo=2026-11-01', /dateFrom to dateTo is 32 days; at most 31/],
   ['AttendanceForDateRange?dateFrom=2026-11-02&dateTo=2026-11-01', /dateTo is before dateFrom/],
-  ['Students?limit=2', /"limit" is not a parameter of Students/], ['Students?date=2026-11-12', /"date" is not a parameter of Students/], ['Students?__proto__=1', /"__proto__" is not a parameter/],
-  ['Students?updatedSince=yesterday', /^updatedSince: "yesterday"/], ['Students?updatedSince=', /^updatedSince/], ['Students?updatedSince=2026-02-30T00:00:00Z', /^updatedSince/], ['Students?updatedSince=2026-11-12T25:00:00Z', /^updatedSince/], ['Students?updatedSince=1763000000', /^updatedSince/],
-  ['Students?onlyGetDBStatus=perhaps', /^onlyGetDBStatus: "perhaps"/], ['Students?pageSize=%ZZ', /percent-encoded/], ['AttendanceForDate?date=2026-11-12%00', /percent-encoded/],
+  ['Students?limit=2', /"limit" is not a parameter of Students/],
+  ['Students?date=2026-11-12', /"date" is not a parameter of Students/],
+  ['Students?__proto__=1', /"__proto__" is not a parameter/],
+  ['Students?updatedSince=yesterday', /^updatedSince: "yesterday"/],
+  ['Students?updatedSince=', /^updatedSince/],
+  ['Students?updatedSince=2026-02-30T00:00:00Z', /^updatedSince/],
+  ['Students?updatedSince=2026-11-12T25:00:00Z', /^updatedSince/],
+  ['Students?updatedSince=1763000000', /^updatedSince/],
+  ['Students?onlyGetDBStatus=perhaps', /^onlyGetDBStatus: "perhaps"/],
+  ['Students?pageSize=%ZZ', /percent-encoded/],
+  ['AttendanceForDate?date=2026-11-12%00', /percent-encoded/],
 ];
 test('every bad parameter is a 400 that names it', async () => {
   for (const [path, words] of bad) assertRefused(await ask(path), 400, words, path);
 });
 
 test('times in the forms that clients write', async () => {
-  for (const at of ['2026-11-12', '2026-11-12T08:00', '2026-11-12T08:00:00', '2026-11-12T08:00:00.1234567Z', '2026-11-12T08:00:00+01:00', '2026-11-12T08:00:00%2B0100', '2026-11-12%2008:00:00', '2026-11-12t08:00:00z']) assert.equal((await ask(`Students?updatedSince=${at}`)).status, 200, at);
+  for (const at of [
+    '2026-11-12',
+    '2026-11-12T08:00',
+    '2026-11-12T08:00:00',
+    '2026-11-12T08:00:00.1234567Z',
+    '2026-11-12T08:00:00+01:00',
+    '2026-11-12T08:00:00%2B0100',
+    '2026-11-12%2008:00:00',
+    '2026-11-12t08:00:00z',
+  ])
+    assert.equal((await ask(`Students?updatedSince=${at}`)).status, 200, at);
 });
 
 test('each endpoint needs its scope', async () => {
@@ -72,12 +121,16 @@ test('another school than that of the token is refused, also one that is authori
 });
 
 test('unknown names are a 404, other verbs a 405 that says which there are', async () => {
-  for (const path of ['Pupils', 'School/S1/Pupils', 'constructor', 'School/S1/__proto__']) assertRefused(await ask(path), 404, /Queries lists what there is/, path);
+  for (const path of ['Pupils', 'School/S1/Pupils', 'constructor', 'School/S1/__proto__'])
+    assertRefused(await ask(path), 404, /Queries lists what there is/, path);
   for (const path of ['Students', 'School/S1/Students', 'Queries']) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const refused = await ask(path, 'S1', { method });
       assertRefused(refused, 405, /This address takes/, `${method} ${path}`);
-      assert.ok(refused.headers.get('allow')?.includes('GET, HEAD') || refused.headers.get('allow') === 'GET, POST, HEAD', `${method} ${path}: ${refused.headers.get('allow')}`);
+      assert.ok(
+        refused.headers.get('allow')?.includes('GET, HEAD') || refused.headers.get('allow') === 'GET, POST, HEAD',
+        `${method} ${path}: ${refused.headers.get('allow')}`,
+      );
     }
   }
 });
@@ -89,7 +142,11 @@ test('Allow never names a verb that is then refused', async () => {
 });
 
 test('only a school token opens school data', async () => {
-  const management = await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ relyingParty: 'app', password: client.managementSecret }) });
+  const management = await fetch(`${service.url}/api/oauth/GetToken`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ relyingParty: 'app', password: client.managementSecret }),
+  });
   const tokens = { A: await client.tokenA(), B: await client.tokenB('S1'), management: ((await management.json()) as { token: string }).token, none: 'x.y.z' };
   assert.equal(management.status, 200);
   for (const [kind, token] of Object.entries(tokens)) {
@@ -105,7 +162,11 @@ test('only a school token opens school data', async () => {
 test('a school without data says so, except for what can be said', async () => {
   for (const { name } of endpoints) {
     const asked = await ask(`${name}${query(name)}`, 'Empty');
-    if (name === 'SchoolInfo') assert.deepEqual([asked.status, asked.body.SchoolInfo], [200, [{ Estab: 'Empty', Name: 'School Empty', Email: 'office@Empty.example', TimeZone: 'Europe/London', Connector: null, LastUpdated: null }]]);
+    if (name === 'SchoolInfo')
+      assert.deepEqual(
+        [asked.status, asked.body.SchoolInfo],
+        [200, [{ Estab: 'Empty', Name: 'School Empty', Email: 'office@Empty.example', TimeZone: 'Europe/London', Connector: null, LastUpdated: null }]],
+      );
     else if (name === 'AttendanceCodes') assert.equal(asked.status, 200);
     else assertRefused(asked, 409, new RegExp(`^${name} cannot be served: SchoolData is NotInstalled .*nothing was collected before`), name);
   }
@@ -116,9 +177,29 @@ test('a school without data says so, except for what can be said', async () => {
 test('onlyGetDBStatus gives the DBStatus object in place of data, with or without any', async () => {
   const { status, body } = await ask('AttendanceForDate?date=2026-11-12&onlygetdbstatus=TRUE', 'S2');
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body), ['DBStatus', 'Estab', 'Endpoint', 'RequestId', 'AllOK', 'TimedOut', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException']);
-  assert.deepEqual([body.Estab, body.Endpoint, body.RequestId, body.AllOK, body.TimedOut, body.ExceptionMessage], ['S2', 'AttendanceForDate', null, false, false, null]);
-  assert.deepEqual((body.DBStatus as Row[]).map((row) => [row.DatabaseName, row.Status]), [['SchoolData', 'OK'], ['Attendance', 'NotInstalled']]);
+  assert.deepEqual(Object.keys(body), [
+    'DBStatus',
+    'Estab',
+    'Endpoint',
+    'RequestId',
+    'AllOK',
+    'TimedOut',
+    'Message',
+    'ExceptionType',
+    'ExceptionMessage',
+    'InnerException',
+  ]);
+  assert.deepEqual(
+    [body.Estab, body.Endpoint, body.RequestId, body.AllOK, body.TimedOut, body.ExceptionMessage],
+    ['S2', 'AttendanceForDate', null, false, false, null],
+  );
+  assert.deepEqual(
+    (body.DBStatus as Row[]).map((row) => [row.DatabaseName, row.Status]),
+    [
+      ['SchoolData', 'OK'],
+      ['Attendance', 'NotInstalled'],
+    ],
+  );
   assert.match(String(body.Message), /Attendance is NotInstalled/);
   const fine = await ask('AttendanceForDate?date=2026-11-12&onlyGetDBStatus=1');
   assert.deepEqual([fine.body.AllOK, fine.body.Message, (fine.body.DBStatus as Row[]).length], [true, null, 2]);
@@ -127,8 +208,18 @@ test('onlyGetDBStatus gives the DBStatus object in place of data, with or withou
 
 test('Queries is the catalogue: what it lists can be asked as it says, and answers with the fields it names', async () => {
   const { body } = await ask('Queries');
-  const listed = body.Queries as { Name: string; Path: string; Scope: string; Databases: string[]; Fields: string[]; Parameters: { Name: string; Required: boolean }[] }[];
-  assert.deepEqual(listed.map(({ Name }) => Name), ['SchoolInfo', 'Students', 'Staff', 'Contacts', 'Groups', 'Calendar', 'Counts', 'AttendanceCodes', 'AttendanceForDate', 'AttendanceForDateRange']);
+  const listed = body.Queries as {
+    Name: string;
+    Path: string;
+    Scope: string;
+    Databases: string[];
+    Fields: string[];
+    Parameters: { Name: string; Required: boolean }[];
+  }[];
+  assert.deepEqual(
+    listed.map(({ Name }) => Name),
+    ['SchoolInfo', 'Students', 'Staff', 'Contacts', 'Groups', 'Calendar', 'Counts', 'AttendanceCodes', 'AttendanceForDate', 'AttendanceForDateRange'],
+  );
   for (const { Name, Path, Fields, Parameters, Databases } of listed) {
     const given = { date: '2026-11-12', dateFrom: '2026-11-12', dateTo: '2026-11-12' } as Record<string, string>;
     const required = Parameters.filter((one) => one.Required).map((one) => `${one.Name}=${given[one.Name]}`).join('&');
@@ -143,13 +234,31 @@ test('TokenDetails, Scopes and Databases', async () => {
   const narrow = await service.addClient('narrow', ['S1'], 'School,Identity:optional');
   const details = (await (await narrow.s('S1', 'TokenDetails')).json()) as Envelope & { Expires: string };
   const { Expires, ...rest } = details;
-  assert.deepEqual(rest, { Estab: 'S1', Name: 'School S1', RelyingParty: 'narrow', Scopes: ['School', 'Identity'], Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null });
+  assert.deepEqual(rest, {
+    Estab: 'S1',
+    Name: 'School S1',
+    RelyingParty: 'narrow',
+    Scopes: ['School', 'Identity'],
+    Message: null,
+    ExceptionType: null,
+    ExceptionMessage: null,
+    InnerException: null,
+  });
   assert.ok(Math.abs(Date.parse(Expires) - Date.now() - 24 * 3_600_000) < 60_000);
   const { Scopes } = (await (await narrow.s('S1', 'School/S1/scopes')).json()) as { Scopes: Row[] };
   assert.deepEqual(Scopes.filter((one) => one.Granted).map((one) => one.Name), ['School', 'Identity']);
   assert.deepEqual(Scopes.map((one) => [one.Name, typeof one.Category, typeof one.Description]), scopeNames.map((name) => [name, 'string', 'string']));
   const { body } = await ask('databases', 'S2');
-  assert.deepEqual([(body.DBStatus as Row[]).map((row) => [row.DatabaseName, row.Status]), body.Endpoint], [[['SchoolData', 'OK'], ['Attendance', 'NotInstalled']], 'Databases']);
+  assert.deepEqual(
+    [(body.DBStatus as Row[]).map((row) => [row.DatabaseName, row.Status]), body.Endpoint],
+    [
+      [
+        ['SchoolData', 'OK'],
+        ['Attendance', 'NotInstalled'],
+      ],
+      'Databases',
+    ],
+  );
 });
 
 test('HEAD answers like GET, without a body', async () => {

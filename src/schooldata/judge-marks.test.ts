@@ -10,13 +10,42 @@ import { parseMarksBody } from './marks-body.ts';
 
 type Row = Rows[number];
 
-const user = (sourcedId: string, role = 'student'): Row => ({ sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: sourcedId });
-const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Row => ({ sourcedId, title: sourcedId, type, startDate, endDate, parentSourcedId, schoolYear: '2027' });
-const enrolment = (sourcedId: string, userSourcedId: string, endDate = ''): Row => ({ sourcedId, userSourcedId, classSourcedId: 'k1', schoolSourcedId: 'o1', role: 'student', beginDate: endDate && '2026-09-01', endDate });
+const user = (sourcedId: string, role = 'student'): Row => ({
+  sourcedId,
+  enabledUser: 'true',
+  orgSourcedIds: 'o1',
+  role,
+  username: sourcedId,
+  givenName: 'Given',
+  familyName: sourcedId,
+});
+const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Row => ({
+  sourcedId,
+  title: sourcedId,
+  type,
+  startDate,
+  endDate,
+  parentSourcedId,
+  schoolYear: '2027',
+});
+const enrolment = (sourcedId: string, userSourcedId: string, endDate = ''): Row => ({
+  sourcedId,
+  userSourcedId,
+  classSourcedId: 'k1',
+  schoolSourcedId: 'o1',
+  role: 'student',
+  beginDate: endDate && '2026-09-01',
+  endDate,
+});
 const gone = (row: Row): Row => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-10-01T08:00:00.000Z' });
 
 const leavers = ['left', 'left-ended', 'left-open'];
-const enrolments = [enrolment('e1', 'left-ended', '2026-09-12'), enrolment('e2', 'left-ended', '2026-09-19'), enrolment('e3', 'left-open', '2026-09-19'), enrolment('e4', 'left-open')];
+const enrolments = [
+  enrolment('e1', 'left-ended', '2026-09-12'),
+  enrolment('e2', 'left-ended', '2026-09-19'),
+  enrolment('e3', 'left-open', '2026-09-19'),
+  enrolment('e4', 'left-open'),
+];
 const school = {
   orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }],
   academicSessions: [
@@ -51,8 +80,30 @@ const judged: [string, unknown, Expected][] = [
   ['nothing wrong', fine, []],
   ['nothing wrong, all given', { ...fine, Mark: 'L', Mins: 12, Notes: 'Bus' }, []],
   ['no object', 7, [['Marks', 'Malformed']]],
-  ['nothing given', {}, [['StudentId', 'Missing'], ['MarkType', 'Missing'], ['Date', 'Missing'], ['Session', 'Missing'], ['Mark', 'Missing']]],
-  ['wrong types', { ...fine, StudentId: 1, MarkType: [], Date: 20261014, Session: true, Mark: {}, Mins: {}, Notes: 5 }, [['StudentId', 'Malformed'], ['MarkType', 'Malformed'], ['Date', 'Malformed'], ['Session', 'Malformed'], ['Mark', 'Malformed'], ['Mins', 'Malformed'], ['Notes', 'Malformed']]],
+  [
+    'nothing given',
+    {},
+    [
+      ['StudentId', 'Missing'],
+      ['MarkType', 'Missing'],
+      ['Date', 'Missing'],
+      ['Session', 'Missing'],
+      ['Mark', 'Missing'],
+    ],
+  ],
+  [
+    'wrong types',
+    { ...fine, StudentId: 1, MarkType: [], Date: 20261014, Session: true, Mark: {}, Mins: {}, Notes: 5 },
+    [
+      ['StudentId', 'Malformed'],
+      ['MarkType', 'Malformed'],
+      ['Date', 'Malformed'],
+      ['Session', 'Malformed'],
+      ['Mark', 'Malformed'],
+      ['Mins', 'Malformed'],
+      ['Notes', 'Malformed'],
+    ],
+  ],
   ['nobody', { ...fine, StudentId: 'nobody' }, [['StudentId', 'UnknownStudent']]],
   ['another case', { ...fine, StudentId: 'S1' }, [['StudentId', 'UnknownStudent']]],
   ['no student', { ...fine, StudentId: 'teacher' }, [['StudentId', 'UnknownStudent']]],
@@ -110,7 +161,10 @@ for (const [name, mark, expected] of judged) {
 test('all at once, each with its index, and the good ones beside them', async () => {
   // Each with a date of its own would be a fault of its own, so those that need another day have just that one more.
   const alone = judged.filter(([, mark]) => typeof mark === 'object');
-  const students = alone.map(([, mark], at) => ({ ...(mark as object), ...((mark as { StudentId?: unknown }).StudentId === 's1' ? { StudentId: `s${at + 10}` } : {}) }));
+  const students = alone.map(([, mark], at) => ({
+    ...(mark as object),
+    ...((mark as { StudentId?: unknown }).StudentId === 's1' ? { StudentId: `s${at + 10}` } : {}),
+  }));
   const { faults, good } = await judge([...students, students[0]]);
   const expected: unknown[] = alone.flatMap(([, mark, own], index) => {
     const given = (mark as { Date?: unknown }).Date;
@@ -126,7 +180,10 @@ test('all at once, each with its index, and the good ones beside them', async ()
 });
 
 test('a good mark is handed on in one spelling', async () => {
-  const { good } = await judge([{ ...fine, MarkType: 's', Session: 'pm', Mark: 'L', Mins: '07', Notes: ' Bus ' }, { ...fine, StudentId: 's2', Notes: ' ', Mins: '' }]);
+  const { good } = await judge([
+    { ...fine, MarkType: 's', Session: 'pm', Mark: 'L', Mins: '07', Notes: ' Bus ' },
+    { ...fine, StudentId: 's2', Notes: ' ', Mins: '' },
+  ]);
   assert.deepEqual(good, [
     { line: 0, studentId: 's1', date, session: 'PM', mark: 'L', minutesLate: 7, notes: ' Bus ' },
     { line: 1, studentId: 's2', date, session: 'AM', mark: '/', minutesLate: undefined, notes: undefined },
@@ -134,15 +191,35 @@ test('a good mark is handed on in one spelling', async () => {
 });
 
 test('the same student and session again: the later mark is at fault and names the earlier', async () => {
-  const { faults, good } = await judge([fine, { ...fine, Session: 'PM', Mark: '\\' }, { ...fine, Session: 'am', Mark: 'N' }, { ...fine, StudentId: 's2' }, { ...fine, Date: 'today' }]);
-  assert.deepEqual(faults.map(brief), [[2, 'StudentId', 'Duplicate'], [4, 'StudentId', 'Duplicate'], [4, 'Date', 'InvalidDate']]);
+  const { faults, good } = await judge([
+    fine,
+    { ...fine, Session: 'PM', Mark: '\\' },
+    { ...fine, Session: 'am', Mark: 'N' },
+    { ...fine, StudentId: 's2' },
+    { ...fine, Date: 'today' },
+  ]);
+  assert.deepEqual(faults.map(brief), [
+    [2, 'StudentId', 'Duplicate'],
+    [4, 'StudentId', 'Duplicate'],
+    [4, 'Date', 'InvalidDate'],
+  ]);
   assert.match(faults[0]?.Message ?? '', /"s1" already has a mark for AM at index 0/);
   assert.deepEqual(good.map((row) => row.line), [0, 1, 3]);
 });
 
 test('one date per call: the first that can be read', async () => {
-  const { faults } = await judge([{ ...fine, Date: 'x' }, { ...fine, StudentId: 's2', Date: '2026-10-13' }, { ...fine, StudentId: 's3' }, { ...fine, StudentId: 's2' }, { ...fine, StudentId: 's4', Date: '2026-10-13' }]);
-  assert.deepEqual(faults.map(brief), [[0, 'Date', 'InvalidDate'], [2, 'Date', 'SeveralDates'], [3, 'Date', 'SeveralDates']]);
+  const { faults } = await judge([
+    { ...fine, Date: 'x' },
+    { ...fine, StudentId: 's2', Date: '2026-10-13' },
+    { ...fine, StudentId: 's3' },
+    { ...fine, StudentId: 's2' },
+    { ...fine, StudentId: 's4', Date: '2026-10-13' },
+  ]);
+  assert.deepEqual(faults.map(brief), [
+    [0, 'Date', 'InvalidDate'],
+    [2, 'Date', 'SeveralDates'],
+    [3, 'Date', 'SeveralDates'],
+  ]);
 });
 
 test('Y names every code that took its place', async () => {
@@ -173,7 +250,11 @@ test('a leaver was on roll until the school learned of it, or until the last enr
 });
 
 test('5,000 marks are judged with one statement', async () => {
-  const marks = Array.from({ length: 5000 }, (_, at) => ({ ...fine, StudentId: `s${at % 2500}`, ...(at < 2500 ? {} : { Session: 'PM', Mark: at === 4000 ? '/' : '\\' }) }));
+  const marks = Array.from({ length: 5000 }, (_, at) => ({
+    ...fine,
+    StudentId: `s${at % 2500}`,
+    ...(at < 2500 ? {} : { Session: 'PM', Mark: at === 4000 ? '/' : '\\' }),
+  }));
   let judged: Awaited<ReturnType<typeof judge>> | undefined;
   assert.equal((await heardStatements(async () => (judged = await judge(marks)))).length, 1);
   const { faults, good } = judged ?? assert.fail();

@@ -9,12 +9,23 @@ const service = await useService();
 const { db } = service;
 let schools = 0;
 
-const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Rows[number] => ({ sourcedId, title: `Title ${sourcedId}`, type, startDate, endDate, parentSourcedId, schoolYear: '2027' });
+const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Rows[number] => ({
+  sourcedId,
+  title: `Title ${sourcedId}`,
+  type,
+  startDate,
+  endDate,
+  parentSourcedId,
+  schoolYear: '2027',
+});
 const gone = { status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00.000Z' };
 
 async function addSchool(...sessions: Rows): Promise<string> {
   const estab = `D${(schools += 1)}`;
-  const report = await service.addSchool(estab, csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], ...(sessions.length > 0 ? { academicSessions: sessions } : {}) }));
+  const report = await service.addSchool(
+    estab,
+    csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], ...(sessions.length > 0 ? { academicSessions: sessions } : {}) }),
+  );
   assert.equal(report?.outcome, 'done', JSON.stringify(report?.problems));
   return estab;
 }
@@ -61,9 +72,24 @@ test('half-terms leave a gap; removed ones do not count', async () => {
 
 test('a removed term does not count; of terms that overlap an open one does', async () => {
   const live = session('t1', 'term', '2026-09-01', '2026-09-03');
-  assert.equal(await openDays(await addSchool(live, { ...session('t2', 'term', '2026-09-03', '2026-09-05'), ...gone }), '2026-09-01', '2026-09-04'), '09-01 09-02 . .');
-  const estab = await addSchool(session('a', 'term', '2026-09-01', '2026-12-19'), session('h', 'gradingPeriod', '2026-09-01', '2026-09-02', 'a'), session('i', 'gradingPeriod', '2026-09-07', '2026-12-19', 'a'), session('b', 'term', '2026-09-02', '2026-09-03'));
-  assert.deepEqual((await selectSchoolDays(db, estab, '2026-09-01', '2026-09-03')).map(({ isSchoolDay, term }) => [isSchoolDay, term]), [[true, 'Title a'], [true, 'Title b'], [false, 'Title a']]);
+  assert.equal(
+    await openDays(await addSchool(live, { ...session('t2', 'term', '2026-09-03', '2026-09-05'), ...gone }), '2026-09-01', '2026-09-04'),
+    '09-01 09-02 . .',
+  );
+  const estab = await addSchool(
+    session('a', 'term', '2026-09-01', '2026-12-19'),
+    session('h', 'gradingPeriod', '2026-09-01', '2026-09-02', 'a'),
+    session('i', 'gradingPeriod', '2026-09-07', '2026-12-19', 'a'),
+    session('b', 'term', '2026-09-02', '2026-09-03'),
+  );
+  assert.deepEqual(
+    (await selectSchoolDays(db, estab, '2026-09-01', '2026-09-03')).map(({ isSchoolDay, term }) => [isSchoolDay, term]),
+    [
+      [true, 'Title a'],
+      [true, 'Title b'],
+      [false, 'Title a'],
+    ],
+  );
 });
 
 test('without terms semesters count, without those school years, without any every weekday', async () => {

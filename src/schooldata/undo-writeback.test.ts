@@ -26,7 +26,13 @@ test('many marks cost as many statements as a few, to take and to write', async 
     const body = { Marks: Array.from({ length: students }, (_, at) => [mark(at, code), mark(at, code, { Session: 'PM' })]).flat() };
     const who = { rp: school.client.rp, estab: school.estab, scopes: [], expiresAt: new Date() };
     const heard = await heardStatements(async () => {
-      const submitted = await submitMarks(db, who, { body, partial: false, validateOnly: false, idempotencyKey: undefined }, parseAllowList([]), new Date(`${date}T15:00:00Z`));
+      const submitted = await submitMarks(
+        db,
+        who,
+        { body, partial: false, validateOnly: false, idempotencyKey: undefined },
+        parseAllowList([]),
+        new Date(`${date}T15:00:00Z`),
+      );
       const work = (await claimWork(db, 60, 1))[0] ?? assert.fail('nothing to do');
       const outcome = await handler.run(work);
       await settleWork(db, [{ work, outcome }]);
@@ -56,18 +62,45 @@ test('the marks are as they were before, in the MIS too, as an amendment; one th
   const since = (await school.register()).map(({ LastUpdated }) => LastUpdated).toSorted().at(-1) ?? '';
   const { marks, changedSince, undoOf, trackingId, outcome } = await undone(school, TrackingId);
   assert.deepEqual([marks, changedSince, undoOf], [2, 0, TrackingId]);
-  assert.deepEqual([outcome.Status, outcome.Total, outcome.Written, outcome.Marks.map(({ Mark, PreviousMark }) => [Mark, PreviousMark])], ['Completed', 2, 2, [['L', 'I'], [null, 'I']]]);
+  assert.deepEqual(
+    [outcome.Status, outcome.Total, outcome.Written, outcome.Marks.map(({ Mark, PreviousMark }) => [Mark, PreviousMark])],
+    [
+      'Completed',
+      2,
+      2,
+      [
+        ['L', 'I'],
+        [null, 'I'],
+      ],
+    ],
+  );
   const [late] = await school.register();
   assert.deepEqual([late?.Mark, late?.MinsLate, late?.Notes], ['L', 7, 'Bus']);
-  assert.deepEqual([await school.shown(), await school.kept()], [{ 's0000 AM': 'L', 's0001 AM': '/' }, { 's0000 AM': 'L', 's0001 AM': '/', 's0002 AM': null }]);
-  const delta = (await (await school.client.s(school.estab, `AttendanceForDate?date=${date}&updatedSince=${since}`)).json()) as Record<string, { Id: string; StudentId: string }[]>;
+  assert.deepEqual(
+    [await school.shown(), await school.kept()],
+    [
+      { 's0000 AM': 'L', 's0001 AM': '/' },
+      { 's0000 AM': 'L', 's0001 AM': '/', 's0002 AM': null },
+    ],
+  );
+  const delta = (await (await school.client.s(school.estab, `AttendanceForDate?date=${date}&updatedSince=${since}`)).json()) as Record<
+    string,
+    { Id: string; StudentId: string }[]
+  >;
   assert.deepEqual([delta.AttendanceForDate?.map(({ StudentId }) => StudentId), delta.AttendanceForDate_deleted], [[student(0)], [`${student(2)}.${date}.AM`]]);
   const amended = { session: 'AM', rp: school.client.rp, trackingId, reason: `undo of ${TrackingId}` };
-  assert.deepEqual((await school.history()).slice(-2), [{ ...amended, id: student(0), mark: 'L', previous: 'I' }, { ...amended, id: student(2), mark: null, previous: 'I' }]);
+  assert.deepEqual((await school.history()).slice(-2), [
+    { ...amended, id: student(0), mark: 'L', previous: 'I' },
+    { ...amended, id: student(2), mark: null, previous: 'I' },
+  ]);
   await assert.rejects(undoWriteback(db, TrackingId), refused(/taken back already by .*Completed/));
 
   const again = await undone(school, trackingId);
-  assert.deepEqual([again.outcome.Written, await school.shown()], [2, { 's0000 AM': 'I', 's0001 AM': '/', 's0002 AM': 'I' }], 'an undo can itself be taken back');
+  assert.deepEqual(
+    [again.outcome.Written, await school.shown()],
+    [2, { 's0000 AM': 'I', 's0001 AM': '/', 's0002 AM': 'I' }],
+    'an undo can itself be taken back',
+  );
 });
 
 test('what was changed since is left alone', async () => {
@@ -116,7 +149,10 @@ test('what an application entered can be taken back when the school has thrown i
   await changeState(db, { rp: school.client.rp, estab: school.estab, from: ['Approved'], to: 'Revoked' });
   const { trackingId } = await undoWriteback(db, TrackingId);
   await until('it has ended', async () => (await db`select from writeback where tracking_id = ${trackingId} and status <> 'Pending'`).length === 1);
-  assert.deepEqual([...(await db`select status from writeback where tracking_id = ${trackingId}`), await school.kept()], [{ status: 'Completed' }, { 's0000 AM': null }]);
+  assert.deepEqual(
+    [...(await db`select status from writeback where tracking_id = ${trackingId}`), await school.kept()],
+    [{ status: 'Completed' }, { 's0000 AM': null }],
+  );
 });
 
 // ---- In another order ---------------------------------------------------------------------------------------------
@@ -148,7 +184,11 @@ test('an undo leaves alone what is changed before it is written', async () => {
   const { TrackingId } = await school.post([mark(0, 'I')]);
   const undo = await waiting(school, async () => (await undoWriteback(db, TrackingId)).trackingId);
   // A teacher enters something else in the MIS meanwhile, and it is collected.
-  await db.begin((tx) => mergeMarks(tx, school.estab, [[{ line: 1, studentId: student(0), date, session: 'AM', mark: 'L', minutesLate: 3, notes: undefined }]], new Problems(), { asOf: new Date() }));
+  await db.begin((tx) =>
+    mergeMarks(tx, school.estab, [[{ line: 1, studentId: student(0), date, session: 'AM', mark: 'L', minutesLate: 3, notes: undefined }]], new Problems(), {
+      asOf: new Date(),
+    }),
+  );
   await school.hurry();
   await school.ended(undo);
   assert.deepEqual(await school.shown(), { 's0000 AM': 'L' });

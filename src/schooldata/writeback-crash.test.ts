@@ -38,12 +38,15 @@ function launch(step: Step | 'never', estab: string) {
 async function lose(step: Step, estab: string): Promise<void> {
   const worker = launch(step, estab);
   assert.equal(await worker.ended, 'SIGKILL', worker.said());
-  const left = await db`update outbox set lease_until = now() - interval '1 second' where estab = ${estab} and kind = 'writeback' and state = 'running' returning id`;
+  const left =
+    await db`update outbox set lease_until = now() - interval '1 second' where estab = ${estab} and kind = 'writeback' and state = 'running' returning id`;
   assert.equal(left.length, 1, `died at ${step} with the work in its hands`);
 }
 
 /** Which transaction wrote each row of the MIS. */
-const writers = async ({ estab }: WritingSchool) => [...(await db`select student_id as id, session, xmin::text as writer from demo_mark where estab = ${estab} order by student_id, session`)];
+const writers = async ({ estab }: WritingSchool) => [
+  ...(await db`select student_id as id, session, xmin::text as writer from demo_mark where estab = ${estab} order by student_id, session`),
+];
 const count = async (table: string, estab: string) => (await db`select from ${db(table)} where estab = ${estab}`).length;
 
 const rounds: Step[][] = [...steps.map((step) => [step]), ['answered', 'finishing', 'answered', 'finished']];
@@ -59,7 +62,11 @@ for (const round of rounds) {
     for (const step of round) {
       await lose(step, estab);
       const now = await writers(school);
-      assert.deepEqual([now.length, (await school.outcome(TrackingId)).Status], [step === 'claimed' || step === 'writing' ? 0 : 3, step === 'finished' ? 'Completed' : 'Pending'], step);
+      assert.deepEqual(
+        [now.length, (await school.outcome(TrackingId)).Status],
+        [step === 'claimed' || step === 'writing' ? 0 : 3, step === 'finished' ? 'Completed' : 'Pending'],
+        step,
+      );
       if (written.length > 0) assert.deepEqual(now, written, 'the MIS was not written to again');
       written = now;
       const registered = await count('attendance_mark', estab);
@@ -72,10 +79,20 @@ for (const round of rounds) {
     assert.deepEqual([outcome.Status, outcome.Total, outcome.Written], ['Completed', 3, 3]);
     assert.deepEqual(await school.kept(), { 's0000 AM': '/', 's0001 AM': 'I', 's0001 PM': 'I' });
     assert.deepEqual(await school.shown(), await school.kept());
-    assert.deepEqual((await school.history()).map(({ id, session, trackingId }) => [id, session, trackingId]), [[student(0), 'AM', TrackingId], [student(1), 'AM', TrackingId], [student(1), 'PM', TrackingId]]);
+    assert.deepEqual(
+      (await school.history()).map(({ id, session, trackingId }) => [id, session, trackingId]),
+      [
+        [student(0), 'AM', TrackingId],
+        [student(1), 'AM', TrackingId],
+        [student(1), 'PM', TrackingId],
+      ],
+    );
     assert.deepEqual([await count('attendance_version', estab), await count('demo_write', estab)], [1, 1]);
     const arrivals = receiver.arrivals.filter((arrival) => arrival.url.startsWith(`/${estab}`));
-    assert.deepEqual([arrivals.length, arrivals[0]?.url, (await school.work()).filter(({ kind }) => kind === 'call').length], [1, `/${estab}?trackingid=${TrackingId}&completed=True`, 1]);
+    assert.deepEqual(
+      [arrivals.length, arrivals[0]?.url, (await school.work()).filter(({ kind }) => kind === 'call').length],
+      [1, `/${estab}?trackingid=${TrackingId}&completed=True`, 1],
+    );
   });
 }
 
@@ -98,11 +115,18 @@ test('a worker that lost its lease to another changes nothing, whatever the MIS 
   await mis`begin`;
   await mis`lock table demo_write in exclusive mode`;
   const worker = launch('never', school.estab);
-  await until('the MIS takes its time', async () => (await db`select from pg_stat_activity where application_name like 'schoolbell lost mis %' and wait_event_type = 'Lock'`).length === 1, () => worker.said());
+  await until(
+    'the MIS takes its time',
+    async () => (await db`select from pg_stat_activity where application_name like 'schoolbell lost mis %' and wait_event_type = 'Lock'`).length === 1,
+    () => worker.said(),
+  );
   await db`update outbox set claim = gen_random_uuid(), lease_until = now() + interval '1 minute' where estab = ${school.estab}`;
   await mis`commit`;
   mis.release();
   await until('the MIS has answered', async () => (await count('demo_write', school.estab)) === 1, () => worker.said());
   await pause(500);
-  assert.deepEqual([(await school.outcome(TrackingId)).Status, await count('attendance_mark', school.estab), (await school.work()).map(({ kind, state }) => [kind, state])], ['Pending', 0, [['writeback', 'running']]]);
+  assert.deepEqual(
+    [(await school.outcome(TrackingId)).Status, await count('attendance_mark', school.estab), (await school.work()).map(({ kind, state }) => [kind, state])],
+    ['Pending', 0, [['writeback', 'running']]],
+  );
 });

@@ -69,7 +69,11 @@ test('what a broken MIS cannot take has failed at once', async () => {
   const direct = await school.post([mark(0), mark(1)]);
   assert.deepEqual([direct.status, direct.Status], [200, 'Failed']);
   assert.match(String(direct.ExceptionMessage), /^Failed: /);
-  assert.equal((await db`select from component_database where estab = ${school.estab} and name = 'Attendance'`).length, 0, 'a school that had no attendance has none now');
+  assert.equal(
+    (await db`select from component_database where estab = ${school.estab} and name = 'Attendance'`).length,
+    0,
+    'a school that had no attendance has none now',
+  );
 });
 
 test('an MIS that is offline is tried every five minutes; when it is back, the marks are written', async () => {
@@ -127,13 +131,20 @@ test('the same Idempotency-Key is the same writeback for a day, and with another
   await school.hurry();
   await school.ended(first.TrackingId);
   assert.equal((await school.post([mark(0)], { headers: key('k1'), callback })).TrackingId, first.TrackingId, 'also when it is completed');
-  for (const other of [school.post([mark(0, 'N')], { headers: key('k1'), callback }), school.post([mark(0)], { headers: key('k1'), callback, query: '?mode=partial' })]) {
+  for (const other of [
+    school.post([mark(0, 'N')], { headers: key('k1'), callback }),
+    school.post([mark(0)], { headers: key('k1'), callback, query: '?mode=partial' }),
+  ]) {
     const conflict = await other;
     assert.deepEqual([conflict.status, String(conflict.ExceptionMessage).includes(first.TrackingId)], [409, true]);
   }
   const direct = await school.post([mark(1)], { headers: key('k2') });
   const repeated = await school.post([mark(1)], { headers: key('k2') });
-  assert.deepEqual([repeated.status, repeated.TrackingId, numbers(repeated)], [200, direct.TrackingId, [1, 1, 0, 0]], 'without a callback the outcome comes back again');
+  assert.deepEqual(
+    [repeated.status, repeated.TrackingId, numbers(repeated)],
+    [200, direct.TrackingId, [1, 1, 0, 0]],
+    'without a callback the outcome comes back again',
+  );
   assert.equal((await school.post([mark(0)], { headers: key('k1'), query: '?validateOnly=true' })).Valid, 1);
 
   await db`update writeback set submitted_at = now() - interval '23 hours 59 minutes' where tracking_id = ${direct.TrackingId}`;
@@ -185,7 +196,10 @@ for (const [state, scopes] of [['Revoked', undefined], ['Approved', ['School', '
     else await changeState(db, { ...who, from: ['Approved'], to: state });
     await school.set('normal');
     await school.hurry();
-    await until('it has ended', async () => (await db`select from writeback where tracking_id = ${TrackingId} and status = 'Failed' and message like '%no longer lets%'`).length === 1);
+    await until(
+      'it has ended',
+      async () => (await db`select from writeback where tracking_id = ${TrackingId} and status = 'Failed' and message like '%no longer lets%'`).length === 1,
+    );
     assert.deepEqual([await school.kept(), await school.history()], [{}, []]);
     if (scopes) await requireTold(TrackingId, 'False');
   });

@@ -17,11 +17,27 @@ const results = ({ Marks }: Answer) => Marks.map(({ Index, Result, PreviousMark 
 test('without a callback the outcome comes back, and the marks show at once, with their history and an event', async () => {
   const school = await addSchool();
   const receiver = await useReceiver();
-  const registered = await school.client.s(school.estab, 'Webhook', { method: 'POST', body: JSON.stringify({ url: `${receiver.origin}/changed?x=1`, DatabaseName: 'Attendance' }) });
+  const registered = await school.client.s(school.estab, 'Webhook', {
+    method: 'POST',
+    body: JSON.stringify({ url: `${receiver.origin}/changed?x=1`, DatabaseName: 'Attendance' }),
+  });
   assert.ok(registered.status < 300, await registered.text());
   const first = await school.post([mark(0, '/'), mark(1, 'L', { Mins: 12, Notes: 'Bus' }), mark(1, '\\', { Session: 'pm' })]);
-  assert.deepEqual([first.status, first.Status, first.Estab, first.Attempts, first.ExceptionMessage, numbers(first)], [200, 'Completed', school.estab, 1, null, [3, 3, 0, 0]]);
-  assert.deepEqual(first.Marks[1], { Index: 1, StudentId: student(1), Date: date, Session: 'AM', Mark: 'L', PreviousMark: null, Result: 'Written', Code: null, Message: null });
+  assert.deepEqual(
+    [first.status, first.Status, first.Estab, first.Attempts, first.ExceptionMessage, numbers(first)],
+    [200, 'Completed', school.estab, 1, null, [3, 3, 0, 0]],
+  );
+  assert.deepEqual(first.Marks[1], {
+    Index: 1,
+    StudentId: student(1),
+    Date: date,
+    Session: 'AM',
+    Mark: 'L',
+    PreviousMark: null,
+    Result: 'Written',
+    Code: null,
+    Message: null,
+  });
   assert.ok(Date.parse(first.SubmittedAt) <= Date.parse(first.CompletedAt ?? ''));
   const [zero, late] = await school.register();
   assert.deepEqual([zero?.Mark, late?.Mark, late?.MinsLate, late?.Notes], ['/', 'L', 12, 'Bus']);
@@ -47,7 +63,8 @@ test('without a callback the outcome comes back, and the marks show at once, wit
   await until('the second change is told too', () => receiver.arrivals.length === 2);
   const third = await school.post([mark(0, 'I')]);
   assert.deepEqual(numbers(third), [1, 0, 1, 0]);
-  const [databases] = await db`select changed_at <= ${third.SubmittedAt}::timestamptz as before from component_database where estab = ${school.estab} and name = 'Attendance'`;
+  const [databases] =
+    await db`select changed_at <= ${third.SubmittedAt}::timestamptz as before from component_database where estab = ${school.estab} and name = 'Attendance'`;
   assert.equal(databases?.before, true, 'nothing changed, so the database did not');
   assert.equal((await school.work()).filter(({ kind, state }) => kind === 'call' && state === 'waiting').length, 0, 'and nobody is told');
 });
@@ -55,7 +72,14 @@ test('without a callback the outcome comes back, and the marks show at once, wit
 test('with callbacks it answers 202, then posts the signed outcome to each Url, its query untouched', async () => {
   const school = await addSchool();
   const receiver = await useReceiver();
-  const paths = { '/a': '/a?', '/b?': '/b?', '/c?id=%7e+1&estab=x': '/c?id=%7e+1&estab=x&', '/d?x=1&': '/d?x=1&', '/e?x=%23#top': '/e?x=%23&', '/f#top': '/f?' };
+  const paths = {
+    '/a': '/a?',
+    '/b?': '/b?',
+    '/c?id=%7e+1&estab=x': '/c?id=%7e+1&estab=x&',
+    '/d?x=1&': '/d?x=1&',
+    '/e?x=%23#top': '/e?x=%23&',
+    '/f#top': '/f?',
+  };
   const answer = await school.post([mark(0), mark(1)], { callback: Object.keys(paths).map((path) => ({ Method: 'POST', Url: receiver.origin + path })) });
   assert.deepEqual([answer.status, answer.Status, answer.Total], [202, 'Pending', 2]);
   await until('all are told', () => receiver.arrivals.length === Object.keys(paths).length);
@@ -67,7 +91,12 @@ test('with callbacks it answers 202, then posts the signed outcome to each Url, 
     assert.deepEqual([method, headers['content-type']], ['POST', 'application/json']);
     const posted = new Webhook(school.client.signingSecret).verify(body, headers as Record<string, string>) as Record<string, unknown>;
     for (const [name, value] of Object.entries(posted)) assert.deepEqual(asked[name as keyof Answer], value, name);
-    assert.deepEqual(Object.keys(posted).filter((name) => name !== 'Message').toSorted(), ['Attempts', 'CompletedAt', 'Estab', 'Failed', 'Marks', 'Status', 'SubmittedAt', 'Total', 'TrackingId', 'Unchanged', 'Written']);
+    assert.deepEqual(
+      Object.keys(posted)
+        .filter((name) => name !== 'Message')
+        .toSorted(),
+      ['Attempts', 'CompletedAt', 'Estab', 'Failed', 'Marks', 'Status', 'SubmittedAt', 'Total', 'TrackingId', 'Unchanged', 'Written'],
+    );
   }
   assert.equal(new Set(receiver.arrivals.map(({ id }) => id)).size, Object.keys(paths).length);
 
@@ -80,7 +109,8 @@ test('a writeback is of one application at one school', async () => {
   const { TrackingId } = await school.post([mark(0)]);
   const stranger = open(school.estab, await service.addClient('stranger', [school.estab]));
   for (const asking of [other, stranger]) assert.equal((await asking.ask(`Writeback/${TrackingId}`)).status, 404);
-  for (const path of ['Writeback/none', `Writeback/${crypto.randomUUID()}`, 'Writeback/%00']) assert.equal((await school.ask(path)).status === 404 || path.endsWith('%00'), true, path);
+  for (const path of ['Writeback/none', `Writeback/${crypto.randomUUID()}`, 'Writeback/%00'])
+    assert.equal((await school.ask(path)).status === 404 || path.endsWith('%00'), true, path);
   assert.equal((await school.ask(`Writeback/${TrackingId.toUpperCase()}/`)).TrackingId, TrackingId);
   for (const path of [`School/${other.estab}/Attendance`, `Attendance/${other.estab}`]) {
     const refused = await school.ask(path, { method: 'POST', body: JSON.stringify({ Marks: [mark(0)] }) });
@@ -95,11 +125,22 @@ test('one fault refuses all, and all are named; with mode=partial the rest is wr
   const marks = [mark(0), mark(1, 'H'), mark(2), { ...mark(3), StudentId: 'nobody' }, { ...mark(4), Date: 'today' }, mark(2, 'N')];
   const refused = await school.post(marks);
   assert.equal(refused.status, 400);
-  assert.deepEqual(refused.Errors.map(({ Index, Field, Code }) => [Index, Field, Code]), [[1, 'Mark', 'MarkNotValidForDate'], [3, 'StudentId', 'UnknownStudent'], [4, 'Date', 'InvalidDate'], [5, 'StudentId', 'Duplicate']]);
+  assert.deepEqual(
+    refused.Errors.map(({ Index, Field, Code }) => [Index, Field, Code]),
+    [
+      [1, 'Mark', 'MarkNotValidForDate'],
+      [3, 'StudentId', 'UnknownStudent'],
+      [4, 'Date', 'InvalidDate'],
+      [5, 'StudentId', 'Duplicate'],
+    ],
+  );
   assert.deepEqual([await school.work(), await school.kept(), (await db`select from writeback where estab = ${school.estab}`).length], [[], {}, 0]);
   const partial = await school.post(marks, { query: '?mode=partial' });
   assert.deepEqual([partial.status, partial.Status, numbers(partial)], [200, 'Completed', [6, 2, 0, 4]]);
-  assert.deepEqual(partial.Marks.map(({ Result, Code }) => Code ?? Result), ['Written', 'MarkNotValidForDate', 'Written', 'UnknownStudent', 'InvalidDate', 'Duplicate']);
+  assert.deepEqual(
+    partial.Marks.map(({ Result, Code }) => Code ?? Result),
+    ['Written', 'MarkNotValidForDate', 'Written', 'UnknownStudent', 'InvalidDate', 'Duplicate'],
+  );
   assert.equal(partial.Marks[4]?.Date, 'today');
   assert.deepEqual(await school.shown(), { 's0000 AM': 'I', 's0002 AM': 'I' });
   const hopeless = await school.post([mark(1, 'H')], { query: '?Mode=Partial' });
@@ -121,7 +162,8 @@ test('validateOnly judges and writes nothing', async () => {
 test('requests that cannot be right are refused and leave nothing', async () => {
   const school = await addSchool();
   const body = { Marks: [mark(0)] };
-  const raw = (text: string, headers: Record<string, string> = {}, query = '') => school.ask(`School/${school.estab}/Attendance${query}`, { method: 'POST', headers, body: text });
+  const raw = (text: string, headers: Record<string, string> = {}, query = '') =>
+    school.ask(`School/${school.estab}/Attendance${query}`, { method: 'POST', headers, body: text });
   const callback = (given: unknown) => raw(JSON.stringify({ ...body, callback: given }));
   const url = 'https://192.0.2.1/x';
   const refused: [number, RegExp, () => Promise<Answer>][] = [
@@ -155,7 +197,16 @@ test('requests that cannot be right are refused and leave nothing', async () => 
   const reading = open(school.estab, await service.addClient('reader', [school.estab], 'School,Student,Attendance'));
   const forbidden = await reading.post([mark(0)]);
   assert.deepEqual([forbidden.status, /WritebackAttendance/.test(String(forbidden.ExceptionMessage))], [403, true]);
-  assert.equal((await fetch(`${service.url}/api/v1/School/${school.estab}/Attendance`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).status, 401);
+  assert.equal(
+    (
+      await fetch(`${service.url}/api/v1/School/${school.estab}/Attendance`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).status,
+    401,
+  );
   assert.deepEqual([await school.work(), (await db`select from writeback where estab = ${school.estab}`).length], [[], 0]);
 });
 
@@ -175,11 +226,21 @@ test('a csv school gets a file of the marks: below its folder, or where the serv
   after(() => rmSync(folder, { recursive: true, force: true }));
   const uploaded = await addSchool({ connector: 'csv' });
   const watched = await addSchool({ connector: 'csv', folder });
-  for (const [school, place] of [[uploaded, join(service.dataDir, 'writeback', uploaded.estab)], [watched, join(folder, 'writeback')]] as const) {
-    const answer = await school.post([mark(0, 'L', { Mins: 5, Notes: 'Train, "late"' }), mark(1, '\\', { Session: 'PM' }), mark(2, 'H')], { query: '?mode=partial' });
+  for (const [school, place] of [
+    [uploaded, join(service.dataDir, 'writeback', uploaded.estab)],
+    [watched, join(folder, 'writeback')],
+  ] as const) {
+    const answer = await school.post([mark(0, 'L', { Mins: 5, Notes: 'Train, "late"' }), mark(1, '\\', { Session: 'PM' }), mark(2, 'H')], {
+      query: '?mode=partial',
+    });
     assert.deepEqual([answer.status, answer.Status, numbers(answer)], [200, 'Completed', [3, 2, 0, 1]]);
     assert.deepEqual(readdirSync(place), [`${answer.TrackingId}.csv`]);
-    assert.deepEqual(readFileSync(join(place, `${answer.TrackingId}.csv`), 'utf8').trimEnd().split(/\r?\n/), ['studentSourcedId,date,session,mark,minutesLate,notes', `${student(0)},${date},AM,L,5,"Train, ""late"""`, `${student(1)},${date},PM,\\,,`]);
+    assert.deepEqual(
+      readFileSync(join(place, `${answer.TrackingId}.csv`), 'utf8')
+        .trimEnd()
+        .split(/\r?\n/),
+      ['studentSourcedId,date,session,mark,minutesLate,notes', `${student(0)},${date},AM,L,5,"Train, ""late"""`, `${student(1)},${date},PM,\\,,`],
+    );
     assert.deepEqual(await school.shown(), { 's0000 AM': 'L', 's0001 PM': '\\' }, 'a school that had no attendance has some now');
   }
 });

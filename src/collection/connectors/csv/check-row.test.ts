@@ -16,10 +16,16 @@ const headers: Record<CollectionName, string> = {
   orgs: 'sourcedId,status,dateLastModified,name,type,identifier,parentSourcedId',
   academicSessions: 'sourcedId,status,dateLastModified,title,type,startDate,endDate,parentSourcedId,schoolYear',
   courses: 'sourcedId,status,dateLastModified,schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes',
-  classes: 'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
-  users: 'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password',
+  classes:
+    'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
+  users:
+    'sourcedId,status,dateLastModified,enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,' +
+      'email,sms,phone,agentSourcedIds,grades,password',
   enrollments: 'sourcedId,status,dateLastModified,classSourcedId,schoolSourcedId,userSourcedId,role,primary,beginDate,endDate',
-  demographics: 'sourcedId,status,dateLastModified,birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus',
+  demographics:
+    'sourcedId,status,dateLastModified,birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,' +
+      'nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,' +
+      'stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus',
 };
 const required: Record<CollectionName, Cells> = {
   orgs: { name: 'School', type: 'school' },
@@ -30,7 +36,15 @@ const required: Record<CollectionName, Cells> = {
   enrollments: { classSourcedId: 'k1', schoolSourcedId: 'o1', userSourcedId: 'u1', role: 'student' },
   demographics: {},
 };
-const flags = ['americanIndianOrAlaskaNative', 'asian', 'blackOrAfricanAmerican', 'nativeHawaiianOrOtherPacificIslander', 'white', 'demographicRaceTwoOrMoreRaces', 'hispanicOrLatinoEthnicity'];
+const flags = [
+  'americanIndianOrAlaskaNative',
+  'asian',
+  'blackOrAfricanAmerican',
+  'nativeHawaiianOrOtherPacificIslander',
+  'white',
+  'demographicRaceTwoOrMoreRaces',
+  'hispanicOrLatinoEthnicity',
+];
 const names = Object.keys(headers) as CollectionName[];
 
 function checkCells(name: CollectionName, header: string[], cells: string[], mode: Mode = 'bulk', line = 7) {
@@ -42,13 +56,27 @@ function checkCells(name: CollectionName, header: string[], cells: string[], mod
 function check(name: CollectionName, given: Cells, mode: Mode = 'bulk') {
   const extra = Object.keys(given).filter((column) => column.startsWith('metadata.'));
   const header = [...headers[name].split(','), ...extra];
-  const cells: Cells = { sourcedId: 'x1', ...(mode === 'delta' ? { status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' } : {}), ...required[name], ...given };
-  return checkCells(name, header, header.map((column) => cells[column] ?? ''), mode);
+  const cells: Cells = {
+    sourcedId: 'x1',
+    ...(mode === 'delta' ? { status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' } : {}),
+    ...required[name],
+    ...given,
+  };
+  return checkCells(
+    name,
+    header,
+    header.map((column) => cells[column] ?? ''),
+    mode,
+  );
 }
 
 function assertBroken(name: CollectionName, given: Cells, column: string, rule: RegExp, mode: Mode = 'bulk', value = given[column]): void {
   const { row, problems } = check(name, given, mode);
-  assert.deepEqual(problems.map((problem) => ({ ...problem, rule: '' })), [{ file: `${name}.csv`, line: 7, column, value: value ?? '', rule: '' }], `${name} ${JSON.stringify(given)}`);
+  assert.deepEqual(
+    problems.map((problem) => ({ ...problem, rule: '' })),
+    [{ file: `${name}.csv`, line: 7, column, value: value ?? '', rule: '' }],
+    `${name} ${JSON.stringify(given)}`,
+  );
   assert.match(problems[0]?.rule ?? '', rule);
   assert.ok('rejected' in row);
 }
@@ -70,7 +98,15 @@ test('a header that lacks a column names it', () => {
   for (const name of names) {
     for (const column of headers[name].split(',')) {
       const header = headers[name].split(',').filter((one) => one !== column);
-      assert.throws(() => checkCells(name, header, []), (error) => error instanceof SourceError && error.problem.file === `${name}.csv` && error.problem.line === 1 && error.problem.column === column && /lacks/.test(error.problem.rule));
+      assert.throws(
+        () => checkCells(name, header, []),
+        (error) =>
+          error instanceof SourceError &&
+          error.problem.file === `${name}.csv` &&
+          error.problem.line === 1 &&
+          error.problem.column === column &&
+          /lacks/.test(error.problem.rule),
+      );
     }
   }
 });
@@ -86,7 +122,11 @@ test('a header with an unknown, a misspelt or a doubled column names it', () => 
     [[...header, 'metadata.house', 'metadata.house'], 'metadata.house', /twice/],
   ];
   for (const [cells, column, rule] of refused) {
-    assert.throws(() => checkCells('users', cells, []), (error) => error instanceof SourceError && error.problem.line === 1 && error.problem.column === column && rule.test(error.problem.rule), cells.join());
+    assert.throws(
+      () => checkCells('users', cells, []),
+      (error) => error instanceof SourceError && error.problem.line === 1 && error.problem.column === column && rule.test(error.problem.rule),
+      cells.join(),
+    );
   }
 });
 
@@ -131,7 +171,8 @@ test('every enumeration takes its vocabulary and nothing else', () => {
 test('the status is active or tobedeleted, required in a delta; inactive is read as tobedeleted', () => {
   for (const name of names) {
     for (const mode of ['bulk', 'delta'] as const) {
-      for (const status of ['active', 'tobedeleted', 'inactive']) assert.equal(assertFine(name, { status }, mode).status, status === 'active' ? 'active' : 'tobedeleted');
+      for (const status of ['active', 'tobedeleted', 'inactive'])
+        assert.equal(assertFine(name, { status }, mode).status, status === 'active' ? 'active' : 'tobedeleted');
       for (const status of ['deleted', 'Active']) assertBroken(name, { status }, 'status', /active or tobedeleted/, mode);
     }
     assert.equal(assertFine(name, { status: '' }).status, 'active');
@@ -142,9 +183,28 @@ test('the status is active or tobedeleted, required in a delta; inactive is read
 });
 
 test('dates are days of the calendar', () => {
-  const columns: [CollectionName, string][] = [['academicSessions', 'startDate'], ['academicSessions', 'endDate'], ['enrollments', 'beginDate'], ['enrollments', 'endDate'], ['demographics', 'birthDate']];
+  const columns: [CollectionName, string][] = [
+    ['academicSessions', 'startDate'],
+    ['academicSessions', 'endDate'],
+    ['enrollments', 'beginDate'],
+    ['enrollments', 'endDate'],
+    ['demographics', 'birthDate'],
+  ];
   for (const [name, column] of columns) {
-    for (const date of ['2026-02-30', '2027-02-29', '01/09/2026', '2026-13-01', '2026-00-10', '2026-9-1', '20260901', '2026-09-01T00:00:00Z', '0000-01-01', '46266', 'today']) assertBroken(name, { [column]: date }, column, /YYYY-MM-DD/);
+    for (const date of [
+      '2026-02-30',
+      '2027-02-29',
+      '01/09/2026',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-9-1',
+      '20260901',
+      '2026-09-01T00:00:00Z',
+      '0000-01-01',
+      '46266',
+      'today',
+    ])
+      assertBroken(name, { [column]: date }, column, /YYYY-MM-DD/);
     for (const date of ['2026-09-01', '2028-02-29', '1999-12-31']) assert.equal(valueOf(name, assertFine(name, { [column]: date }), column), date);
   }
 });
@@ -154,23 +214,51 @@ test('a school year has four digits', () => {
 });
 
 test('booleans are true or false in any case', () => {
-  for (const [name, column] of [['users', 'enabledUser'], ['enrollments', 'primary'], ...flags.map((flag) => ['demographics', flag] as const)] as [CollectionName, string][]) {
+  for (const [name, column] of [['users', 'enabledUser'], ['enrollments', 'primary'], ...flags.map((flag) => ['demographics', flag] as const)] as [
+    CollectionName,
+    string,
+  ][]) {
     for (const value of ['1', '0', 'yes', 'N', 'wahr']) assertBroken(name, { [column]: value }, column, /true or false/);
     for (const value of ['true', 'false', 'TRUE', 'False']) assert.equal(valueOf(name, assertFine(name, { [column]: value }), column), value.toLowerCase());
   }
 });
 
 test('userIds are {Type:Id}, several separated by commas', () => {
-  for (const userIds of ['LDAP:ada', '{LDAP}', '{LDAP:}', '{:ada}', '{ : }', '{LDAP:ada', '{LDAP:ada}{LTI:7}', '{LDAP:ada};{LTI:7}', '{LDAP:ada},', '{{LDAP:ada}}']) assertBroken('users', { userIds }, 'userIds', /\{Type:Id\}/);
-  assert.deepEqual(valueOf('users', assertFine('users', { userIds: '{LDAP:ada},{LTI:7}, {Fed:urn:x:1}' }), 'userIds'), [{ type: 'LDAP', identifier: 'ada' }, { type: 'LTI', identifier: '7' }, { type: 'Fed', identifier: 'urn:x:1' }]);
+  for (const userIds of [
+    'LDAP:ada',
+    '{LDAP}',
+    '{LDAP:}',
+    '{:ada}',
+    '{ : }',
+    '{LDAP:ada',
+    '{LDAP:ada}{LTI:7}',
+    '{LDAP:ada};{LTI:7}',
+    '{LDAP:ada},',
+    '{{LDAP:ada}}',
+  ])
+    assertBroken('users', { userIds }, 'userIds', /\{Type:Id\}/);
+  assert.deepEqual(valueOf('users', assertFine('users', { userIds: '{LDAP:ada},{LTI:7}, {Fed:urn:x:1}' }), 'userIds'), [
+    { type: 'LDAP', identifier: 'ada' },
+    { type: 'LTI', identifier: '7' },
+    { type: 'Fed', identifier: 'urn:x:1' },
+  ]);
 });
 
 test('an id has at most 255 characters, in every column that holds one', () => {
   const columns: [CollectionName, string, boolean][] = [
     ...names.map((name) => [name, 'sourcedId', false] as [CollectionName, string, boolean]),
-    ['orgs', 'parentSourcedId', false], ['academicSessions', 'parentSourcedId', false], ['courses', 'schoolYearSourcedId', false], ['courses', 'orgSourcedId', false],
-    ['classes', 'courseSourcedId', false], ['classes', 'schoolSourcedId', false], ['classes', 'termSourcedIds', true], ['users', 'orgSourcedIds', true], ['users', 'agentSourcedIds', true],
-    ['enrollments', 'classSourcedId', false], ['enrollments', 'schoolSourcedId', false], ['enrollments', 'userSourcedId', false],
+    ['orgs', 'parentSourcedId', false],
+    ['academicSessions', 'parentSourcedId', false],
+    ['courses', 'schoolYearSourcedId', false],
+    ['courses', 'orgSourcedId', false],
+    ['classes', 'courseSourcedId', false],
+    ['classes', 'schoolSourcedId', false],
+    ['classes', 'termSourcedIds', true],
+    ['users', 'orgSourcedIds', true],
+    ['users', 'agentSourcedIds', true],
+    ['enrollments', 'classSourcedId', false],
+    ['enrollments', 'schoolSourcedId', false],
+    ['enrollments', 'userSourcedId', false],
   ];
   const [longest, tooLong] = ['a/@-_.'.repeat(43).slice(0, 255), 'i'.repeat(256)];
   for (const [name, column, list] of columns) {
@@ -180,9 +268,16 @@ test('an id has at most 255 characters, in every column that holds one', () => {
 });
 
 test('control characters and what a wrong encoding leaves behind are rejected in every column', () => {
-  for (const character of ['\u0000', '\u0001', '\u0008', '\u000b', '\u001f', '\ufffd']) assertBroken('orgs', { name: `Sch${character}ool` }, 'name', /control characters/);
+  for (const character of ['\u0000', '\u0001', '\u0008', '\u000b', '\u001f', '\ufffd'])
+    assertBroken('orgs', { name: `Sch${character}ool` }, 'name', /control characters/);
   for (const name of names) {
-    for (const column of headers[name].split(',')) assert.ok(check(name, { [column]: 'a\u0001b' }).problems.some((problem) => problem.column === column && problem.value === 'a\u0001b' && /control/.test(problem.rule)), `${name} ${column}`);
+    for (const column of headers[name].split(','))
+      assert.ok(
+        check(name, { [column]: 'a\u0001b' }).problems.some(
+          (problem) => problem.column === column && problem.value === 'a\u0001b' && /control/.test(problem.rule),
+        ),
+        `${name} ${column}`,
+      );
   }
   assertBroken('users', { 'metadata.house': 'a\u0000b' }, 'metadata.house', /control characters/);
   assert.equal(valueOf('orgs', assertFine('orgs', { name: 'a\tb\r\nc' }), 'name'), 'a\tb\r\nc');
@@ -206,25 +301,58 @@ test('every fault of a row is named, not only the first', () => {
 
 test('values are read as they are meant: lists, metadata, blanks, columns in another order', () => {
   const row = assertFine('classes', { grades: '07, 08,', termSourcedIds: 't1,t2', subjects: '', 'metadata.set': ' A ', 'metadata.empty': ' ' });
-  assert.deepEqual([valueOf('classes', row, 'grades'), valueOf('classes', row, 'terms'), valueOf('classes', row, 'subjects')], [['07', '08'], ['t1', 't2'], undefined]);
+  assert.deepEqual(
+    [valueOf('classes', row, 'grades'), valueOf('classes', row, 'terms'), valueOf('classes', row, 'subjects')],
+    [['07', '08'], ['t1', 't2'], undefined],
+  );
   assert.deepEqual(JSON.parse(row.metadata ?? ''), { set: ' A ' });
   const turned = checkCells('orgs', headers.orgs.split(',').toReversed(), ['', '', 'school', 'School', '', '', 'x1']);
   assert.deepEqual(turned.problems, []);
 });
 
-const properties = (changes: Record<string, string | undefined> = {}) => ({ 'manifest.version': '1.0', 'oneroster.version': '1.1', 'file.orgs': 'bulk', 'file.users': 'absent', 'file.results': 'absent', ...changes });
-const manifestOf = (given: Record<string, string | undefined>) => `propertyName,value\n${Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`${name},${value}\n`])).join('')}`;
+const properties = (changes: Record<string, string | undefined> = {}) => ({
+  'manifest.version': '1.0',
+  'oneroster.version': '1.1',
+  'file.orgs': 'bulk',
+  'file.users': 'absent',
+  'file.results': 'absent',
+  ...changes,
+});
+const manifestOf = (given: Record<string, string | undefined>) =>
+  `propertyName,value\n${Object.entries(given)
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name},${value}\n`]))
+    .join('')}`;
 const goodRows = [{ sourcedId: 'o1', ...required.orgs }];
 
 const manifestFaults: [name: string, manifest: string, at: Partial<Problem>, rule: RegExp][] = [
   ['an empty manifest', '', { file: 'manifest.csv' }, /empty/],
   ['a wrong header', 'name,value\nmanifest.version,1.0\n', { file: 'manifest.csv', line: 1, value: 'name,value' }, /propertyName,value/],
-  ['a wrong manifest version', manifestOf(properties({ 'manifest.version': '2.0' })), { file: 'manifest.csv', line: 2, column: 'manifest.version', value: '2.0' }, /1\.0/],
+  [
+    'a wrong manifest version',
+    manifestOf(properties({ 'manifest.version': '2.0' })),
+    { file: 'manifest.csv', line: 2, column: 'manifest.version', value: '2.0' },
+    /1\.0/,
+  ],
   ['no manifest version', manifestOf(properties({ 'manifest.version': undefined })), { file: 'manifest.csv', column: 'manifest.version' }, /1\.0/],
-  ['a package of OneRoster 1.2', manifestOf(properties({ 'oneroster.version': '1.2' })), { file: 'manifest.csv', line: 3, column: 'oneroster.version', value: '1.2' }, /1\.1/],
+  [
+    'a package of OneRoster 1.2',
+    manifestOf(properties({ 'oneroster.version': '1.2' })),
+    { file: 'manifest.csv', line: 3, column: 'oneroster.version', value: '1.2' },
+    /1\.1/,
+  ],
   ['no OneRoster version', manifestOf(properties({ 'oneroster.version': undefined })), { file: 'manifest.csv', column: 'oneroster.version' }, /1\.1/],
-  ['a mode that is none', manifestOf(properties({ 'file.orgs': 'full' })), { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'full' }, /absent, bulk or delta/],
-  ['a mode in another case', manifestOf(properties({ 'file.orgs': 'Bulk' })), { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'Bulk' }, /absent, bulk or delta/],
+  [
+    'a mode that is none',
+    manifestOf(properties({ 'file.orgs': 'full' })),
+    { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'full' },
+    /absent, bulk or delta/,
+  ],
+  [
+    'a mode in another case',
+    manifestOf(properties({ 'file.orgs': 'Bulk' })),
+    { file: 'manifest.csv', line: 4, column: 'file.orgs', value: 'Bulk' },
+    /absent, bulk or delta/,
+  ],
   ['a file that is declared but not there', manifestOf(properties({ 'file.users': 'bulk' })), { file: 'manifest.csv' }, /not in the package/],
   ['a gradebook file that is declared but not there', manifestOf(properties({ 'file.results': 'bulk' })), { file: 'manifest.csv' }, /not in the package/],
   ['a file that is there but declared absent', manifestOf(properties({ 'file.orgs': 'absent' })), { file: 'manifest.csv' }, /absent/],
@@ -244,7 +372,17 @@ for (const [name, manifest, at, rule] of manifestFaults) {
 test('the manifest: what it does not know is named, what rostering does not read is ignored, the order is free', async () => {
   const stranger = openCsvSource(csvPackage({ orgs: goodRows }, { raw: { 'Users.csv': 'x' } }));
   await assert.rejects(stranger, (error) => error instanceof SourceError && error.problem.file === 'Users.csv' && /case-sensitive/.test(error.problem.rule));
-  const source = await openCsvSource(csvPackage({ orgs: goodRows }, { raw: { 'results.csv': 'anything', 'manifest.csv': manifestOf(Object.fromEntries(Object.entries(properties({ 'file.results': 'delta', 'source.systemName': 'MIS' })).toReversed())) } }));
+  const source = await openCsvSource(
+    csvPackage(
+      { orgs: goodRows },
+      {
+        raw: {
+          'results.csv': 'anything',
+          'manifest.csv': manifestOf(Object.fromEntries(Object.entries(properties({ 'file.results': 'delta', 'source.systemName': 'MIS' })).toReversed())),
+        },
+      },
+    ),
+  );
   assert.deepEqual([source.collections.map(({ resource, mode }) => [resource.collection, mode]), source.ignored], [[['orgs', 'bulk']], ['results.csv']]);
 });
 

@@ -25,7 +25,8 @@ const newFolder = (files: Record<string, string> = {}): string => {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   return folder;
 };
-const connect = (folder: string | undefined, hasAttendance = false): Connector => createCsvConnector({ folder, writebackFolder: join(folder ?? newFolder(), 'writeback'), hasAttendance });
+const connect = (folder: string | undefined, hasAttendance = false): Connector =>
+  createCsvConnector({ folder, writebackFolder: join(folder ?? newFolder(), 'writeback'), hasAttendance });
 
 async function zipInto(folder: string, name: string, files: Record<string, string>): Promise<void> {
   const zip = new yazl.ZipFile();
@@ -104,7 +105,10 @@ test('a folder that says nothing clear is an error in plain words', async () => 
   assert.match((await misErrorOf(orgIds(connect(two)))).message, /2 zip files/);
   assert.match((await misErrorOf(marksOf(connect(newFolder({ 'manifest.csv': manifest }))))).message, /no attendance.csv/);
   await assert.rejects(orgIds(connect(newFolder({ 'orgs.csv': orgs }))), (error) => error instanceof SourceError && error.problem.file === 'manifest.csv');
-  await assert.rejects(orgIds(connect(newFolder({ 'export.zip': 'PK' }))), (error) => error instanceof SourceError && /not a readable zip/.test(error.problem.rule));
+  await assert.rejects(
+    orgIds(connect(newFolder({ 'export.zip': 'PK' }))),
+    (error) => error instanceof SourceError && /not a readable zip/.test(error.problem.rule),
+  );
 });
 
 test('a folder that is gone may come back; a file is no folder', async () => {
@@ -124,17 +128,32 @@ test('what is uploaded cannot be collected, and trying again does not help', asy
   }
 });
 
-const mark = (line: number, more: Partial<MarkRow> = {}): MarkRow => ({ line, studentId: `s${line}`, date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined, ...more });
+const mark = (line: number, more: Partial<MarkRow> = {}): MarkRow => ({
+  line,
+  studentId: `s${line}`,
+  date: '2026-11-13',
+  session: 'AM',
+  mark: 'I',
+  minutesLate: undefined,
+  notes: undefined,
+  ...more,
+});
 const write = (connector: Connector, marks: MarksToWrite) => connector.writeMarks?.(marks) ?? assert.fail();
 const trackingId = '0f8fad5b-d9cb-469f-a165-70867728950e';
 
 test('marks become one file for the group to read, and the same write leaves it untouched', async () => {
   const writebackFolder = join(newFolder(), 'deep', 'writeback');
   const connector = createCsvConnector({ folder: undefined, writebackFolder, hasAttendance: true });
-  const marks = [mark(0, { mark: 'L', minutesLate: 12, notes: 'Bus, "again"\nand again' }), mark(1, { mark: undefined }), mark(2, { session: 'PM', mark: '\\' })];
+  const marks = [
+    mark(0, { mark: 'L', minutesLate: 12, notes: 'Bus, "again"\nand again' }),
+    mark(1, { mark: undefined }),
+    mark(2, { session: 'PM', mark: '\\' }),
+  ];
   const path = join(writebackFolder, `${trackingId}.csv`);
   assert.deepEqual(await write(connector, { trackingId, partial: false, marks }), []);
-  const expected = 'studentSourcedId,date,session,mark,minutesLate,notes\r\ns0,2026-11-13,AM,L,12,"Bus, ""again""\nand again"\r\ns1,2026-11-13,AM,,,\r\ns2,2026-11-13,PM,\\,,\r\n';
+  const expected =
+    'studentSourcedId,date,session,mark,minutesLate,notes\r\n' +
+    's0,2026-11-13,AM,L,12,"Bus, ""again""\nand again"\r\ns1,2026-11-13,AM,,,\r\ns2,2026-11-13,PM,\\,,\r\n';
   assert.equal(readFileSync(path, 'utf8'), expected);
   assert.equal(statSync(path).mode & 0o777, 0o640);
 
@@ -183,7 +202,8 @@ test('a disk that will not take the marks may do so later, and nothing is left b
 test('a tracking id that would name another place is not written', async () => {
   const folder = newFolder();
   const connector = connect(folder);
-  for (const bad of ['../escape', 'a/b', '', '.', 'x'.repeat(65)]) await assert.rejects(async () => write(connector, { trackingId: bad, partial: false, marks: [] }), /cannot name a file/);
+  for (const bad of ['../escape', 'a/b', '', '.', 'x'.repeat(65)])
+    await assert.rejects(async () => write(connector, { trackingId: bad, partial: false, marks: [] }), /cannot name a file/);
   assert.ok(!existsSync(join(folder, 'escape.csv')));
 });
 

@@ -41,7 +41,15 @@ function craftZip(entries: readonly Entry[]): string {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;
-  for (const { name, data = Buffer.from(orgs), flags = 0x800, method = 8, packed = method === 8 ? deflateRawSync(data) : data, packedSize = packed.length, size = data.length } of entries) {
+  for (const {
+    name,
+    data = Buffer.from(orgs),
+    flags = 0x800,
+    method = 8,
+    packed = method === 8 ? deflateRawSync(data) : data,
+    packedSize = packed.length,
+    size = data.length,
+  } of entries) {
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
     common.writeUInt16LE(flags, 2);
@@ -111,7 +119,16 @@ test('a zip is opened and unpacks to what was put in', async () => {
 });
 
 test('what macOS adds to a zip is ignored, as are folders and other files', async () => {
-  const path = await zipOf({ 'manifest.csv': manifest, 'orgs.csv': orgs, '__MACOSX/._orgs.csv': 'x', '__MACOSX/._manifest.csv': 'x', '__MACOSX/.DS_Store': 'x', '.DS_Store': 'x', 'read me.txt': 'x', 'empty/': '' });
+  const path = await zipOf({
+    'manifest.csv': manifest,
+    'orgs.csv': orgs,
+    '__MACOSX/._orgs.csv': 'x',
+    '__MACOSX/._manifest.csv': 'x',
+    '__MACOSX/.DS_Store': 'x',
+    '.DS_Store': 'x',
+    'read me.txt': 'x',
+    'empty/': '',
+  });
   const opened = await openPackage(path);
   assert.deepEqual([...opened.files.keys()], ['manifest.csv', 'orgs.csv']);
   const source = await openCsvSource(opened);
@@ -119,7 +136,20 @@ test('what macOS adds to a zip is ignored, as are folders and other files', asyn
   await source.close();
 });
 
-const unsafe = ['../orgs.csv', '../../etc/orgs.csv', 'x/../../orgs.csv', '/orgs.csv', '/etc/orgs.csv', 'C:/orgs.csv', 'c:orgs.csv', '..\\orgs.csv', 'x\\orgs.csv', '\\orgs.csv', '\\\\server\\orgs.csv', '__MACOSX/../../orgs.csv'];
+const unsafe = [
+  '../orgs.csv',
+  '../../etc/orgs.csv',
+  'x/../../orgs.csv',
+  '/orgs.csv',
+  '/etc/orgs.csv',
+  'C:/orgs.csv',
+  'c:orgs.csv',
+  '..\\orgs.csv',
+  'x\\orgs.csv',
+  '\\orgs.csv',
+  '\\\\server\\orgs.csv',
+  '__MACOSX/../../orgs.csv',
+];
 for (const name of unsafe) {
   test(`the path ${name} is refused`, async () => {
     const problem = await problemOf(openPackage(craftZip([{ name: 'manifest.csv', data: Buffer.from(manifest) }, { name }])));
@@ -160,7 +190,15 @@ test('a compression that is not DEFLATE is refused by the name of the file', asy
 
 test('a zip that says it unpacks to too much is refused before a byte is unpacked', async () => {
   const [size, packedSize] = [0xf000_0000, 0x1000_0000];
-  const problem = await problemOf(openPackage(craftZip([{ name: 'users.csv', size, packedSize }, { name: 'classes.csv', size, packedSize }, { name: 'orgs.csv', size, packedSize }])));
+  const problem = await problemOf(
+    openPackage(
+      craftZip([
+        { name: 'users.csv', size, packedSize },
+        { name: 'classes.csv', size, packedSize },
+        { name: 'orgs.csv', size, packedSize },
+      ]),
+    ),
+  );
   assert.match(problem.rule, /more than 8 GiB/);
 });
 
@@ -200,7 +238,8 @@ test('a file that says it is larger than it is, is refused', async () => {
 
 test('content that is not what was packed is refused', async () => {
   const wrong = Buffer.from(orgs.replace('School', 'Schule'));
-  for (const method of [0, 8]) assert.equal((await problemOf(readOrgs(craftZip([{ name: 'orgs.csv', method, packed: method === 8 ? deflateRawSync(wrong) : wrong }])))).file, 'orgs.csv');
+  for (const method of [0, 8])
+    assert.equal((await problemOf(readOrgs(craftZip([{ name: 'orgs.csv', method, packed: method === 8 ? deflateRawSync(wrong) : wrong }])))).file, 'orgs.csv');
 });
 
 test('damaged DEFLATE data is refused by the name of the file', async () => {
@@ -243,7 +282,15 @@ test('a path that is not there is named', async () => {
 
 test('of a folder the CSV files are read and the rest is left alone', async () => {
   const path = mkdtempSync(join(folder, 'full-'));
-  for (const [name, content] of Object.entries({ 'manifest.csv': manifest, 'orgs.csv': orgs, 'notes.txt': 'x', '.DS_Store': 'x', 'orgs.csv.bak': 'x', 'orgs.CSV': 'x' })) writeFileSync(join(path, name), content);
+  for (const [name, content] of Object.entries({
+    'manifest.csv': manifest,
+    'orgs.csv': orgs,
+    'notes.txt': 'x',
+    '.DS_Store': 'x',
+    'orgs.csv.bak': 'x',
+    'orgs.CSV': 'x',
+  }))
+    writeFileSync(join(path, name), content);
   mkdirSync(join(path, 'writeback'));
   writeFileSync(join(path, 'writeback', '1.csv'), 'x');
   mkdirSync(join(path, 'classes.csv'));

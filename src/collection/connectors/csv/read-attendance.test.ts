@@ -12,7 +12,11 @@ import { hasAttendance, maxMarks, readAttendance } from './read-attendance.ts';
 const header = 'studentSourcedId,date,session,mark,minutesLate,notes';
 
 function fileOf(content: string | Iterable<string>) {
-  return { name: 'attendance.csv', size: 0, open: async () => Readable.from(typeof content === 'string' ? [Buffer.from(content)] : pieces(content), { objectMode: true }) };
+  return {
+    name: 'attendance.csv',
+    size: 0,
+    open: async () => Readable.from(typeof content === 'string' ? [Buffer.from(content)] : pieces(content), { objectMode: true }),
+  };
 }
 
 function* pieces(content: Iterable<string>): Generator<Buffer> {
@@ -33,7 +37,9 @@ async function refusalOf(content: string | Iterable<string>): Promise<Problem> {
 }
 
 test('a mark is read with all it says', async () => {
-  const { rows, problems } = await read(`${header}\r\ns1,2026-11-13,AM,/,,\r\ns1,2026-11-13,PM,\\,,\r\ns2,2026-11-13,AM,L,7,"Bus, again"\r\ns3,2026-11-13,AM,Y7,0,"two\nlines"\r\n`);
+  const { rows, problems } = await read(
+    `${header}\r\ns1,2026-11-13,AM,/,,\r\ns1,2026-11-13,PM,\\,,\r\ns2,2026-11-13,AM,L,7,"Bus, again"\r\ns3,2026-11-13,AM,Y7,0,"two\nlines"\r\n`,
+  );
   assert.deepEqual(problems, []);
   assert.deepEqual(rows, [
     { line: 2, studentId: 's1', date: '2026-11-13', session: 'AM', mark: '/', minutesLate: undefined, notes: undefined },
@@ -50,9 +56,15 @@ test('a blank mark and a hyphen are no mark', async () => {
 
 test('columns come in any order, spaces around a cell do not count, and the last two columns may be missing', async () => {
   const turned = await read('\ufeffmark,notes,session,date,minutesLate,studentSourcedId\n L ,  , AM , 2026-11-13 , 12 , s1 \n');
-  assert.deepEqual(turned, { rows: [{ line: 2, studentId: 's1', date: '2026-11-13', session: 'AM', mark: 'L', minutesLate: 12, notes: undefined }], problems: [] });
+  assert.deepEqual(turned, {
+    rows: [{ line: 2, studentId: 's1', date: '2026-11-13', session: 'AM', mark: 'L', minutesLate: 12, notes: undefined }],
+    problems: [],
+  });
   const short = await read('studentSourcedId,date,session,mark\ns1,2026-11-13,AM,I\n');
-  assert.deepEqual(short, { rows: [{ line: 2, studentId: 's1', date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined }], problems: [] });
+  assert.deepEqual(short, {
+    rows: [{ line: 2, studentId: 's1', date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined }],
+    problems: [],
+  });
 });
 
 const headerFaults: [name: string, content: string, column: string | null, rule: RegExp][] = [
@@ -95,7 +107,11 @@ test('every cell that breaks a rule is named, and the other rows are read', asyn
   for (const [column, values, rule] of faults) {
     for (const value of values) {
       const { rows, problems } = await read(`${header}\n${render({ [column]: value })}\n${render({ session: 'PM' })}\n`);
-      assert.deepEqual(problems.map((problem) => ({ ...problem, rule: '' })), [{ file: 'attendance.csv', line: 2, column, value: value.trim().slice(0, 200), rule: '' }], `${column} ${JSON.stringify(value)}`);
+      assert.deepEqual(
+        problems.map((problem) => ({ ...problem, rule: '' })),
+        [{ file: 'attendance.csv', line: 2, column, value: value.trim().slice(0, 200), rule: '' }],
+        `${column} ${JSON.stringify(value)}`,
+      );
       assert.match(problems[0]?.rule ?? '', rule);
       assert.deepEqual(rows.map(({ session }) => session), ['PM']);
     }
@@ -103,7 +119,17 @@ test('every cell that breaks a rule is named, and the other rows are read', asyn
 });
 
 test('what is at the edge of a rule is fine', async () => {
-  for (const cells of [{ date: '2028-02-29' }, { mark: 'C1' }, { mark: '#' }, { minutesLate: '0' }, { minutesLate: '999' }, { minutesLate: '' }, { notes: 'n'.repeat(500) }, { notes: 'tab\tand\nline' }, { studentSourcedId: 's'.repeat(255) }] as Cells[]) {
+  for (const cells of [
+    { date: '2028-02-29' },
+    { mark: 'C1' },
+    { mark: '#' },
+    { minutesLate: '0' },
+    { minutesLate: '999' },
+    { minutesLate: '' },
+    { notes: 'n'.repeat(500) },
+    { notes: 'tab\tand\nline' },
+    { studentSourcedId: 's'.repeat(255) },
+  ] as Cells[]) {
     const { rows, problems } = await read(`${header}\n${render(cells)}\n`);
     assert.deepEqual([rows.length, problems], [1, []], JSON.stringify(cells));
   }
@@ -127,7 +153,15 @@ test('the second mark for a student, date and session is named with the line of 
     yield 's1,2026-11-13,PM,\\,,\ns1,2026-11-12,AM,/,,\ns1,2026-11-13,AM,I,,\n S1 ,2026-11-13,AM,I,,\n';
   }
   const { rows, problems } = await read(content());
-  assert.deepEqual(problems, [{ file: 'attendance.csv', line: 20_004, column: 'studentSourcedId', value: 's1', rule: 'there must be one mark for a student, date and session; line 2 has it already' }]);
+  assert.deepEqual(problems, [
+    {
+      file: 'attendance.csv',
+      line: 20_004,
+      column: 'studentSourcedId',
+      value: 's1',
+      rule: 'there must be one mark for a student, date and session; line 2 has it already',
+    },
+  ]);
   assert.equal(rows.length, 20_003);
 });
 

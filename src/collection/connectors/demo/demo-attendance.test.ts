@@ -10,7 +10,8 @@ import { demoSchool } from './school.ts';
 
 const base = demoSchool();
 const schoolAt = (at: Date) => driftSchool(base, at);
-const marksAt = (instant: string, written: readonly DemoMark[] = []): MarkRow[] => [...demoMarks(listPupils(schoolAt(new Date(instant))), new Date(instant), written)].flat();
+const marksAt = (instant: string, written: readonly DemoMark[] = []): MarkRow[] =>
+  [...demoMarks(listPupils(schoolAt(new Date(instant))), new Date(instant), written)].flat();
 const sessionsOf = (marks: readonly MarkRow[], date: string) => [...new Set(marks.filter((mark) => mark.date === date).map(({ session }) => session))].sort();
 
 /** The English set since 19 August 2024. */
@@ -18,14 +19,42 @@ const codes = /^(?:[/\\]|[BCDEGIKLMNOPQRSTUVWXZ]|C[12]|J1|Y[1-7]|#)$/;
 
 test('school days are weekdays in half-terms', () => {
   const dates: [string, boolean][] = [
-    ['2026-08-31', false], ['2026-09-01', true], ['2026-09-05', false], ['2026-09-06', false], ['2026-10-23', true], ['2026-10-24', false], ['2026-10-28', false],
-    ['2026-11-02', true], ['2026-12-18', true], ['2026-12-21', false], ['2027-01-04', true], ['2027-02-17', false], ['2027-07-22', true], ['2027-07-23', false], ['2026-06-10', false],
+    ['2026-08-31', false],
+    ['2026-09-01', true],
+    ['2026-09-05', false],
+    ['2026-09-06', false],
+    ['2026-10-23', true],
+    ['2026-10-24', false],
+    ['2026-10-28', false],
+    ['2026-11-02', true],
+    ['2026-12-18', true],
+    ['2026-12-21', false],
+    ['2027-01-04', true],
+    ['2027-02-17', false],
+    ['2027-07-22', true],
+    ['2027-07-23', false],
+    ['2026-06-10', false],
   ];
   for (const [date, expected] of dates) assert.equal(isSchoolDay(date), expected, date);
 });
 
 test('the last school days reach back over holidays and stop where the year began', () => {
-  assert.deepEqual(lastSchoolDays('2026-11-15', 14), ['2026-10-20', '2026-10-21', '2026-10-22', '2026-10-23', '2026-11-02', '2026-11-03', '2026-11-04', '2026-11-05', '2026-11-06', '2026-11-09', '2026-11-10', '2026-11-11', '2026-11-12', '2026-11-13']);
+  assert.deepEqual(lastSchoolDays('2026-11-15', 14), [
+    '2026-10-20',
+    '2026-10-21',
+    '2026-10-22',
+    '2026-10-23',
+    '2026-11-02',
+    '2026-11-03',
+    '2026-11-04',
+    '2026-11-05',
+    '2026-11-06',
+    '2026-11-09',
+    '2026-11-10',
+    '2026-11-11',
+    '2026-11-12',
+    '2026-11-13',
+  ]);
   assert.deepEqual(lastSchoolDays('2026-09-03', 14), ['2026-09-01', '2026-09-02', '2026-09-03']);
   assert.deepEqual(lastSchoolDays('2026-08-20', 14), []);
   assert.equal(lastSchoolDays('2028-01-01', 14).at(-1), '2027-07-22');
@@ -39,7 +68,14 @@ test('the clock is that of England, in winter and in summer', () => {
 });
 
 test('the registers of the day show as they are taken', () => {
-  const winter: [time: string, sessions: string[]][] = [['00:00', []], ['09:09', []], ['09:10', ['AM']], ['13:09', ['AM']], ['13:10', ['AM', 'PM']], ['23:59', ['AM', 'PM']]];
+  const winter: [time: string, sessions: string[]][] = [
+    ['00:00', []],
+    ['09:09', []],
+    ['09:10', ['AM']],
+    ['13:09', ['AM']],
+    ['13:10', ['AM', 'PM']],
+    ['23:59', ['AM', 'PM']],
+  ];
   for (const [time, sessions] of winter) {
     const marks = marksAt(`2026-11-13T${time}:00Z`);
     assert.deepEqual(sessionsOf(marks, '2026-11-13'), sessions, time);
@@ -74,8 +110,15 @@ test('every pupil on roll is in every register, once, and nobody else; batches a
   assert.deepEqual(new Set(marks.map(({ studentId }) => studentId)), new Set(pupils.filter(({ from }) => from <= '2026-11-13').map(({ id }) => id)));
   const joiners = pupils.filter(({ from }) => from > '2026-11-01');
   assert.ok(joiners.length >= 5);
-  for (const { id, from } of joiners) assert.ok(marks.every(({ studentId, date }) => studentId !== id || date >= from), id);
-  assert.equal(pupils.filter(({ from }) => from <= (registerDays(at)[0] ?? '')).length * 28, marks.filter(({ studentId }) => !joiners.some(({ id }) => id === studentId)).length);
+  for (const { id, from } of joiners)
+    assert.ok(
+      marks.every(({ studentId, date }) => studentId !== id || date >= from),
+      id,
+    );
+  assert.equal(
+    pupils.filter(({ from }) => from <= (registerDays(at)[0] ?? '')).length * 28,
+    marks.filter(({ studentId }) => !joiners.some(({ id }) => id === studentId)).length,
+  );
 });
 
 test('the same registers at any time of the same evening, and yesterday stays as it was marked but for reasons found out', () => {

@@ -33,10 +33,22 @@ async function marksOf(connector: Connector): Promise<MarkRow[]> {
 }
 
 const write = (connector: Connector, marks: MarksToWrite) => connector.writeMarks?.(marks) ?? assert.fail();
-const keptOf = async (estab: string) => [...(await db`select student_id as id, date::text, session, mark, minutes_late as late, notes from demo_mark where estab = ${estab} order by student_id, session`)];
+const keptOf = async (estab: string) => [
+  ...(await db`select student_id as id, date::text, session, mark, minutes_late as late, notes from demo_mark where estab = ${estab}
+      order by student_id, session`),
+];
 const writesOf = async (estab: string) => (await db`select answer from demo_write where estab = ${estab}`).map(({ answer }) => answer as unknown);
 
-const mark = (line: number, studentId: string, more: Partial<MarkRow> = {}): MarkRow => ({ line, studentId, date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined, ...more });
+const mark = (line: number, studentId: string, more: Partial<MarkRow> = {}): MarkRow => ({
+  line,
+  studentId,
+  date: '2026-11-13',
+  session: 'AM',
+  mark: 'I',
+  minutesLate: undefined,
+  notes: undefined,
+  ...more,
+});
 const rejection = { index: 0, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' };
 
 test('a normal demo hands its school to any establishment, and another one ten minutes later', async () => {
@@ -80,9 +92,21 @@ test('what is written is read again, taken-back marks included, and only by its 
   const marks = [mark(0, first.studentId, { mark: 'L', minutesLate: 9, notes: 'Bus' }), mark(1, second.studentId, { mark: undefined })];
   assert.deepEqual(await write(connector, { trackingId: randomUUID(), partial: false, marks }), []);
   const after = await marksOf(connector);
-  assert.deepEqual(after.filter((one, at) => JSON.stringify(one) !== JSON.stringify(before[at])), [{ ...marks[0], line: first.line }, { ...marks[1], line: second.line }]);
+  assert.deepEqual(
+    after.filter((one, at) => JSON.stringify(one) !== JSON.stringify(before[at])),
+    [
+      { ...marks[0], line: first.line },
+      { ...marks[1], line: second.line },
+    ],
+  );
   assert.deepEqual(await marksOf(other.set('normal')), before);
-  assert.deepEqual(await keptOf(estab), [{ id: first.studentId, date: '2026-11-13', session: 'AM', mark: 'L', late: 9, notes: 'Bus' }, { id: second.studentId, date: '2026-11-13', session: 'AM', mark: null, late: null, notes: null }].sort((a, b) => (a.id < b.id ? -1 : 1)));
+  assert.deepEqual(
+    await keptOf(estab),
+    [
+      { id: first.studentId, date: '2026-11-13', session: 'AM', mark: 'L', late: 9, notes: 'Bus' },
+      { id: second.studentId, date: '2026-11-13', session: 'AM', mark: null, late: null, notes: null },
+    ].sort((a, b) => (a.id < b.id ? -1 : 1)),
+  );
 });
 
 test('marks that were written long ago are no longer handed over', async () => {
@@ -126,8 +150,15 @@ test('a write that fails half way leaves neither marks nor an answer, and can be
 
 test('of two marks for one register the later one counts', async () => {
   const { estab, set } = await newDemo();
-  await write(set('normal'), { trackingId: randomUUID(), partial: false, marks: [mark(0, 's1', { mark: 'N' }), mark(1, 's1', { mark: 'O' }), mark(2, 's1', { session: 'PM' })] });
-  assert.deepEqual((await keptOf(estab)).map((row) => row['mark']), ['O', 'I']);
+  await write(set('normal'), {
+    trackingId: randomUUID(),
+    partial: false,
+    marks: [mark(0, 's1', { mark: 'N' }), mark(1, 's1', { mark: 'O' }), mark(2, 's1', { session: 'PM' })],
+  });
+  assert.deepEqual(
+    (await keptOf(estab)).map((row) => row['mark']),
+    ['O', 'I'],
+  );
 });
 
 test('a slow demo waits twenty seconds before each operation and then behaves', async () => {
@@ -143,13 +174,23 @@ test('a slow demo waits twenty seconds before each operation and then behaves', 
 
 test('an offline and a broken demo fail in words a school understands, and write nothing', async () => {
   const { estab, set, pauses } = await newDemo();
-  const expected = { offline: { read: [true, /cannot be reached/], write: [true, /cannot be reached/] }, broken: { read: [true, /cannot be read/], write: [false, /wrote none/] } } as const;
+  const expected = {
+    offline: { read: [true, /cannot be reached/], write: [true, /cannot be reached/] },
+    broken: { read: [true, /cannot be read/], write: [false, /wrote none/] },
+  } as const;
   for (const mode of ['offline', 'broken'] as const) {
     const connector = set(mode);
-    const operations = [['read', () => connector.openRoster({ full: true })], ['read', () => marksOf(connector)], ['write', () => write(connector, { trackingId: randomUUID(), partial: true, marks: [mark(0, 's1')] })]] as const;
+    const operations = [
+      ['read', () => connector.openRoster({ full: true })],
+      ['read', () => marksOf(connector)],
+      ['write', () => write(connector, { trackingId: randomUUID(), partial: true, marks: [mark(0, 's1')] })],
+    ] as const;
     for (const [kind, operation] of operations) {
       const [later, words] = expected[mode][kind];
-      await assert.rejects(async () => operation(), (error) => error instanceof MisError && error.status === 'Error' && error.later === later && words.test(error.message) && error.message.includes(mode));
+      await assert.rejects(
+        async () => operation(),
+        (error) => error instanceof MisError && error.status === 'Error' && error.later === later && words.test(error.message) && error.message.includes(mode),
+      );
     }
   }
   assert.deepEqual([await keptOf(estab), await writesOf(estab), pauses], [[], [], []]);

@@ -27,7 +27,8 @@ function rowsOf(files: readonly DemoFile[], name: string): Map<string, Row> {
   known.set(file, rows);
   return rows;
 }
-const same = (one: Row | undefined, other: Row | undefined) => one === other || (one !== undefined && other !== undefined && one.join('\u0000') === other.join('\u0000'));
+const same = (one: Row | undefined, other: Row | undefined) =>
+  one === other || (one !== undefined && other !== undefined && one.join('\u0000') === other.join('\u0000'));
 
 /** How many records of each file are new, different or gone. */
 function differences(before: readonly DemoFile[], after: readonly DemoFile[]): Map<string, number> {
@@ -70,7 +71,8 @@ test('from slot to slot one to ten records change, and never more than 2 % of a 
       const files = driftSchool(base, atSlot(slot));
       const changed = total(differences(last, files));
       assert.ok(changed >= 1 && changed <= 10, `${changed} records at slot ${slot}`);
-      for (const [name, count] of differences(base, files)) assert.ok(count * 50 <= rowsOf(base, name.slice(0, -4)).size, `${count} of ${name} at slot ${slot}`);
+      for (const [name, count] of differences(base, files))
+        assert.ok(count * 50 <= rowsOf(base, name.slice(0, -4)).size, `${count} of ${name} at slot ${slot}`);
       last = files;
     }
   }
@@ -79,14 +81,18 @@ test('from slot to slot one to ten records change, and never more than 2 % of a 
 test('in a day every kind of change begins, and two join and two leave', () => {
   const began = new Map<string, Set<number>>();
   for (let slot = november; slot < november + 144; slot += 1) {
-    for (const { kind, number, since } of changesInForce(atSlot(slot))) if (since === atSlot(slot).toISOString()) began.set(kind, (began.get(kind) ?? new Set()).add(number));
+    for (const { kind, number, since } of changesInForce(atSlot(slot)))
+      if (since === atSlot(slot).toISOString()) began.set(kind, (began.get(kind) ?? new Set()).add(number));
   }
-  assert.deepEqual(Object.fromEntries([...began].map(([kind, numbers]) => [kind, ['joiner', 'leaver'].includes(kind) ? numbers.size : numbers.size > 15]).sort()), { contactPhone: true, email: true, house: true, joiner: 2, leaver: 2, room: true, teachingSet: true, tutorGroup: true, username: true });
+  assert.deepEqual(
+    Object.fromEntries([...began].map(([kind, numbers]) => [kind, ['joiner', 'leaver'].includes(kind) ? numbers.size : numbers.size > 15]).sort()),
+    { contactPhone: true, email: true, house: true, joiner: 2, leaver: 2, room: true, teachingSet: true, tutorGroup: true, username: true },
+  );
 });
 
 test('ids are stable: nobody of the school as drawn vanishes, and who is new has come to join', () => {
   const joiners = new Set<string>();
-  for (let slot = november; slot < november + 144 * 14; slot += 72 * 3) {
+  for (let slot = november; slot < november + 144 * 14; slot += 72 * 5) {
     const files = driftSchool(base, atSlot(slot));
     for (const { name } of base) {
       const [drawn, now] = [rowsOf(base, name.slice(0, -4)), rowsOf(files, name.slice(0, -4))];
@@ -101,9 +107,14 @@ test('ids are stable: nobody of the school as drawn vanishes, and who is new has
 });
 
 test('at any slot it is a sound school', () => {
-  for (let slot = november; slot < november + 200; slot += 47) {
+  for (let slot = november; slot < november + 200; slot += 99) {
     const files = driftSchool(base, atSlot(slot));
-    const [users, classes, enrollments, demographics] = ['users', 'classes', 'enrollments', 'demographics'].map((name) => entries(files, name)) as [Record<string, string>[], Record<string, string>[], Record<string, string>[], Record<string, string>[]];
+    const [users, classes, enrollments, demographics] = ['users', 'classes', 'enrollments', 'demographics'].map((name) => entries(files, name)) as [
+      Record<string, string>[],
+      Record<string, string>[],
+      Record<string, string>[],
+      Record<string, string>[],
+    ];
     const userById = new Map(users.map((user) => [user.sourcedId, user]));
     const classById = new Map(classes.map((group) => [group.sourcedId, group]));
     for (const column of ['username', 'identifier', 'email']) {
@@ -111,7 +122,8 @@ test('at any slot it is a sound school', () => {
       assert.equal(new Set(filled).size, filled.length, column);
     }
     for (const { sourcedId = '', agentSourcedIds = '', role = '', identifier = '' } of users) {
-      for (const agent of agentSourcedIds.split(',').filter(Boolean)) assert.ok(userById.get(agent)?.agentSourcedIds?.split(',').includes(sourcedId), `${sourcedId} and ${agent}`);
+      for (const agent of agentSourcedIds.split(',').filter(Boolean))
+        assert.ok(userById.get(agent)?.agentSourcedIds?.split(',').includes(sourcedId), `${sourcedId} and ${agent}`);
       if (role === 'student') assert.equal(identifier.charAt(0), upnCheckLetter(identifier.slice(1)));
     }
     for (const { sourcedId, status } of demographics) assert.equal(userById.get(sourcedId ?? '')?.status, status);
@@ -140,7 +152,7 @@ test('an import takes any slot, counts what moved, and nothing is held', async (
   assert.equal((await load()).outcome, 'done');
   let last: readonly DemoFile[] = base;
   // To and fro in time; the joiner who arrives has gone again 594 slots later.
-  for (const slot of [november, joinerArrives, joinerArrives + 594, november + 1]) {
+  for (const slot of [joinerArrives, joinerArrives + 594, november]) {
     const files = driftSchool(base, atSlot(slot));
     const report = await load(atSlot(slot));
     assert.deepEqual([report.outcome, report.problems, report.shrinkage, report.ignored], ['done', [], [], []], `slot ${slot}`);
@@ -148,7 +160,7 @@ test('an import takes any slot, counts what moved, and nothing is held', async (
     assert.equal(moved, total(differences(last, files)), `slot ${slot}`);
     last = files;
   }
-  const again = await load(atSlot(november + 1, slotMs - 1));
+  const again = await load(atSlot(november, slotMs - 1));
   assert.equal(again.outcome, 'unchanged');
   const back = await load();
   assert.equal(back.outcome, 'done');

@@ -35,16 +35,22 @@ test('every call gives the same school', () => {
 
 test('the package holds the standard files with the standard headers', () => {
   const common = 'sourcedId,status,dateLastModified';
-  assert.deepEqual(files.map(({ name, header }) => `${name}: ${header.join()}`), [
-    'manifest.csv: propertyName,value',
-    `academicSessions.csv: ${common},title,type,startDate,endDate,parentSourcedId,schoolYear`,
-    `orgs.csv: ${common},name,type,identifier,parentSourcedId`,
-    `courses.csv: ${common},schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes`,
-    `classes.csv: ${common},title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods`,
-    `users.csv: ${common},enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password,metadata.house,metadata.tutorGroup`,
-    `enrollments.csv: ${common},classSourcedId,schoolSourcedId,userSourcedId,role,primary,beginDate,endDate`,
-    `demographics.csv: ${common},birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus`,
-  ]);
+  assert.deepEqual(
+    files.map(({ name, header }) => `${name}: ${header.join()}`),
+    [
+      'manifest.csv: propertyName,value',
+      `academicSessions.csv: ${common},title,type,startDate,endDate,parentSourcedId,schoolYear`,
+      `orgs.csv: ${common},name,type,identifier,parentSourcedId`,
+      `courses.csv: ${common},schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes`,
+      `classes.csv: ${common},title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods`,
+      `users.csv: ${common},enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,` +
+        'agentSourcedIds,grades,password,metadata.house,metadata.tutorGroup',
+      `enrollments.csv: ${common},classSourcedId,schoolSourcedId,userSourcedId,role,primary,beginDate,endDate`,
+      `demographics.csv: ${common},birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,` +
+        'nativeHawaiianOrOtherPacificIslander,white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,' +
+        'stateOfBirthAbbreviation,cityOfBirth,publicSchoolResidenceStatus',
+    ],
+  );
   for (const { name, header, rows } of files) {
     for (const row of rows) {
       assert.equal(row.length, header.length, name);

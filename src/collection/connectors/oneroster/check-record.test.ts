@@ -30,7 +30,8 @@ function rowOf(name: CollectionName, given: Record<string, unknown>) {
   assert.ok(!('rejected' in row));
   return row;
 }
-const valueOf = (name: CollectionName, field: string, value: unknown) => rowOf(name, { [field]: value }).values[collections[name].fields.findIndex((one) => one.name === field)];
+const valueOf = (name: CollectionName, field: string, value: unknown) =>
+  rowOf(name, { [field]: value }).values[collections[name].fields.findIndex((one) => one.name === field)];
 
 function assertBroken(name: CollectionName, field: string, value: unknown, rule: RegExp): void {
   const { row, problems } = check(name, { [field]: value });
@@ -48,13 +49,31 @@ test('what is required must be there; null, blanks and empty lists count as abse
     for (const field of Object.keys(required[name])) for (const absent of [undefined, null, '', '  ']) assertBroken(name, field, absent, /blank/);
     for (const absent of [undefined, null, '', ' ', {}, []]) assertBroken(name, 'sourcedId', absent, /blank/);
   }
-  for (const [name, field] of [['users', 'orgs'], ['classes', 'terms']] as const) for (const nothing of [[], [null], ['', ' ']]) assertBroken(name, field, nothing, /blank/);
-  for (const absent of [null, '', ' ', []]) assert.deepEqual([valueOf('users', 'grades', absent), valueOf('users', 'userIds', absent), valueOf('users', 'agents', absent)], [undefined, undefined, undefined]);
-  for (const absent of [null, '', ' ']) assert.deepEqual([valueOf('users', 'email', absent), valueOf('orgs', 'parent', absent), valueOf('enrollments', 'primary', absent)], [undefined, undefined, undefined]);
+  for (const [name, field] of [
+    ['users', 'orgs'],
+    ['classes', 'terms'],
+  ] as const)
+    for (const nothing of [[], [null], ['', ' ']]) assertBroken(name, field, nothing, /blank/);
+  for (const absent of [null, '', ' ', []])
+    assert.deepEqual(
+      [valueOf('users', 'grades', absent), valueOf('users', 'userIds', absent), valueOf('users', 'agents', absent)],
+      [undefined, undefined, undefined],
+    );
+  for (const absent of [null, '', ' '])
+    assert.deepEqual(
+      [valueOf('users', 'email', absent), valueOf('orgs', 'parent', absent), valueOf('enrollments', 'primary', absent)],
+      [undefined, undefined, undefined],
+    );
 });
 
 test('providers write the same value in many ways', () => {
-  for (const [written, read] of [[true, 'true'], [false, 'false'], ['True', 'true'], ['false', 'false']]) assert.equal(valueOf('users', 'enabledUser', written), read);
+  for (const [written, read] of [
+    [true, 'true'],
+    [false, 'false'],
+    ['True', 'true'],
+    ['false', 'false'],
+  ])
+    assert.equal(valueOf('users', 'enabledUser', written), read);
   for (const written of [2027, '2027', ' 2027 ']) assert.equal(valueOf('academicSessions', 'schoolYear', written), '2027');
   for (const written of ['09', ['09'], [' 09 ', null, '']]) assert.deepEqual(valueOf('users', 'grades', written), ['09']);
   assert.deepEqual(valueOf('classes', 'subjects', ['Design, technology', 7]), ['Design, technology', '7']);
@@ -62,7 +81,8 @@ test('providers write the same value in many ways', () => {
   for (const written of [[to('o2')], to('o2'), 'o2', ['o2', null]]) assert.deepEqual(valueOf('users', 'orgs', written), ['o2']);
   assert.equal(valueOf('courses', 'org', to(17)), '17');
   assert.equal(rowOf('orgs', { sourcedId: 17 }).sourcedId, '17');
-  for (const written of [[{ type: 'LDAP', identifier: 'ada' }], { type: ' LDAP ', identifier: 'ada', more: 1 }]) assert.deepEqual(valueOf('users', 'userIds', written), [{ type: 'LDAP', identifier: 'ada' }]);
+  for (const written of [[{ type: 'LDAP', identifier: 'ada' }], { type: ' LDAP ', identifier: 'ada', more: 1 }])
+    assert.deepEqual(valueOf('users', 'userIds', written), [{ type: 'LDAP', identifier: 'ada' }]);
   assert.equal(valueOf('orgs', 'name', ' a\tb\nc '), ' a\tb\nc ');
 });
 
@@ -73,7 +93,14 @@ test('what is derived, unknown or secret is read past', () => {
 });
 
 test('the status: inactive is read as tobedeleted, none as active', () => {
-  for (const [written, read] of [['active', 'active'], ['tobedeleted', 'tobedeleted'], ['inactive', 'tobedeleted'], [undefined, 'active'], ['', 'active']]) assert.equal(rowOf('orgs', { status: written }).status, read);
+  for (const [written, read] of [
+    ['active', 'active'],
+    ['tobedeleted', 'tobedeleted'],
+    ['inactive', 'tobedeleted'],
+    [undefined, 'active'],
+    ['', 'active'],
+  ])
+    assert.equal(rowOf('orgs', { status: written }).status, read);
   for (const wrong of ['deleted', 'Active', 1, {}, ['active']]) assertBroken('orgs', 'status', wrong, /active or tobedeleted/);
 });
 
@@ -103,7 +130,10 @@ test('a value that breaks a rule of the roster is named', () => {
 test('every fault of a record is named, and its record is known', () => {
   const { row, problems } = check('enrollments', { status: 'gone', role: 'learner', beginDate: 'soon', primary: 'perhaps', user: null });
   assert.deepEqual(problems.map(({ column }) => column).toSorted(), ['beginDate', 'primary', 'role', 'status', 'user']);
-  assert.deepEqual(problems.find(({ column }) => column === 'beginDate'), { file: 'enrollments', line: 7, column: 'beginDate', value: 'soon', rule: 'must be a date of the calendar, written YYYY-MM-DD' });
+  assert.deepEqual(
+    problems.find(({ column }) => column === 'beginDate'),
+    { file: 'enrollments', line: 7, column: 'beginDate', value: 'soon', rule: 'must be a date of the calendar, written YYYY-MM-DD' },
+  );
   assert.deepEqual(row, { rejected: 'x1' });
 });
 
@@ -111,5 +141,6 @@ test('metadata is kept as text, in one order, without what is nested or blank', 
   const given = JSON.parse('{"z":"1","house":"Red","n":7,"flag":false,"nested":{"a":1},"list":[1],"none":null,"blank":" ","__proto__":"kept"}') as unknown;
   assert.equal(rowOf('users', { metadata: given }).metadata, '{"__proto__":"kept","flag":"false","house":"Red","n":"7","z":"1"}');
   for (const nothing of [null, {}, [], 'text', { a: null }]) assert.equal(rowOf('users', { metadata: nothing }).metadata, undefined);
-  for (const wrong of [{ house: 'a\u0000' }, { 'a\u0000': 'house' }, { house: '\ud800' }]) assert.match(check('users', { metadata: wrong }).problems[0]?.column ?? '', /^metadata\./);
+  for (const wrong of [{ house: 'a\u0000' }, { 'a\u0000': 'house' }, { house: '\ud800' }])
+    assert.match(check('users', { metadata: wrong }).problems[0]?.column ?? '', /^metadata\./);
 });

@@ -20,10 +20,24 @@ const known = { since: '2026-09-01T08:00:00.000Z', fullAt: '2026-09-09T12:00:00.
 
 async function read(state: Record<string, unknown>, { full = false, now = noon } = {}) {
   fake.asked = [];
-  const reading = await createOneRosterConnector({ url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state, outbound, now: () => now, pause: async () => {} }).openRoster({ full });
+  const reading = await createOneRosterConnector({
+    url: fake.url,
+    tokenUrl: undefined,
+    clientId: 'id',
+    clientSecret: 'secret',
+    state,
+    outbound,
+    now: () => now,
+    pause: async () => {},
+  }).openRoster({ full });
   const rows: string[] = [];
   for (const { read } of reading.collections) for await (const batch of read(new Problems())) rows.push(...batch.rows.map((row) => row.sourcedId));
-  return { rows, modes: new Set(reading.collections.map(({ mode }) => mode)), filters: new Set(fake.asked.map(({ filter }) => filter)), state: reading.state?.() };
+  return {
+    rows,
+    modes: new Set(reading.collections.map(({ mode }) => mode)),
+    filters: new Set(fake.asked.map(({ filter }) => filter)),
+    state: reading.state?.(),
+  };
 }
 const changedAt = (at: number, dateLastModified: string) => ({ ...fakeUser(at), dateLastModified });
 
@@ -38,7 +52,9 @@ test('the first reading is a full one and leaves the newest date; the next asks 
   const second = await read(first.state ?? {}, { now: noon + day });
   assert.deepEqual([second.rows, [...second.modes]], [['u00040', 'u00041', 'u00042'], ['delta']]);
   assert.deepEqual([...second.filters], ["dateLastModified>='2026-09-02T10:00:00.000+02:00'"]);
-  assert.ok(fake.asked.every(({ query }) => query.endsWith('&sort=sourcedId&orderBy=asc&filter=dateLastModified%3E%3D%272026-09-02T10%3A00%3A00.000%2B02%3A00%27')));
+  assert.ok(
+    fake.asked.every(({ query }) => query.endsWith('&sort=sourcedId&orderBy=asc&filter=dateLastModified%3E%3D%272026-09-02T10%3A00%3A00.000%2B02%3A00%27')),
+  );
   assert.deepEqual(second.state, { ...first.state, since: '2026-09-03T08:00:00Z' });
 });
 

@@ -49,14 +49,33 @@ async function addLinked(link: Link, pageSize: number) {
   return { estab, pull };
 }
 
-const link = { A: (client: { clientId: string; clientSecret: string }) => ({ url: `${far.url}${rootA}/`, clientId: client.clientId, clientSecret: client.clientSecret }), B: (rp: string, estab: string, secret = '') => ({ url: `${far.url}${rootB}`, clientId: `${rp}|${estab}`, clientSecret: secret }) };
+const link = {
+  A: (client: { clientId: string; clientSecret: string }) => ({ url: `${far.url}${rootA}/`, clientId: client.clientId, clientSecret: client.clientSecret }),
+  B: (rp: string, estab: string, secret = '') => ({ url: `${far.url}${rootB}`, clientId: `${rp}|${estab}`, clientSecret: secret }),
+};
 const dated = (status: string) => ({ status, dateLastModified: '2026-09-20T08:00:00.000Z' });
 const gone = dated('tobedeleted');
-const newUser = { ...dated('active'), enabledUser: 'true', orgSourcedIds: 'sch-south', role: 'student', username: 'n.new', givenName: 'Nia', familyName: 'New', agentSourcedIds: 'rel-1', 'metadata.house': 'Green, or "not"' };
+const newUser = {
+  ...dated('active'),
+  enabledUser: 'true',
+  orgSourcedIds: 'sch-south',
+  role: 'student',
+  username: 'n.new',
+  givenName: 'Nia',
+  familyName: 'New',
+  agentSourcedIds: 'rel-1',
+  'metadata.house': 'Green, or "not"',
+};
 
 test('the small school arrives through variant B, and so do its changes, which are few', async () => {
   await far.addSchool('small', join(import.meta.dirname, '../../../../test/fixtures/small-school'));
-  await far.load('small', csvPackage({ orgs: [{ ...dated('active'), sourcedId: 'dep-arts', name: 'Arts and crafts', type: 'department', parentSourcedId: 'sch-south' }] }, { mode: 'delta' }));
+  await far.load(
+    'small',
+    csvPackage(
+      { orgs: [{ ...dated('active'), sourcedId: 'dep-arts', name: 'Arts and crafts', type: 'department', parentSourcedId: 'sch-south' }] },
+      { mode: 'delta' },
+    ),
+  );
   // The next reading goes back to when this one began, to the second; what is older than that is not asked for again.
   await pause(1100);
   const client = await far.addClient('puller', ['small']);
@@ -75,7 +94,27 @@ test('the small school arrives through variant B, and so do its changes, which a
   assert.equal((await pull(true)).report.outcome, 'unchanged');
 
   await pause(1100);
-  const loaded = await far.load('small', csvPackage({ users: [{ ...newUser, sourcedId: 'stu/new' }], enrollments: [{ ...dated('active'), sourcedId: 'enr-new', classSourcedId: '9A/Ma1@north', schoolSourcedId: 'sch/north@ashdown', userSourcedId: 'stu/new', role: 'student' }], demographics: [{ ...dated('active'), sourcedId: 'stu/new', birthDate: '2014-03-01' }], orgs: [{ ...gone, sourcedId: 'dep-arts', name: 'Arts', type: 'department', parentSourcedId: 'sch-south' }] }, { mode: 'delta' }));
+  const loaded = await far.load(
+    'small',
+    csvPackage(
+      {
+        users: [{ ...newUser, sourcedId: 'stu/new' }],
+        enrollments: [
+          {
+            ...dated('active'),
+            sourcedId: 'enr-new',
+            classSourcedId: '9A/Ma1@north',
+            schoolSourcedId: 'sch/north@ashdown',
+            userSourcedId: 'stu/new',
+            role: 'student',
+          },
+        ],
+        demographics: [{ ...dated('active'), sourcedId: 'stu/new', birthDate: '2014-03-01' }],
+        orgs: [{ ...gone, sourcedId: 'dep-arts', name: 'Arts', type: 'department', parentSourcedId: 'sch-south' }],
+      },
+      { mode: 'delta' },
+    ),
+  );
   assert.equal(loaded.outcome, 'done', JSON.stringify(loaded.problems));
   const changes = await pull(false);
   const after = await shown(far, 'small');
@@ -120,8 +159,12 @@ test('credentials are tested against either variant, and wrong ones are refused 
   const parts = { tokenUrl: undefined, state: {}, outbound };
   const none = { academicSessions: 0, courses: 0, classes: 0, users: 0, enrollments: 0 };
   assert.deepEqual(await testProvider({ ...parts, ...link.A(client) }), { tokenUrl: `${far.url}${rootA}/token`, collections: { orgs: 1, ...none } });
-  assert.deepEqual(await testProvider({ ...parts, ...link.B('tester', 'tested', client.schoolSecrets.tested) }), { tokenUrl: `${far.url}${rootB}/auth/token`, collections: { orgs: 1, ...none, demographics: 0 } });
-  for (const wrong of [{ ...link.A(client), clientSecret: 'wrong' }, link.B('tester', 'tested', 'wrong')]) await assert.rejects(testProvider({ ...parts, ...wrong }), /does not accept the client id and secret \(401, invalid_client\)/);
+  assert.deepEqual(await testProvider({ ...parts, ...link.B('tester', 'tested', client.schoolSecrets.tested) }), {
+    tokenUrl: `${far.url}${rootB}/auth/token`,
+    collections: { orgs: 1, ...none, demographics: 0 },
+  });
+  for (const wrong of [{ ...link.A(client), clientSecret: 'wrong' }, link.B('tester', 'tested', 'wrong')])
+    await assert.rejects(testProvider({ ...parts, ...wrong }), /does not accept the client id and secret \(401, invalid_client\)/);
   const narrow = await far.addClient('narrow', ['tested'], 'School');
   await assert.rejects(testProvider({ ...parts, ...link.B('narrow', 'tested', narrow.schoolSecrets.tested) }), /not let this client id read users \(403\)/);
   await assert.rejects(testProvider({ ...parts, ...link.A(narrow) }), /refused to give users \(400\)/);

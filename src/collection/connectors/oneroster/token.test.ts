@@ -14,7 +14,16 @@ const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), pageLimits);
 test.after(() => outbound.close());
 test.beforeEach(() => fake.behave());
 
-const parts = (more: Partial<OneRosterParts> = {}): OneRosterParts => ({ url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state: {}, outbound, pause: async () => assert.fail('nothing here is worth waiting for'), ...more });
+const parts = (more: Partial<OneRosterParts> = {}): OneRosterParts => ({
+  url: fake.url,
+  tokenUrl: undefined,
+  clientId: 'id',
+  clientSecret: 'secret',
+  state: {},
+  outbound,
+  pause: async () => assert.fail('nothing here is worth waiting for'),
+  ...more,
+});
 const paths = () => fake.logins.map(({ path, authorization }) => `${path} ${authorization === undefined ? 'body' : 'Basic'}`);
 const everything = { orgs: 1, academicSessions: 1, courses: 1, classes: 1, users: 30, enrollments: 12, demographics: 1 };
 const elsewhere = (status: number) => {
@@ -29,7 +38,9 @@ async function readAll(more: Partial<OneRosterParts> = {}): Promise<Record<strin
 
 test('the token is asked for with Basic and a form, and every list is read with it', async () => {
   assert.deepEqual(await testProvider(parts()), { tokenUrl: `${fake.url}/token`, collections: everything });
-  assert.deepEqual(fake.logins, [{ path: '/token', authorization: `Basic ${Buffer.from('id:secret').toString('base64')}`, body: 'grant_type=client_credentials' }]);
+  assert.deepEqual(fake.logins, [
+    { path: '/token', authorization: `Basic ${Buffer.from('id:secret').toString('base64')}`, body: 'grant_type=client_credentials' },
+  ]);
   assert.deepEqual([...new Set(fake.asked.map((one) => one.authorization))], ['Bearer token1']);
   assert.deepEqual(fake.asked.map((one) => one.limit), [1, 1, 1, 1, 1, 1, 1]);
 });
@@ -65,7 +76,8 @@ test('a token address that is given is the only one', async () => {
 });
 
 test('where Basic is refused, the credentials go into the body, once', async () => {
-  fake.login = ({ authorization, body }, reply) => void (reply.status = authorization === undefined && body === 'grant_type=client_credentials&client_id=rp%7C1&client_secret=s%26%3D' ? 200 : 401);
+  fake.login = ({ authorization, body }, reply) =>
+    void (reply.status = authorization === undefined && body === 'grant_type=client_credentials&client_id=rp%7C1&client_secret=s%26%3D' ? 200 : 401);
   await testProvider(parts({ clientId: 'rp|1', clientSecret: 's&=' }));
   assert.deepEqual(paths(), ['/token Basic', '/token body']);
   await assert.rejects(testProvider(parts()), MisError);
@@ -73,8 +85,18 @@ test('where Basic is refused, the credentials go into the body, once', async () 
 });
 
 const refusals: [name: string, reply: { status: number; body?: unknown; headers?: Record<string, string> }, words: RegExp, later: boolean][] = [
-  ['wrong credentials', { status: 401, body: { error: 'invalid_client' } }, /does not accept the client id and secret \(401, invalid_client\)\. Enter them again/, false],
-  ['a refusal that repeats what it was sent', { status: 400, body: { error: 'bad secret: secret' } }, /does not accept the client id and secret \(400\)/, false],
+  [
+    'wrong credentials',
+    { status: 401, body: { error: 'invalid_client' } },
+    /does not accept the client id and secret \(401, invalid_client\)\. Enter them again/,
+    false,
+  ],
+  [
+    'a refusal that repeats what it was sent',
+    { status: 400, body: { error: 'bad secret: secret' } },
+    /does not accept the client id and secret \(400\)/,
+    false,
+  ],
   ['a refusal in HTML', { status: 403, body: '<html>' }, /does not accept the client id and secret \(403\)/, false],
   ['no such address', { status: 404 }, /gives no token at .*\/token or .*\/auth\/token \(404\)/, false],
   ['another address', { status: 302, headers: { location: 'https://login.example/' } }, /has moved \(302\) to https:\/\/login\.example/, false],
@@ -85,7 +107,10 @@ const refusals: [name: string, reply: { status: number; body?: unknown; headers?
 for (const [name, answer, words, later] of refusals) {
   test(`a token endpoint that answers with ${name} is understood`, async () => {
     fake.login = (_, reply) => Object.assign(reply, answer);
-    await assert.rejects(testProvider(parts()), (error) => error instanceof MisError && words.test(error.message) && !/secret: secret/.test(error.message) && error.later === later);
+    await assert.rejects(
+      testProvider(parts()),
+      (error) => error instanceof MisError && words.test(error.message) && !/secret: secret/.test(error.message) && error.later === later,
+    );
     assert.equal(fake.asked.length, 0);
   });
 }
