@@ -1,5 +1,6 @@
 // In charge of guessing: so many wrong tries within a while, then a pause. Counted in the database, so that the limit
 // holds over all processes.
+import ipaddr from 'ipaddr.js';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -20,7 +21,7 @@ const keptMinutes = 10;
 export async function judgeTry<T>(db: Db, client: string, address: string, find: (sql: Sql) => Promise<T | undefined>): Promise<T | undefined> {
   const tried = { client, address };
   return db.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${keptName(tried)} ${address}`}, 0))`;
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${keptName(tried)} ${keptAddress(tried)}`}, 0))`;
     await requireTriesLeft(tx, secretTries, tried);
     const found = await find(tx);
     if (found === undefined) await noteTry(tx, secretTries, tried);
@@ -31,7 +32,7 @@ export async function judgeTry<T>(db: Db, client: string, address: string, find:
 export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: TryLimit, tried: Tried): Promise<void> {
   for (const [together, limit] of Object.entries(most) as [keyof TryLimit['most'], number][]) {
     const ofClient = together === 'address' ? sql`` : sql`and client = ${keptName(tried)}`;
-    const fromAddress = together === 'client' ? sql`` : sql`and address = ${tried.address}`;
+    const fromAddress = together === 'client' ? sql`` : sql`and address = ${keptAddress(tried)}`;
     const [row] = await sql<{ tries: number; wait: number }[]>`
       select count(*)::int as tries, ceil(60 * ${minutes}::int - extract(epoch from now() - min(tried_at)))::int as wait
       from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and tried_at > now() - make_interval(mins => ${minutes})
@@ -44,10 +45,17 @@ export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: 
 }
 
 export async function noteTry(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {
-  await sql`insert into wrong_try (kind, client, address) values (${kind}, ${keptName(tried)}, ${tried.address})`;
+  await sql`insert into wrong_try (kind, client, address) values (${kind}, ${keptName(tried)}, ${keptAddress(tried)})`;
 }
 
 const keptName = ({ client }: Tried) => client.slice(0, keptNameLength);
+
+/** An IPv6 network of 64 bits is one household's or one machine's: its addresses count as one. */
+function keptAddress({ address }: Tried): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv6 ? `${new ipaddr.IPv6([...parsed.parts.slice(0, 4), 0, 0, 0, 0]).toString()}/64` : parsed.toString();
+}
 
 export async function forgetOldCounts(db: Db): Promise<void> {
   await db`delete from wrong_try where tried_at < now() - make_interval(mins => ${keptMinutes})`;

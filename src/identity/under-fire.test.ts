@@ -152,6 +152,22 @@ test('sixty wrong passwords a minute from an address, then a page that says wait
   assert.equal((await enter('one', 's1', password, address)).status, 303, 'a minute later');
 });
 
+test('the addresses of one IPv6 network count as one, and so do both ways to write one of IPv4', async () => {
+  await db`delete from wrong_try`;
+  for (const address of ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '198.51.100.7', '::ffff:198.51.100.7']) {
+    assert.equal((await enter('one', `from ${address}`, 'a guess', address)).status, 401);
+  }
+  const counted = await db<{ address: string }[]>`select address from wrong_try order by tried_at`;
+  assert.deepEqual(
+    counted.map(({ address }) => address),
+    ['2001:db8:1:2::/64', '2001:db8:1:2::/64', '198.51.100.7', '198.51.100.7'],
+  );
+  await db`delete from wrong_try`;
+  await pretend(60, { address: '2001:db8:1:2::/64' });
+  await saysWait(await enter('one', 's1', password, '2001:db8:1:2::77'), /Too many wrong passwords: 60 in a minute/);
+  assert.equal((await enter('one', 's1', password, '2001:db8:1:3::77')).status, 303, 'of another network');
+});
+
 test('of many wrong ones at once only as many are hashed as were left', async () => {
   await db`delete from wrong_try`;
   const address = nextAddress();
