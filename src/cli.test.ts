@@ -18,13 +18,7 @@ const { run, schoolbell, json, assertFails } = useCommands(settings);
 const start = (args: readonly string[], env: Record<string, string> = settings) => runProcess(folder, env, args);
 
 const row = (sourcedId: string, role = 'student'): Rows[number] => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'o1',
-  role,
-  username: sourcedId,
-  givenName: 'Given',
-  familyName: 'Family',
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: 'Family',
 });
 const people = (count: number) => Array.from({ length: count }, (_, at) => row(`u${String(at).padStart(3, '0')}`));
 
@@ -225,12 +219,9 @@ test('every kind of secret can be replaced', async () => {
   assert.match(signing?.signingSecret ?? '', /^whsec_/);
   assert.deepEqual(
     [
-      await tokenA(app.clientId ?? '', app.clientSecret ?? ''),
-      await tokenA(app.clientId ?? '', client?.clientSecret ?? ''),
-      await tokenM('app.two', app.managementSecret ?? ''),
-      await tokenM('app.two', management?.managementSecret ?? ''),
-      await tokenB('app.two', '1234567', schoolSecret),
-      await tokenB('app.two', '1234567', school?.schoolSecret ?? ''),
+      await tokenA(app.clientId ?? '', app.clientSecret ?? ''), await tokenA(app.clientId ?? '', client?.clientSecret ?? ''),
+      await tokenM('app.two', app.managementSecret ?? ''), await tokenM('app.two', management?.managementSecret ?? ''),
+      await tokenB('app.two', '1234567', schoolSecret), await tokenB('app.two', '1234567', school?.schoolSecret ?? ''),
     ],
     [401, 200, 401, 200, 401, 200],
   );

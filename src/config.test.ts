@@ -42,19 +42,8 @@ test('defaults', () => {
   assert.deepEqual(readConfig({}), expected);
   const blank = Object.fromEntries(
     [
-      'HOST',
-      'PORT',
-      'PUBLIC_URL',
-      'TRUST_PROXY',
-      'DATA_DIR',
-      'DATABASE_URL',
-      'SECRET_KEY',
-      'ROLE',
-      'DEMO',
-      'RATE_LIMIT_PER_MINUTE',
-      'PURGE_AFTER_DAYS',
-      'SHRINK_LIMIT_PERCENT',
-      'LOG_LEVEL',
+      'HOST', 'PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'RATE_LIMIT_PER_MINUTE',
+      'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'LOG_LEVEL',
     ].map((name) => [name, ' ']),
   );
   assert.deepEqual(readConfig(blank), expected, 'blank is as good as not given');
@@ -135,16 +124,8 @@ for (const [name, values, says] of refused) {
 
 test('all problems are told at once', () => {
   const everything = {
-    PORT: 'x',
-    PUBLIC_URL: 'x',
-    TRUST_PROXY: 'x,y',
-    SECRET_KEY: 'x',
-    ROLE: 'x',
-    DEMO: 'x',
-    RATE_LIMIT_PER_MINUTE: 'x',
-    PURGE_AFTER_DAYS: 'x',
-    SHRINK_LIMIT_PERCENT: 'x',
-    LOG_LEVEL: 'x',
+    PORT: 'x', PUBLIC_URL: 'x', TRUST_PROXY: 'x,y', SECRET_KEY: 'x', ROLE: 'x', DEMO: 'x', RATE_LIMIT_PER_MINUTE: 'x', PURGE_AFTER_DAYS: 'x',
+    SHRINK_LIMIT_PERCENT: 'x', LOG_LEVEL: 'x',
   };
   assert.deepEqual(named({ ...everything, DATABASE_URL: 'x' }).toSorted(), [...Object.keys(everything), 'TRUST_PROXY', 'DATABASE_URL'].toSorted());
 });

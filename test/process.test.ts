@@ -8,33 +8,8 @@ import { dirname, join, sep } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped,
-  backends,
-  children,
-  clone,
-  command,
-  copyTree,
-  curlLines,
-  derivedPlaces,
-  ended,
-  eventually,
-  home,
-  isRoot,
-  launch,
-  launchService,
-  listsDemo,
-  longest,
-  nobody,
-  openList,
-  postmasters,
-  readyStatus,
-  repository,
-  sizes,
-  standing,
-  start,
-  stop,
-  token,
-  type Options,
+  assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, home, isRoot, launch, launchService,
+  listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, sizes, standing, start, stop, token, type Options,
 } from './processes.ts';
 import { freePort, rootA } from './service.ts';
 
@@ -125,15 +100,8 @@ test('of two services on one folder the last one stops PostgreSQL', longest, asy
 test('settings that are wrong are all named at once', longest, async () => {
   const bad = launch('src/main.ts', [], join(home, 'never'), {
     env: {
-      PORT: 'eighty',
-      ROLE: 'boss',
-      LOG_LEVEL: 'loud',
-      DATABASE_URL: 'mysql://x',
-      SECRET_KEY: 'short',
-      PUBLIC_URL: 'ftp://x',
-      TRUST_PROXY: 'everyone',
-      PURGE_AFTER_DAYS: '-1',
-      DEMO: 'maybe',
+      PORT: 'eighty', ROLE: 'boss', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://x', SECRET_KEY: 'short', PUBLIC_URL: 'ftp://x',
+      TRUST_PROXY: 'everyone', PURGE_AFTER_DAYS: '-1', DEMO: 'maybe',
     },
   });
   assert.equal(await ended(bad), 1);

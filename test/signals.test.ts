@@ -12,20 +12,7 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/db/open.ts';
 import { policies } from '../src/db/policies.ts';
 import {
-  assertStopped,
-  children,
-  clone,
-  command,
-  ended,
-  eventually,
-  home,
-  launch,
-  longest,
-  postmasters,
-  running as processesOf,
-  start,
-  stop,
-  type Running,
+  assertStopped, children, clone, command, ended, eventually, home, launch, longest, postmasters, running as processesOf, start, stop, type Running,
 } from './processes.ts';
 import { freePort } from './service.ts';
 
@@ -34,11 +21,7 @@ const data = join(home, 'data');
 /** As people start it: npm, and behind it what `start` runs, in a process group of their own. */
 async function startByNpm(terminal: boolean): Promise<Running> {
   const env = {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    DATA_DIR: data,
-    PORT: String(await freePort()),
-    TERM: 'dumb',
+    PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: data, PORT: String(await freePort()), TERM: 'dumb',
     NPM_CONFIG_UPDATE_NOTIFIER: 'false',
   };
   const child: ChildProcess = terminal
@@ -120,22 +103,8 @@ async function collectionsOf(estab: string): Promise<string[]> {
 test('SIGTERM during a collection ends the process in time, and the collection is done again under the same id', longest, async () => {
   const provider = await useSilentProvider();
   await command(data, [
-    'school',
-    'add',
-    '--estab',
-    'slow',
-    '--name',
-    'Slow',
-    '--email',
-    'a@b.example',
-    '--connector',
-    'oneroster',
-    '--url',
-    provider.url,
-    '--client-id',
-    'x',
-    '--client-secret',
-    'y',
+    'school', 'add', '--estab', 'slow', '--name', 'Slow', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id',
+    'x', '--client-secret', 'y',
   ]);
   const first = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
@@ -156,22 +125,8 @@ test('SIGTERM during a collection ends the process in time, and the collection i
 test('a later signal ends the process at once, and the next start takes over what it left', longest, async () => {
   const provider = await useSilentProvider();
   await command(data, [
-    'school',
-    'add',
-    '--estab',
-    'hung',
-    '--name',
-    'Hung',
-    '--email',
-    'a@b.example',
-    '--connector',
-    'oneroster',
-    '--url',
-    provider.url,
-    '--client-id',
-    'x',
-    '--client-secret',
-    'y',
+    'school', 'add', '--estab', 'hung', '--name', 'Hung', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id',
+    'x', '--client-secret', 'y',
   ]);
   const service = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);

@@ -7,25 +7,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import {
-  assertStopped,
-  children,
-  command,
-  ended,
-  eventually,
-  home,
-  isRoot,
-  launch,
-  longest,
-  parentOf,
-  postmasters,
-  processes,
-  readDemo,
-  readyStatus,
-  standing,
-  start,
-  stop,
-  token,
-  type Running,
+  assertStopped, children, command, ended, eventually, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus,
+  standing, start, stop, token, type Running,
 } from './processes.ts';
 import { rootA, rootB } from './service.ts';
 

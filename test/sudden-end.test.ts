@@ -7,24 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped,
-  backends,
-  command,
-  curlLines,
-  ended,
-  eventually,
-  home,
-  initdbs,
-  launch,
-  launchService,
-  longest,
-  openList,
-  parentOf,
-  sizes,
-  standing,
-  start,
-  stop,
-  token,
+  assertStopped, backends, command, curlLines, ended, eventually, home, initdbs, launch, launchService, longest, openList, parentOf, sizes, standing,
+  start, stop, token,
 } from './processes.ts';
 
 test('killed again and again during its first start, it starts, and the demo is whole', longest, async (context) => {

@@ -13,13 +13,7 @@ let clock = Date.now();
 const service = await useService({}, { now: () => clock });
 const { db, seal } = service;
 const person = (sourcedId: string, role: string) => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'sch',
-  role,
-  username: sourcedId,
-  givenName: sourcedId,
-  familyName: 'Lee',
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: sourcedId, givenName: sourcedId, familyName: 'Lee',
 });
 await service.addSchool(
   estab,

@@ -22,30 +22,13 @@ const { db } = service;
 let schools = 0;
 
 const user = (sourcedId: string, role: string, more: Row = {}): Row => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'o1',
-  role,
-  username: sourcedId,
-  givenName: 'Given',
-  familyName: `Family ${sourcedId}`,
-  ...more,
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: `Family ${sourcedId}`, ...more,
 });
 const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId: string, role = 'student'): Row => ({
-  sourcedId,
-  userSourcedId,
-  classSourcedId,
-  schoolSourcedId: 'o1',
-  role,
+  sourcedId, userSourcedId, classSourcedId, schoolSourcedId: 'o1', role,
 });
 const schoolClass = (sourcedId: string, more: Row = {}): Row => ({
-  sourcedId,
-  title: sourcedId,
-  courseSourcedId: 'c1',
-  classType: 'scheduled',
-  schoolSourcedId: 'o1',
-  termSourcedIds: 't1',
-  ...more,
+  sourcedId, title: sourcedId, courseSourcedId: 'c1', classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't1', ...more,
 });
 const many = (count: number, make: (id: string) => Row, prefix: string) =>
   Array.from({ length: count }, (_, at) => make(`${prefix}${String(at + 1).padStart(4, '0')}`));
@@ -65,10 +48,7 @@ const small: Record<CollectionName, Row[]> = {
   courses: [{ sourcedId: 'c1', title: 'Maths', orgSourcedId: 'o1', schoolYearSourcedId: 'y1' }],
   classes: [schoolClass('k1'), schoolClass('k2')],
   users: [
-    user('p1', 'student', { agentSourcedIds: 'a1' }),
-    user('p2', 'student'),
-    user('p3', 'student'),
-    user('s1', 'teacher'),
+    user('p1', 'student', { agentSourcedIds: 'a1' }), user('p2', 'student'), user('p3', 'student'), user('s1', 'teacher'),
     user('a1', 'parent', { agentSourcedIds: 'p1' }),
   ],
   enrollments: [enrolment('e1', 'p1', 'k1'), enrolment('e2', 'p2', 'k1'), enrolment('e3', 'p3', 'k2'), enrolment('e4', 's1', 'k1', 'teacher')],
@@ -164,18 +144,9 @@ test('a first import adds everything, counts every collection, and sets the conn
   assert.deepEqual(
     totals.map((row) => `${row.collection} ${row.kind} ${row.status} ${row.count}`),
     [
-      'academicSessions other active 1',
-      'academicSessions term active 1',
-      'classes class active 2',
-      'courses course active 1',
-      'demographics student active 2',
-      'enrollments student active 3',
-      'enrollments teacher active 1',
-      'orgs other active 1',
-      'orgs school active 1',
-      'users contact active 1',
-      'users student active 3',
-      'users teacher active 1',
+      'academicSessions other active 1', 'academicSessions term active 1', 'classes class active 2', 'courses course active 1',
+      'demographics student active 2', 'enrollments student active 3', 'enrollments teacher active 1', 'orgs other active 1', 'orgs school active 1',
+      'users contact active 1', 'users student active 3', 'users teacher active 1',
     ],
   );
 });
@@ -194,11 +165,8 @@ test('a bulk import adds, changes, removes and leaves alone, and its numbers add
   const estab = await newSchool();
   const report = await load(estab, {
     users: [
-      user('p1', 'student', { agentSourcedIds: 'a1' }),
-      user('p2', 'student', { email: 'new@example.org' }),
-      user('s1', 'teacher'),
-      user('a1', 'parent', { agentSourcedIds: 'p1' }),
-      user('p4', 'student'),
+      user('p1', 'student', { agentSourcedIds: 'a1' }), user('p2', 'student', { email: 'new@example.org' }), user('s1', 'teacher'),
+      user('a1', 'parent', { agentSourcedIds: 'p1' }), user('p4', 'student'),
     ],
     enrollments: [enrolment('e1', 'p1', 'k2'), enrolment('e2', 'p2', 'k1'), enrolment('e4', 's1', 'k1', 'teacher'), enrolment('e5', 'p4', 'k1')],
     demographics: [{ sourcedId: 'p1', sex: 'female' }],
@@ -360,12 +328,8 @@ test('a package that cannot be read changes nothing, with or without partial', a
 test('partial imports what is right; rejected rows remove nothing', async () => {
   const estab = await newSchool();
   const users = [
-    user('p1', 'student', { agentSourcedIds: 'a1' }),
-    user('p2', 'pupil'),
-    user('p3', 'student', { agentSourcedIds: 'nobody' }),
-    user('a1', 'parent', { agentSourcedIds: 'p1' }),
-    user('p4', 'student'),
-    user('p5', 'student', { orgSourcedIds: 'nobody' }),
+    user('p1', 'student', { agentSourcedIds: 'a1' }), user('p2', 'pupil'), user('p3', 'student', { agentSourcedIds: 'nobody' }),
+    user('a1', 'parent', { agentSourcedIds: 'p1' }), user('p4', 'student'), user('p5', 'student', { orgSourcedIds: 'nobody' }),
   ];
   await assertRefused(estab, () => load(estab, { users }));
   const report = await load(estab, { users, demographics: [...small.demographics, { sourcedId: 'p3', birthDate: 'soon' }] }, { partial: true });
@@ -389,18 +353,14 @@ test('what refers to a rejected record falls with it, unless the roster knows th
   const report = await load(
     estab,
     {
-      ...small,
-      classes: [schoolClass('k1', { classType: 'wrong' }), schoolClass('k2'), schoolClass('k3', { courseSourcedId: 'nobody' })],
+      ...small, classes: [schoolClass('k1', { classType: 'wrong' }), schoolClass('k2'), schoolClass('k3', { courseSourcedId: 'nobody' })],
       users: [...small.users, user('p4', 'student', { orgSourcedIds: 'nobody' }), user('p5', 'student')],
       enrollments: [...small.enrollments, enrolment('e5', 'p5', 'k3'), enrolment('e6', 'p4', 'k1'), enrolment('e7', 'p5', 'k1')],
     },
     { partial: true },
   );
   assert.deepEqual(report.problems.map(({ file, line, column }) => `${file} ${line} ${column}`).toSorted(), [
-    'classes.csv 2 classType',
-    'classes.csv 4 courseSourcedId',
-    'enrollments.csv 6 classSourcedId',
-    'enrollments.csv 7 userSourcedId',
+    'classes.csv 2 classType', 'classes.csv 4 courseSourcedId', 'enrollments.csv 6 classSourcedId', 'enrollments.csv 7 userSourcedId',
     'users.csv 7 orgSourcedIds',
   ]);
   assert.deepEqual(numbers(report), { added: 2, changed: 0, removed: 0, unchanged: smallCount - 1, rejected: 5 });

@@ -17,40 +17,17 @@ type Row = Rows[number];
 type Files = Partial<Record<CollectionName, Rows>>;
 
 const user = (sourcedId: string, role: string, more: Row = {}): Row => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'o1',
-  role,
-  username: sourcedId,
-  givenName: 'Given',
-  familyName: 'Family',
-  ...more,
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: 'Family', ...more,
 });
 const enrolment = (sourcedId: string, userSourcedId: string, classSourcedId = 'k1'): Row => ({
-  sourcedId,
-  userSourcedId,
-  classSourcedId,
-  schoolSourcedId: 'o1',
-  role: 'student',
+  sourcedId, userSourcedId, classSourcedId, schoolSourcedId: 'o1', role: 'student',
 });
 const schoolClass = (sourcedId: string, more: Row = {}): Row => ({
-  sourcedId,
-  title: sourcedId,
-  courseSourcedId: 'c1',
-  classType: 'scheduled',
-  schoolSourcedId: 'o1',
-  termSourcedIds: 't1',
-  ...more,
+  sourcedId, title: sourcedId, courseSourcedId: 'c1', classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't1', ...more,
 });
 const org = (sourcedId: string, parentSourcedId = ''): Row => ({ sourcedId, name: sourcedId, type: 'school', parentSourcedId });
 const term = (sourcedId: string, parentSourcedId = ''): Row => ({
-  sourcedId,
-  title: sourcedId,
-  type: 'term',
-  startDate: '2026-09-01',
-  endDate: '2026-12-31',
-  parentSourcedId,
-  schoolYear: '2027',
+  sourcedId, title: sourcedId, type: 'term', startDate: '2026-09-01', endDate: '2026-12-31', parentSourcedId, schoolYear: '2027',
 });
 const course = (sourcedId: string, more: Row = {}): Row => ({ sourcedId, title: sourcedId, orgSourcedId: 'o1', ...more });
 const gone = (row: Row): Row => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00.000Z' });
@@ -106,17 +83,13 @@ async function assertWhole(estab: string): Promise<void> {
 test('what left long ago vanishes from everywhere; what left lately or stays does not', async () => {
   const estab = await newSchool(
     plus({
-      users: [user('p3', 'student')],
-      enrollments: [enrolment('e3', 'p3')],
-      demographics: [{ sourcedId: 'p3', sex: 'male' }],
+      users: [user('p3', 'student')], enrollments: [enrolment('e3', 'p3')], demographics: [{ sourcedId: 'p3', sex: 'male' }],
       classes: [schoolClass('k2')],
     }),
   );
   const client = await service.addClient('purge-reader', [estab]);
   await leave(estab, {
-    users: [user('p3', 'student')],
-    enrollments: [enrolment('e3', 'p3')],
-    demographics: [{ sourcedId: 'p3', sex: 'male' }],
+    users: [user('p3', 'student')], enrollments: [enrolment('e3', 'p3')], demographics: [{ sourcedId: 'p3', sex: 'male' }],
     classes: [schoolClass('k2')],
   });
   await passDays(estab, afterDays + 1);

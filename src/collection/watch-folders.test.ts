@@ -183,18 +183,8 @@ test('marks wait for the first roster, without a try being spent', async () => {
   const { estab } = await newSchool({ raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,/,,') }, collected: false });
   await db`insert into component_database (estab, name, refreshing_since) values (${estab}, 'Attendance', now())`;
   const outcome = await handler.run({
-    estab,
-    id: 'x',
-    rp: null,
-    kind: 'collect',
-    lane: 'x',
-    epoch: 0,
-    payload: { database: 'Attendance', force: false, full: false },
-    body: null,
-    attempts: 0,
-    forgiven: 0,
-    claim: '00000000-0000-0000-0000-000000000000',
-    claimedAt: 0,
+    estab, id: 'x', rp: null, kind: 'collect', lane: 'x', epoch: 0, payload: { database: 'Attendance', force: false, full: false }, body: null,
+    attempts: 0, forgiven: 0, claim: '00000000-0000-0000-0000-000000000000', claimedAt: 0,
   });
   assert.deepEqual([outcome.state, outcome.delaySeconds, outcome.errorClass], ['waiting', 2, 'unexpected']);
   assert.deepEqual(await standing(estab), ['SchoolData Updating 0', 'Attendance Updating 0']);
@@ -216,8 +206,7 @@ test('a collection of the same again: no version, no event, no LastUpdated moves
       ),
     );
     return {
-      lists: lists.map((list) => Object.entries(list).filter(([key]) => key !== '__dbStatus__' && key !== 'meta')),
-      version: await versionOf(estab),
+      lists: lists.map((list) => Object.entries(list).filter(([key]) => key !== '__dbStatus__' && key !== 'meta')), version: await versionOf(estab),
       marks: (await db`select max(version) as version from attendance_version where estab = ${estab}`)[0]?.version as unknown,
       events: (await db`select from outbox where estab = ${estab} and kind = 'call'`).length,
       changed: (await readDatabases(db, estab)).map(({ changedAt }) => changedAt),

@@ -26,12 +26,7 @@ const schools = async () => (await db<{ estab: string }[]>`select estab from est
 async function exportInto(place: string, more: Record<string, string> = {}): Promise<void> {
   mkdirSync(place, { recursive: true });
   const users = Array.from({ length: 3 }, (_, at) => ({
-    sourcedId: student(at),
-    enabledUser: 'true',
-    orgSourcedIds: 'o1',
-    role: 'student',
-    username: student(at),
-    givenName: 'Given',
+    sourcedId: student(at), enabledUser: 'true', orgSourcedIds: 'o1', role: 'student', username: student(at), givenName: 'Given',
     familyName: 'Family',
   }));
   for (const file of csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], users }).files.values()) {
@@ -128,13 +123,7 @@ test('a writeback is taken back', async () => {
   assert.equal((await school.ended(undo.trackingId)).Status, 'Completed');
   assert.deepEqual(await school.shown(), { 's0000 AM': '/', 's0001 AM': 'N' });
   assert.deepEqual((await school.history()).at(-1), {
-    id: student(0),
-    session: 'AM',
-    mark: '/',
-    previous: 'I',
-    rp: school.client.rp,
-    trackingId: undo.trackingId,
-    reason: `undo of ${TrackingId}`,
+    id: student(0), session: 'AM', mark: '/', previous: 'I', rp: school.client.rp, trackingId: undo.trackingId, reason: `undo of ${TrackingId}`,
   });
   await Promise.all([
     assertFails(/taken back already/, 'writeback undo', TrackingId),

@@ -44,10 +44,7 @@ const day = (offset: number) => `${new Date(Date.now() + offset * 86_400_000).to
 function issueAuthority(name: string, issuer?: string): void {
   if (!issuer)
     return void openssl(
-      'req',
-      '-x509',
-      ...key,
-      '-keyout',
+      'req', '-x509', ...key, '-keyout',
       `${name}.key`,
       '-out',
       `${name}.crt`,
@@ -63,12 +60,7 @@ function issueAuthority(name: string, issuer?: string): void {
 }
 function sign(name: string, issuer: string, from: number, until: number, more: string[] = []): void {
   openssl(
-    'ca',
-    '-batch',
-    '-notext',
-    '-config',
-    'openssl.cnf',
-    '-cert',
+    'ca', '-batch', '-notext', '-config', 'openssl.cnf', '-cert',
     `${issuer}.crt`,
     '-keyfile',
     `${issuer}.key`,
@@ -76,11 +68,7 @@ function sign(name: string, issuer: string, from: number, until: number, more: s
     `${name}.csr`,
     '-out',
     `${name}.crt`,
-    '-startdate',
-    day(from),
-    '-enddate',
-    day(until),
-    ...more,
+    '-startdate', day(from), '-enddate', day(until), ...more,
   );
 }
 function issue(name: string, { issuer = 'trusted', host = 'IP:127.0.0.1', from = -1, until = 1 } = {}): void {

@@ -263,10 +263,7 @@ suite('on the wire', () => {
       const [line, ...sent] = receiver.requests[0]?.toString('latin1').split('\r\n') ?? [];
       assert.equal(line, `GET ${path.startsWith('/') ? '' : '/'}${path} HTTP/1.1`);
       assert.deepEqual(sent.toSorted(), [
-        '',
-        '',
-        'accept-encoding: identity',
-        'connection: keep-alive',
+        '', '', 'accept-encoding: identity', 'connection: keep-alive',
         `host: 127.0.0.1:${receiver.port}`,
         'user-agent: Schoolbell/1',
         'webhook-id: an-id',
@@ -282,13 +279,7 @@ suite('on the wire', () => {
       const head = all.subarray(0, all.indexOf('\r\n\r\n')).toString().split('\r\n');
       assert.ok(all.subarray(all.indexOf('\r\n\r\n') + 4).equals(body));
       assert.deepEqual(head.map((line) => line.split(':')[0]).toSorted(), [
-        'POST /hook HTTP/1.1',
-        'accept-encoding',
-        'connection',
-        'content-length',
-        'content-type',
-        'host',
-        'webhook-id',
+        'POST /hook HTTP/1.1', 'accept-encoding', 'connection', 'content-length', 'content-type', 'host', 'webhook-id',
       ]);
     });
   }

@@ -21,13 +21,7 @@ await service.addSchool(
       { sourcedId: '__proto__', name: 'Proto', type: 'department' },
     ],
     users: Array.from({ length: 60 }, (_, at) => ({
-      sourcedId: `u${at}`,
-      enabledUser: 'true',
-      orgSourcedIds: 'org',
-      role: 'student',
-      username: `u${at}`,
-      givenName: 'Sam',
-      familyName: 'Ó Sé',
+      sourcedId: `u${at}`, enabledUser: 'true', orgSourcedIds: 'org', role: 'student', username: `u${at}`, givenName: 'Sam', familyName: 'Ó Sé',
       'metadata.__proto__': 'x',
     })),
   }),
@@ -104,36 +98,14 @@ afterEach(async () => {
 test('filters that cannot be read, however long', async () => {
   const encoded = (text: string) => `/users?limit=1&filter=${encodeURIComponent(text)}`;
   for (const filter of [
-    "'",
-    "''''",
-    '=',
-    'status',
-    'status=',
-    "status='active",
-    "status='active'x",
-    '(((',
-    "(status='active')",
-    ';drop table roster',
-    "status='a' and ",
-    'and and and',
-    '\u{1F600}',
-    '%',
-    '\\',
-    '{}',
-    '$1',
-    "x'; --",
-    "status='a'\u0001",
-    'null',
-    'status=$1 or 1=1',
+    "'", "''''", '=', 'status', 'status=', "status='active", "status='active'x", '(((', "(status='active')", ';drop table roster', "status='a' and ",
+    'and and and', '\u{1F600}', '%', '\\', '{}', '$1', "x'; --", "status='a'\u0001", 'null', 'status=$1 or 1=1',
   ]) {
     refused(await askB(encoded(filter)), 400, filter, 'invalid_filter_field');
   }
   for (const length of [1_000, 4_000]) {
     for (const filter of [
-      '('.repeat(length),
-      "'".repeat(length + 1),
-      'a.'.repeat(length / 2),
-      "a='1' and ".repeat(length / 20),
+      '('.repeat(length), "'".repeat(length + 1), 'a.'.repeat(length / 2), "a='1' and ".repeat(length / 20),
       "status='active' or ".repeat(length / 15) + "status='active'",
     ])
       refused(await askB(encoded(filter)), 400, `${filter.slice(0, 20)} × ${length}`, 'invalid_filter_field');
@@ -152,23 +124,8 @@ test('a filter up to the cap on headers is answered, beyond it is a 431', async 
 });
 
 const badEncodings = [
-  '%00',
-  'a%00b',
-  '%',
-  '%zz',
-  '%4',
-  '%C3',
-  '%C3%28',
-  '%C0%AF',
-  '%E0%80%AF',
-  '%ED%A0%80',
-  '%ED%B0%80',
-  '%F5%80%80%80',
-  '%FF',
-  '%u0041',
-  '\xff',
-  '\xc3\x28',
-  '\xed\xa0\x80',
+  '%00', 'a%00b', '%', '%zz', '%4', '%C3', '%C3%28', '%C0%AF', '%E0%80%AF', '%ED%A0%80', '%ED%B0%80', '%F5%80%80%80', '%FF', '%u0041', '\xff',
+  '\xc3\x28', '\xed\xa0\x80',
 ];
 
 test('NUL, bad percent-encoding and bad UTF-8 in the path', async () => {
@@ -208,38 +165,16 @@ test('NUL, bad percent-encoding and bad UTF-8 in the query, in names and values'
 
 test('repeated parameters', async () => {
   const repeated = [
-    'limit=1&limit=1',
-    'offset=0&offset=0',
-    "filter=status='active'&filter=status='active'",
-    'sort=status&sort=status',
-    'orderBy=asc&orderBy=asc',
-    'fields=status&fields=status',
-    'limit=1&limit=',
+    'limit=1&limit=1', 'offset=0&offset=0', "filter=status='active'&filter=status='active'", 'sort=status&sort=status', 'orderBy=asc&orderBy=asc',
+    'fields=status&fields=status', 'limit=1&limit=',
     `${'limit=1&'.repeat(1_000)}`,
   ];
   for (const query of repeated) refused(await askB(`/users?${query}`), 400, query.slice(0, 60));
   assert.equal((await askB('/users?limit=1&x=1&x=2')).status, 200);
   for (const bad of [
-    'limit=',
-    'limit=0',
-    'limit=-1',
-    'limit=1.5',
-    'limit=1e3',
-    'limit=0x10',
-    'limit=%201',
-    'limit=9007199254740993',
+    'limit=', 'limit=0', 'limit=-1', 'limit=1.5', 'limit=1e3', 'limit=0x10', 'limit=%201', 'limit=9007199254740993',
     `limit=${'9'.repeat(400)}`,
-    'offset=',
-    'offset=-1',
-    'offset=one',
-    'orderBy=',
-    'orderBy=up',
-    'orderBy=ASC',
-    'filter=',
-    'sort=',
-    'fields=',
-    'fields=,',
-    'fields=status,',
+    'offset=', 'offset=-1', 'offset=one', 'orderBy=', 'orderBy=up', 'orderBy=ASC', 'filter=', 'sort=', 'fields=', 'fields=,', 'fields=status,',
     'limit[]=1&limit=x',
   ])
     refused(await askB(`/users?${bad}`), 400, bad);
@@ -248,20 +183,8 @@ test('repeated parameters', async () => {
 
 test('names that every object has, and prototype pollution', async () => {
   for (const name of [
-    '__proto__',
-    'constructor',
-    'hasOwnProperty',
-    'toString',
-    'valueOf',
-    'prototype',
-    '__defineGetter__',
-    'constructor.prototype',
-    'length',
-    'sourcedId.length',
-    'orgs.__proto__',
-    'orgs.constructor',
-    'userIds.toString',
-    'orgSourcedIds.length',
+    '__proto__', 'constructor', 'hasOwnProperty', 'toString', 'valueOf', 'prototype', '__defineGetter__', 'constructor.prototype', 'length',
+    'sourcedId.length', 'orgs.__proto__', 'orgs.constructor', 'userIds.toString', 'orgSourcedIds.length',
   ]) {
     refused(await askB(`/users?filter=${name}='x'`), 400, `filter ${name}`, 'invalid_filter_field');
     refused(await askB(`/users?sort=${name}`), 400, `sort ${name}`, 'invalid_sort_field');
@@ -274,21 +197,8 @@ test('names that every object has, and prototype pollution', async () => {
     assert.equal((await askB(`/orgs/${name}`)).status, name === '__proto__' ? 200 : 404, `/orgs/${name}`);
   }
   for (const body of [
-    '{"__proto__":{"polluted":1}}',
-    '{"constructor":{"prototype":{"polluted":1}}}',
-    '{"client_id":{"__proto__":{"polluted":1}}}',
-    '[',
-    '"',
-    '{',
-    '[]',
-    'null',
-    '1',
-    '\u0000',
-    '{"client_id":"a\\u0000b"}',
-    '__proto__=1&__proto__=2',
-    'client_id=%00',
-    'client_id=%zz',
-    'grant_type=__proto__',
+    '{"__proto__":{"polluted":1}}', '{"constructor":{"prototype":{"polluted":1}}}', '{"client_id":{"__proto__":{"polluted":1}}}', '[', '"', '{',
+    '[]', 'null', '1', '\u0000', '{"client_id":"a\\u0000b"}', '__proto__=1&__proto__=2', 'client_id=%00', 'client_id=%zz', 'grant_type=__proto__',
     'x'.repeat(20_000),
   ]) {
     for (const path of [`${rootB}/auth/token`, `${rootA}/token`, '/api/oauth/GetToken']) {
@@ -327,32 +237,13 @@ async function unknown(id: string): Promise<void> {
 test('headers nobody knows', async () => {
   const whole = (await askB('/users?limit=50')).body;
   const harmless = [
-    'accept-encoding: nonsense',
-    'accept-encoding: identity;q=0',
-    'accept-encoding: *;q=0',
-    'accept-encoding: gzip;q=abc',
+    'accept-encoding: nonsense', 'accept-encoding: identity;q=0', 'accept-encoding: *;q=0', 'accept-encoding: gzip;q=abc',
     `accept-encoding: ${'gzip,'.repeat(500)}`,
-    'accept: text/html',
-    'accept: nonsense',
-    'accept: */*;q=0',
-    'range: bytes=0-10',
-    'range: bytes=-5,9-2',
-    'range: nonsense',
-    'if-none-match: nonsense',
-    'if-none-match: "',
-    'if-none-match: W/',
+    'accept: text/html', 'accept: nonsense', 'accept: */*;q=0', 'range: bytes=0-10', 'range: bytes=-5,9-2', 'range: nonsense',
+    'if-none-match: nonsense', 'if-none-match: "', 'if-none-match: W/',
     `if-none-match: ${'"x",'.repeat(1_000)}`,
-    'if-match: *',
-    'if-modified-since: yesterday',
-    'x-forwarded-for: ;drop',
-    'forwarded: for="[::"',
-    'cookie: \xff\xfe',
-    'x-raw: \xc3\x28\x80',
-    'content-type: nonsense',
-    'content-type: ;;;',
-    'x-http-method-override: DELETE',
-    'te: trailers',
-    'upgrade: websocket\r\nconnection: upgrade',
+    'if-match: *', 'if-modified-since: yesterday', 'x-forwarded-for: ;drop', 'forwarded: for="[::"', 'cookie: \xff\xfe', 'x-raw: \xc3\x28\x80',
+    'content-type: nonsense', 'content-type: ;;;', 'x-http-method-override: DELETE', 'te: trailers', 'upgrade: websocket\r\nconnection: upgrade',
     'http2-settings: x\r\nupgrade: h2c',
   ];
   for (const header of harmless) {
@@ -361,22 +252,14 @@ test('headers nobody knows', async () => {
     if (status === 200 && !/gzip/.test(header)) assert.equal(body.length, whole.length, header.slice(0, 60));
   }
   for (const header of [
-    'content-encoding: nonsense',
-    'content-encoding: gzip',
-    'content-encoding: deflate, br',
-    'expect: 100-continue',
-    'expect: nonsense',
+    'content-encoding: nonsense', 'content-encoding: gzip', 'content-encoding: deflate, br', 'expect: 100-continue', 'expect: nonsense',
     'content-length: 0',
   ]) {
     const [first] = (await exchange(request(`${rootB}/users?limit=1`, tokenB, `${header}\r\n`))).filter(({ status }) => status >= 200);
     assert.ok([200, 400, 415, 417].includes(first?.status ?? 0), `${header}: ${first?.status} ${first?.body}`);
   }
   for (const header of [
-    '\xff\xfe',
-    'Bearer',
-    'Bearer ',
-    'Bearer a b',
-    'Basic x',
+    '\xff\xfe', 'Bearer', 'Bearer ', 'Bearer a b', 'Basic x',
     `Bearer ${'a.'.repeat(2_000)}`,
     'Bearer eyJhbGciOiJub25lIn0.e30.',
     'Bearer __proto__',
@@ -418,23 +301,11 @@ test('requests that are no HTTP, and attempts to hide one in another', async () 
   const get = `GET ${rootB}/users?limit=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${tokenB}\r\n`;
   const hidden = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
   const smuggled = [
-    'transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n',
-    'content-length: 5\r\ncontent-length: 6\r\n\r\n',
-    'content-length: -1\r\n\r\n',
-    'content-length: 1e1\r\n\r\n',
-    'content-length: +5\r\n\r\n',
-    'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
-    'transfer-encoding: chunked, identity\r\n\r\n',
-    'transfer-encoding : chunked\r\n\r\n0\r\n\r\n',
-    ' folded: x\r\n\r\n',
-    'a\0b: c\r\n\r\n',
-    'x: a\0b\r\n\r\n',
-    'x: a\rb\r\n\r\n',
-    ': empty\r\n\r\n',
-    'no colon\r\n\r\n',
-    'transfer-encoding: chunked\r\n\r\nzz\r\n',
-    'transfer-encoding: chunked\r\n\r\nffffffffffffffffff\r\n',
-    'transfer-encoding: chunked\r\n\r\n5;ext="\r\n',
+    'transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n', 'content-length: 5\r\ncontent-length: 6\r\n\r\n',
+    'content-length: -1\r\n\r\n', 'content-length: 1e1\r\n\r\n', 'content-length: +5\r\n\r\n', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
+    'transfer-encoding: chunked, identity\r\n\r\n', 'transfer-encoding : chunked\r\n\r\n0\r\n\r\n', ' folded: x\r\n\r\n', 'a\0b: c\r\n\r\n',
+    'x: a\0b\r\n\r\n', 'x: a\rb\r\n\r\n', ': empty\r\n\r\n', 'no colon\r\n\r\n', 'transfer-encoding: chunked\r\n\r\nzz\r\n',
+    'transfer-encoding: chunked\r\n\r\nffffffffffffffffff\r\n', 'transfer-encoding: chunked\r\n\r\n5;ext="\r\n',
   ];
   for (const bad of smuggled) {
     const answers = await exchange(Buffer.from(get + bad + hidden, 'latin1'), { end: true });
@@ -442,21 +313,10 @@ test('requests that are no HTTP, and attempts to hide one in another', async () 
     assert.ok(!answers.some(({ body }) => body === '{"status":"ok"}'), `${JSON.stringify(bad)} let the hidden request through`);
   }
   for (const bad of [
-    '\r\n\r\n',
-    '\0\0\0\0',
-    'GET\r\n\r\n',
-    'GET /\r\n\r\n',
-    'GET / HTTP/9.9\r\n\r\n',
-    'GET / HTTP/1.1 x\r\n\r\n',
-    'GET  / HTTP/1.1\r\nhost: x\r\n\r\n',
-    'GET / HTTP/1.1\r\n\r\n',
-    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
-    'CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n',
-    'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n',
-    'GET http://[ HTTP/1.1\r\nhost: x\r\n\r\n',
-    'GET //// HTTP/1.1\r\nhost: x\r\n\r\n',
-    'GET x HTTP/1.1\r\nhost: x\r\n\r\n',
+    '\r\n\r\n', '\0\0\0\0', 'GET\r\n\r\n', 'GET /\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'GET / HTTP/1.1 x\r\n\r\n',
+    'GET  / HTTP/1.1\r\nhost: x\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n', 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n',
+    'GET http://[ HTTP/1.1\r\nhost: x\r\n\r\n', 'GET //// HTTP/1.1\r\nhost: x\r\n\r\n', 'GET x HTTP/1.1\r\nhost: x\r\n\r\n',
     `GET http://127.0.0.1${rootB}/users HTTP/1.1\r\nhost: y\r\n\r\n`,
     `GET ${rootB}/users HTTP/1.0\r\n\r\n`,
   ]) {
@@ -497,82 +357,15 @@ test('800 random requests to both variants', async () => {
   };
   const pick = <T,>(list: readonly T[]): T => list[random(list.length)] as T;
   const words = [
-    'users',
-    'orgs',
-    'classes',
-    'students',
-    'schools',
-    'org',
-    'u1',
-    'token',
-    'auth',
-    '..',
-    '.',
-    '',
-    '*',
-    ...badEncodings,
-    'limit',
-    'offset',
-    'filter',
-    'sort',
-    'orderBy',
-    'fields',
-    'status',
-    'familyName',
-    "='active'",
-    '=1',
-    '=',
-    '&',
-    '?',
-    '/',
-    '%2F',
-    '+',
-    "'",
-    '%27',
-    '~',
-    '!=',
-    '>',
-    ' and ',
-    '%20or%20',
-    'metadata.x',
-    '__proto__',
-    'é',
-    '\xff',
-    '%F0%9F%98%80',
-    '0',
-    '-1',
-    '99999999999999999999',
-    'asc',
-    'desc',
-    ',',
-    ';',
-    '#',
-    '"',
-    '<',
-    '{',
-    '\\',
-    '|',
-    '^',
-    '`',
-    '\x7f',
+    'users', 'orgs', 'classes', 'students', 'schools', 'org', 'u1', 'token', 'auth', '..', '.', '', '*', ...badEncodings, 'limit', 'offset',
+    'filter', 'sort', 'orderBy', 'fields', 'status', 'familyName', "='active'", '=1', '=', '&', '?', '/', '%2F', '+', "'", '%27', '~', '!=', '>',
+    ' and ', '%20or%20', 'metadata.x', '__proto__', 'é', '\xff', '%F0%9F%98%80', '0', '-1', '99999999999999999999', 'asc', 'desc', ',', ';', '#',
+    '"', '<', '{', '\\', '|', '^', '`', '\x7f',
   ];
   const fields = ['status', 'familyName', 'sourcedId', 'metadata.a', 'orgs.href', 'grades', 'role', 'userIds.type', 'enabledUser', 'dateLastModified'];
   const headers = [
-    'accept',
-    'accept-encoding',
-    'if-none-match',
-    'range',
-    'content-encoding',
-    'x-forwarded-for',
-    'cookie',
-    'content-type',
-    'origin',
-    'te',
-    'host',
-    'prefer',
-    'via',
-    'if-match',
-    'user-agent',
+    'accept', 'accept-encoding', 'if-none-match', 'range', 'content-encoding', 'x-forwarded-for', 'cookie', 'content-type', 'origin', 'te', 'host',
+    'prefer', 'via', 'if-match', 'user-agent',
   ];
   const text = (most: number) => Array.from({ length: random(most) }, () => pick(words)).join('');
   const expected = new Set([200, 304, 400, 404, 405, 406, 413, 415, 417, 431]);
@@ -584,12 +377,8 @@ test('800 random requests to both variants', async () => {
       return `${root}/users?limit=2&sort=${pick(fields)}&fields=${pick(['status', 'role', 'x'])}&filter=${encodeURIComponent(filter)}`;
     };
     const target = pick([
-      () => `${root}/${pick(['users', 'orgs', 'users/u1', 'enrollments'])}?${text(9)}`,
-      () => `${root}/${text(6)}`,
-      () => `/${text(8)}`,
-      () => `${root}/users?filter=${encodeURIComponent(text(10))}&limit=2`,
-      comparison,
-      comparison,
+      () => `${root}/${pick(['users', 'orgs', 'users/u1', 'enrollments'])}?${text(9)}`, () => `${root}/${text(6)}`, () => `/${text(8)}`,
+      () => `${root}/users?filter=${encodeURIComponent(text(10))}&limit=2`, comparison, comparison,
     ])();
     const more = Array.from({ length: random(4) }, () => `${pick(headers)}: ${text(6).replaceAll(/[\r\n]/g, '')}\r\n`).join('');
     const method = random(10) === 0 ? pick(['HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'FOO']) : 'GET';

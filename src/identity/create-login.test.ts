@@ -10,13 +10,7 @@ const { db, url, service, answer, refused, person, users, links, client, school,
 const schoolTwo = basic('app|two', client.schoolSecrets['two'] ?? '');
 const camelCase = ['id', 'displayName', 'firstName', 'surname', 'lastLoggedIn', 'userName', 'roles', 'presenceType', 'workEmail', 'email'];
 const manual = (email: string, more: object = {}) => ({
-  title: 'Dr',
-  firstName: 'Ada',
-  lastName: 'Byron',
-  displayName: 'Ada B.',
-  email,
-  mobile: '07700 900000',
-  ...more,
+  title: 'Dr', firstName: 'Ada', lastName: 'Byron', displayName: 'Ada B.', email, mobile: '07700 900000', ...more,
 });
 const letAnHourPass = () => db`update identity_audit set at = at - interval '1 hour'`;
 const opens = async (link: string | undefined) => (await fetch(link ?? '')).status;
@@ -27,16 +21,8 @@ test('CreateLogin answers the user in camelCase and mails a link to the work e-m
   assert.equal(answered.length, 1);
   assert.deepEqual(Object.keys(answered[0] ?? {}), camelCase);
   assert.deepEqual(answered[0], {
-    id: Id,
-    displayName: 'Given p1 Family',
-    firstName: 'Given p1',
-    surname: 'Family',
-    lastLoggedIn: '',
-    userName: 'p1',
-    roles: 'student',
-    presenceType: 'Learners',
-    workEmail: 'p1@school.example',
-    email: 'p1@school.example',
+    id: Id, displayName: 'Given p1 Family', firstName: 'Given p1', surname: 'Family', lastLoggedIn: '', userName: 'p1', roles: 'student',
+    presenceType: 'Learners', workEmail: 'p1@school.example', email: 'p1@school.example',
   });
   assert.deepEqual(Object.values(await person('Given p1')), Object.values(answered[0] ?? {}), 'GetUsers says the same');
   assert.equal(await opens((await links('p1@school.example')).at(-1)), 200);
@@ -122,16 +108,8 @@ test('CreateUser adds people whom the roster does not have, each with a login an
   assert.deepEqual(
     { ...grace, Id: '' },
     {
-      Id: '',
-      DisplayName: 'Grace Hopper',
-      FirstName: 'Grace',
-      Surname: 'Hopper',
-      LastLoggedIn: '',
-      UserName: 'grace@work.example',
-      Roles: grace.Roles,
-      PresenceType: 'NonTeach',
-      WorkEmail: 'grace@work.example',
-      Email: 'grace@work.example',
+      Id: '', DisplayName: 'Grace Hopper', FirstName: 'Grace', Surname: 'Hopper', LastLoggedIn: '', UserName: 'grace@work.example',
+      Roles: grace.Roles, PresenceType: 'NonTeach', WorkEmail: 'grace@work.example', Email: 'grace@work.example',
     },
   );
   assert.ok((await answer<{ Id: string }[]>('GetUsers', { query: { presenceType: 'NonTeach' } })).some(({ Id }) => Id === grace.Id));
@@ -147,13 +125,7 @@ test('CreateUser: an e-mail that the school knows is a 409, and nobody is added'
   await db`update roster_user set email = 'P2@School.Example' where estab = 'one' and sourced_id = 'p2'`;
   const before = await users();
   const known = [
-    'mixed@work.example',
-    'p2@school.example',
-    'ada@work.example',
-    'ADA@Work.Example',
-    's1@school.example',
-    'S1@SCHOOL.example',
-    'p1@school.example',
+    'mixed@work.example', 'p2@school.example', 'ada@work.example', 'ADA@Work.Example', 's1@school.example', 'S1@SCHOOL.example', 'p1@school.example',
   ];
   for (const email of known) await refused(409, 'CreateUser', { body: { orgId: 'one', manualUser: [manual('new@work.example'), manual(email)] } });
   await refused(409, 'CreateUser', { body: { orgId: 'one', manualUser: [manual('twice@work.example'), manual('Twice@work.example')] } });
@@ -237,23 +209,13 @@ test('CreateUser by management secret: only where the application is authorised 
 test('CreateUser while the school is asked: with authProcessFlow, and the way leads on to the request', async () => {
   await service.addSchool('asked');
   const asking = await addApplication(db, service.seal, {
-    rp: 'asking',
-    name: 'Asking',
-    callbackUrl: 'http://127.0.0.1:9/events',
-    scopes: 'School,Identity',
-    redirectUris: [],
+    rp: 'asking', name: 'Asking', callbackUrl: 'http://127.0.0.1:9/events', scopes: 'School,Identity', redirectUris: [],
   });
   const authorization = basic('asking', asking.managementSecret);
   const body = { orgId: 'asked', partnerId: 'asking', manualUser: [manual('head@asked.example')] };
   await refused(404, 'CreateUser', { authorization, body: { ...body, authProcessFlow: true } });
   await invite(db, url, {
-    estab: 'asked',
-    rp: 'asking',
-    schoolName: 'School asked',
-    contactEmail: 'office@asked.example',
-    reason: null,
-    scopes: undefined,
-    by: 'operator',
+    estab: 'asked', rp: 'asking', schoolName: 'School asked', contactEmail: 'office@asked.example', reason: null, scopes: undefined, by: 'operator',
   });
   await refused(404, 'CreateUser', { authorization, body });
   await refused(404, 'CreateUser', { authorization, body: { ...body, authProcessFlow: false } });

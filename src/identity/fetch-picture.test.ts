@@ -45,14 +45,8 @@ suite('a picture that is fetched', () => {
   });
 
   const answers: Record<string, RegExp> = {
-    missing: /answered 404/,
-    breaks: /connection_reset/,
-    long: /more than 2 MiB/,
-    endless: /more than 2 MiB/,
-    redirects: /answered 302, and redirects are not followed/,
-    packed: /content-encoding gzip/,
-    broken: /answered 500/,
-    nothing: /answered 204/,
+    missing: /answered 404/, breaks: /connection_reset/, long: /more than 2 MiB/, endless: /more than 2 MiB/,
+    redirects: /answered 302, and redirects are not followed/, packed: /content-encoding gzip/, broken: /answered 500/, nothing: /answered 204/,
   };
   for (const [name, why] of Object.entries(answers)) {
     test(`a server that says: ${name}`, () => assert.rejects(generate(server.urlOf(name)), { code: 'unprocessable', message: why }));
@@ -63,12 +57,7 @@ suite('a picture that is fetched', () => {
   }
 
   const whys: Record<string, RegExp> = {
-    bomb: /more than 16 megapixels/,
-    empty: /not a PNG/,
-    text: /not a PNG/,
-    svg: /not a PNG/,
-    gif: /not a PNG/,
-    tiff: /not a PNG/,
+    bomb: /more than 16 megapixels/, empty: /not a PNG/, text: /not a PNG/, svg: /not a PNG/, gif: /not a PNG/, tiff: /not a PNG/,
   };
   for (const type of ['QRCode', 'ArtCode'] as const) {
     test(`bad pictures in ${type}`, async () => {
@@ -80,20 +69,11 @@ suite('a picture that is fetched', () => {
 
   test('addresses and URLs that are not called', async () => {
     const blocked = [
-      'http://10.0.0.1/a.png',
-      'http://169.254.169.254/latest/meta-data',
-      'http://[::1]/a.png',
-      'http://192.168.1.1/a.png',
-      'http://0.0.0.0/a.png',
+      'http://10.0.0.1/a.png', 'http://169.254.169.254/latest/meta-data', 'http://[::1]/a.png', 'http://192.168.1.1/a.png', 'http://0.0.0.0/a.png',
       'http://[::ffff:10.0.0.1]/',
     ];
     const bad = [
-      'file:///etc/passwd',
-      'ftp://example.org/a.png',
-      'a.png',
-      'http://u:p@example.org/',
-      'http://127.0.0.1:22/',
-      'http://exa mple.org/',
+      'file:///etc/passwd', 'ftp://example.org/a.png', 'a.png', 'http://u:p@example.org/', 'http://127.0.0.1:22/', 'http://exa mple.org/',
       `http://example.org/${'a'.repeat(5000)}`,
       'data:image/png;base64,AAAA',
     ];

@@ -39,13 +39,8 @@ async function discover({ clientId, clientSecret }: Known, authentication: oidc.
 async function begin(config: oidc.Configuration, more: Record<string, string> = {}): Promise<Journey> {
   const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()];
   const parameters = {
-    redirect_uri: redirect,
-    scope: 'openid profile email',
-    code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-    state,
-    nonce,
-    ...more,
+    redirect_uri: redirect, scope: 'openid profile email', code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256', state, nonce, ...more,
   };
   return { config, verifier, state, nonce, url: oidc.buildAuthorizationUrl(config, parameters) };
 }
@@ -85,14 +80,8 @@ test('a standard client completes a sign-in, with the claims of its scopes', asy
   assert.deepEqual(complaints, []);
   const info = await oidc.fetchUserInfo(journey.config, tokens.access_token, claims?.sub ?? '');
   const wanted = {
-    presence_id: teacher.Id,
-    role: 'teacher',
-    establishment: 'one',
-    name: 'Given s1 Family',
-    given_name: 'Given s1',
-    family_name: 'Family',
-    preferred_username: 's1',
-    email: 's1@school.example',
+    presence_id: teacher.Id, role: 'teacher', establishment: 'one', name: 'Given s1 Family', given_name: 'Given s1', family_name: 'Family',
+    preferred_username: 's1', email: 's1@school.example',
   };
   const said = (from: Record<string, unknown> | undefined) => Object.fromEntries(Object.keys(wanted).map((name) => [name, from?.[name]]));
   assert.deepEqual(said(info), wanted);
@@ -116,10 +105,7 @@ test('the client shows its secret as Basic or in the body; a wrong one is refuse
   }
   const { journey, at } = await signOn();
   for (const authentication of [
-    oidc.ClientSecretBasic('wrong'),
-    oidc.ClientSecretPost('wrong'),
-    oidc.ClientSecretPost(application.managementSecret),
-    oidc.None(),
+    oidc.ClientSecretBasic('wrong'), oidc.ClientSecretPost('wrong'), oidc.ClientSecretPost(application.managementSecret), oidc.None(),
   ]) {
     await assert.rejects(
       exchange({ ...journey, config: await discover(application, authentication) }, at),

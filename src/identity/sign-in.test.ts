@@ -208,16 +208,12 @@ test('a form without its token, with another one, or without its cookie is refus
     const fields = { estab: 'one', username: 's1', password, repeated: password };
     for (const token of ['', 'wrong', other.token]) assert.equal((await form.post({ ...fields, token }, to)).status, 403, `${to} ${token}`);
     const bare = await fetch(`${url}${to}`, {
-      method: 'POST',
-      headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ ...fields, token: form.token }),
-      redirect: 'manual',
+      method: 'POST', headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ ...fields, token: form.token }), redirect: 'manual',
     });
     assert.equal(bare.status, 403, `${to} without the cookie`);
     const json = await fetch(`${url}${to}`, {
-      method: 'POST',
-      headers: { cookie: form.cookie, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...fields, token: form.token }),
+      method: 'POST', headers: { cookie: form.cookie, 'content-type': 'application/json' }, body: JSON.stringify({ ...fields, token: form.token }),
       redirect: 'manual',
     });
     assert.equal(json.status, 415, `${to} as JSON`);

@@ -119,19 +119,8 @@ test('a name with line breaks in subject or address begins no header', async () 
 
 const from = 'schoolbell@trust.example';
 const work = (more: Partial<ClaimedWork> = {}): ClaimedWork => ({
-  estab: 's1',
-  id: 'msg_test',
-  rp: null,
-  kind: 'mail',
-  lane: 'mail',
-  epoch: 0,
-  payload: { to: letter.to, subject: letter.subject },
-  body: Buffer.from(JSON.stringify({ text: letter.text, html: letter.html })),
-  attempts: 0,
-  forgiven: 0,
-  claim: '',
-  claimedAt: 0,
-  ...more,
+  estab: 's1', id: 'msg_test', rp: null, kind: 'mail', lane: 'mail', epoch: 0, payload: { to: letter.to, subject: letter.subject },
+  body: Buffer.from(JSON.stringify({ text: letter.text, html: letter.html })), attempts: 0, forgiven: 0, claim: '', claimedAt: 0, ...more,
 });
 
 test('a server that is away, or hangs without a word, is tried again, and soon', async () => {

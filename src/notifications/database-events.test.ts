@@ -33,10 +33,7 @@ const receiver = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const arrival = {
-    method: request.method ?? '',
-    url: request.url ?? '',
-    headers: request.headers,
-    body: Buffer.concat(chunks),
+    method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks),
     id: String(request.headers['webhook-id']),
   };
   arrivals.push(arrival);
@@ -58,13 +55,7 @@ let school: School;
 let schools = 0;
 let changes = 0;
 const person = (sourcedId: string, givenName: string) => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'o1',
-  role: 'student',
-  username: sourcedId,
-  givenName,
-  familyName: 'Lee',
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role: 'student', username: sourcedId, givenName, familyName: 'Lee',
 });
 const live = (row: Record<string, string>) => ({ ...row, status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' });
 const pupils: Rows = Array.from({ length: 60 }, (_, at) => person(`p${at}`, 'Ann'));
@@ -254,10 +245,7 @@ test('registering again replaces the URL: what is still to be told goes to the n
 test('the URL goes out byte for byte, registered by POST or GET', async () => {
   const paths = [
     `/h?q='x'&d="y"|z&bad=%zz&plus=a+b&sp=%20&empty=&=none&r=1&r=2&flag&&e=%C3%A9&;{}^\`<>[]`,
-    '/h?',
-    '/h?a=1&',
-    '/a/../b/./c//d;v=1?x',
-    '/h??a=b?c',
+    '/h?', '/h?a=1&', '/a/../b/./c//d;v=1?x', '/h??a=b?c',
     `/h?u=http://x/?y=1&e=${'%2F'.repeat(500)}`,
     '?only=query',
     '',

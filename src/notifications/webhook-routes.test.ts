@@ -194,10 +194,7 @@ test('ids of another application, another school and no registration are the sam
 test('401 without a token, with a broken one and with one of another kind', async () => {
   const { client, token } = await newCaller();
   const tokens = [
-    undefined,
-    '',
-    'Idaas',
-    'Idaas x',
+    undefined, '', 'Idaas', 'Idaas x',
     `Basic ${token}`,
     `Idaas ${token.slice(0, -4)}AAAA`,
     `Idaas ${await getToken(client, '')}`,

@@ -107,10 +107,7 @@ test('a new address of record: what was sent to the old one opens nothing, and o
   const link = linkIn(mailsTo('office@moved.example')[0]);
   const old = await onboarding.openLink(link);
   assert.deepEqual((await run('school confirm', { estab: 'moved', email: 'head@moved.example' })).data, {
-    estab: 'moved',
-    name: 'School moved',
-    email: 'head@moved.example',
-    invited: 1,
+    estab: 'moved', name: 'School moved', email: 'head@moved.example', invited: 1,
   });
   assert.deepEqual([(await fetch(link, { redirect: 'manual' })).status, (await old.get('/school/home')).status], [404, 303]);
   await arrived('the invitation', () => mailsTo('head@moved.example').length === 1);
@@ -129,12 +126,8 @@ test('what an application calls itself and says is shown as text, on every page 
     'target',
     smallPackage({
       users: [
-        user('s1', 'teacher', { givenName: '<script>alert(3)</script>' }),
-        user('p1', 'student'),
-        user('p2', 'student'),
-        user('p3', 'student'),
-        user('p9', 'student'),
-        user('s2', 'aide'),
+        user('s1', 'teacher', { givenName: '<script>alert(3)</script>' }), user('p1', 'student'), user('p2', 'student'), user('p3', 'student'),
+        user('p9', 'student'), user('s2', 'aide'),
       ],
     }),
   );

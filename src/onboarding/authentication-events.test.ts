@@ -65,15 +65,7 @@ test('one on approval and one when the data is there, with the same secret under
   await settled();
   const [first, second] = forms(rp);
   assert.deepEqual(Object.keys(first ?? {}), [
-    'schoolSecret',
-    'schoolId',
-    'schoolEmail',
-    'schoolName',
-    'templateScopes',
-    'scopes',
-    'thirdParty',
-    'partnerId',
-    'installcomplete',
+    'schoolSecret', 'schoolId', 'schoolEmail', 'schoolName', 'templateScopes', 'scopes', 'thirdParty', 'partnerId', 'installcomplete',
   ]);
   assert.deepEqual([first?.installcomplete, first?.thirdParty, second?.installcomplete, second?.thirdParty], ['false', '', 'true', 'Schoolbell']);
   assert.equal(first?.schoolSecret, second?.schoolSecret);
@@ -220,9 +212,7 @@ test('neither deliveries nor mails nor logs of attempts show the secret', async 
   const secret = forms(rp)[0]?.schoolSecret ?? 'none';
   await triedOnce();
   const shown = JSON.stringify([
-    await run('deliveries', { estab }),
-    await run('mails'),
-    await db`select * from outbox_attempt where estab = ${estab}`,
+    await run('deliveries', { estab }), await run('mails'), await db`select * from outbox_attempt where estab = ${estab}`,
     await db`select payload from outbox where estab = ${estab}`,
   ]);
   assert.ok(shown.includes(`/${rp}`));

@@ -70,11 +70,7 @@ test('only a management token with a valid secret invites', async () => {
   await run('rotate', { rp, secret: 'management' });
   assert.deepEqual(
     [
-      await post(),
-      await post(`Idaas ${await schoolToken()}`),
-      await post(`Idaas ${revoked}`),
-      await post('Idaas x'),
-      await post('Basic eDp5'),
+      await post(), await post(`Idaas ${await schoolToken()}`), await post(`Idaas ${revoked}`), await post('Idaas x'), await post('Basic eDp5'),
       await post('Idaas'),
     ],
     [401, 401, 401, 401, 401, 401],
@@ -204,10 +200,7 @@ test('an unknown school waits for the operator; nothing can be mailed, opened or
   await assert.rejects(run('invite', { rp, estab }), /nobody has confirmed/);
   assert.deepEqual([(await mailsOf(estab)).length, (await authorisations(estab)).length], [0, 0]);
   assert.deepEqual((await run('school confirm', { estab, email: `head@${estab}.example` })).data, {
-    estab,
-    name: `School ${estab}`,
-    email: `head@${estab}.example`,
-    invited: 1,
+    estab, name: `School ${estab}`, email: `head@${estab}.example`, invited: 1,
   });
   await arrived('the mail', () => mailsTo(`head@${estab}.example`).length === 1);
   assert.deepEqual([(await mailsOf(estab)).map(({ to }) => to), await opens(linkIn(mailsTo(`head@${estab}.example`)[0]))], [[`head@${estab}.example`], true]);
@@ -279,17 +272,8 @@ test('a link opens until the decision, the withdrawal or thirty days', async () 
     );
   }
   assert.deepEqual(await history(), [
-    'Invited application',
-    'Declined school',
-    'Invited application',
-    'Withdrawn application',
-    'Invited application',
-    'Withdrawn operator',
-    'Invited application',
-    'Invited application',
-    'Expired service',
-    'Invited application',
-    'Live operator',
+    'Invited application', 'Declined school', 'Invited application', 'Withdrawn application', 'Invited application', 'Withdrawn operator',
+    'Invited application', 'Invited application', 'Expired service', 'Invited application', 'Live operator',
   ]);
 });
 

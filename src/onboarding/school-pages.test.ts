@@ -52,12 +52,7 @@ test('without a session, with a made-up, an expired or an ended one, every page 
   const { estab, visitor, path } = await addAsked();
   const pages = ['/school/home', path, '/school/applications/app', '/school/source'];
   const forms = [
-    path,
-    '/school/applications/app',
-    '/school/source/provider',
-    '/school/source/approve',
-    '/school/source/refresh',
-    '/school/source/upload',
+    path, '/school/applications/app', '/school/source/provider', '/school/source/approve', '/school/source/refresh', '/school/source/upload',
     '/school/sign-out',
   ];
   await db`update school_session set expires_at = now() - interval '1 second' where estab = ${estab}`;
@@ -146,15 +141,9 @@ test('every page, also one that refuses, has a strict policy and is not kept', a
   const { visitor, path, page } = { ...(await addAsked()), page: '/school/applications/app' };
   const shared = await addSharing();
   const answers = [
-    await visitor.get('/school'),
-    await visitor.get('/school/home'),
-    await visitor.get(path),
-    await visitor.get(page),
-    await visitor.get('/school/source'),
-    await shared.visitor.get(page),
-    await visitor.get('/school/open/x'),
-    await postForm(`${url}/school`, '', { estab: 'x' }),
-    await postForm(`${url}${path}`, visitor.cookie, {}),
+    await visitor.get('/school'), await visitor.get('/school/home'), await visitor.get(path), await visitor.get(page),
+    await visitor.get('/school/source'), await shared.visitor.get(page), await visitor.get('/school/open/x'),
+    await postForm(`${url}/school`, '', { estab: 'x' }), await postForm(`${url}${path}`, visitor.cookie, {}),
     await visitor.decide(path, { decision: 'perhaps' }),
   ];
   assert.deepEqual(

@@ -58,13 +58,8 @@ async function uploaded(bytes: Uint8Array, status: string): Promise<string> {
 const pupils = (number: number) =>
   smallPackage({
     users: [
-      ...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student')),
-      user('p1', 'student'),
-      user('p2', 'student'),
-      user('p3', 'student'),
-      user('p9', 'student'),
-      user('s1', 'teacher'),
-      user('s2', 'aide'),
+      ...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student')), user('p1', 'student'), user('p2', 'student'), user('p3', 'student'),
+      user('p9', 'student'), user('s1', 'teacher'), user('s2', 'aide'),
     ],
   });
 
@@ -157,10 +152,7 @@ test('a form without a file, and one that is no upload, are refused with a page'
   const empty = new FormData();
   empty.append('package', 'not a file');
   const response = await fetch(`${url}/school/source/upload?token=${visitor.token}`, {
-    method: 'POST',
-    headers: { cookie: visitor.cookie },
-    body: empty,
-    redirect: 'manual',
+    method: 'POST', headers: { cookie: visitor.cookie }, body: empty, redirect: 'manual',
   });
   assert.deepEqual([response.status, response.headers.get('content-type')], [400, 'text/html; charset=utf-8']);
   const plain = await visitor.post(`/school/source/upload?token=${visitor.token}`, {});

@@ -20,11 +20,7 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
   const answer = await application.manage('POST', {
     Schools: [
       {
-        LeaCode: '380',
-        DfesCode: '4001',
-        SchoolName: 'Hill School',
-        SchoolContactEmail: 'spy@elsewhere.example',
-        Reason: 'To show lessons',
+        LeaCode: '380', DfesCode: '4001', SchoolName: 'Hill School', SchoolContactEmail: 'spy@elsewhere.example', Reason: 'To show lessons',
         ScopesToAuthorise: null,
       },
     ],
@@ -54,11 +50,7 @@ test('from an invitation to a live school', { timeout: 60_000 }, async () => {
   // The first form: the school secret, and no data yet.
   await arrived('the first form', () => onboarding.forms('timetable').length > 0);
   const common = {
-    schoolId: estab,
-    schoolEmail: office,
-    schoolName: 'Hill School',
-    templateScopes: 'School,Student,Staff,Contact',
-    scopes: 'School,Student,Staff',
+    schoolId: estab, schoolEmail: office, schoolName: 'Hill School', templateScopes: 'School,Student,Staff,Contact', scopes: 'School,Student,Staff',
     partnerId: 'timetable',
   };
   const [first] = onboarding.forms('timetable');

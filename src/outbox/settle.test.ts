@@ -64,16 +64,8 @@ test('a success is done, with its attempt in the log', async () => {
   assert.deepEqual(
     { ...row },
     {
-      state: 'done',
-      attempts: 1,
-      claim: null,
-      settled: true,
-      number: 1,
-      success: true,
-      error_class: null,
-      detail: { status: 200 },
-      response: Buffer.from([0, 200, 10]),
-      next_at: null,
+      state: 'done', attempts: 1, claim: null, settled: true, number: 1, success: true, error_class: null, detail: { status: 200 },
+      response: Buffer.from([0, 200, 10]), next_at: null,
     },
   );
 });

@@ -32,10 +32,7 @@ afterEach(async () => {
 async function start(run: (work: ClaimedWork) => Promise<Outcome>, more: { leaseSeconds?: number } = {}): Promise<void> {
   const handler = { longestSeconds: 1, run: (work: ClaimedWork) => (taken.push(work), run(work).finally(() => (ended += 1))) };
   worker = await startWorker({
-    db,
-    handlers: { call: handler },
-    log: { warn: (details, message) => void warnings.push({ ...details, message }), error() {} },
-    pollMs: 30,
+    db, handlers: { call: handler }, log: { warn: (details, message) => void warnings.push({ ...details, message }), error() {} }, pollMs: 30,
     ...more,
   });
 }

@@ -19,13 +19,8 @@ const rows = () =>
   csvPackage({
     orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }],
     users: ['pupil', 'teacher'].map((sourcedId) => ({
-      sourcedId,
-      enabledUser: 'true',
-      orgSourcedIds: 'sch',
-      role: sourcedId === 'pupil' ? 'student' : 'teacher',
-      username: sourcedId,
-      givenName: 'Ann',
-      familyName: 'Lee',
+      sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role: sourcedId === 'pupil' ? 'student' : 'teacher', username: sourcedId,
+      givenName: 'Ann', familyName: 'Lee',
     })),
   });
 const service = await useService({}, { now: () => clock });
@@ -72,10 +67,7 @@ const field = 'favouriteColour';
 const at = (text: string, part: string) => `position ${text.indexOf(part) + 1}`;
 type Bad = { path: string; query: Record<string, string> | string; a: Expected; b: Expected };
 const bad = (path: string, query: Bad['query'], b: Omit<Expected, 'status'>, a: Omit<Expected, 'status'> = { says: b.says ?? [] }): Bad => ({
-  path,
-  query,
-  a: { status: 400, ...a },
-  b: { status: 400, ...b },
+  path, query, a: { status: 400, ...a }, b: { status: 400, ...b },
 });
 const badFilter = (filter: string, says: Expected['says'], aSays: Expected['says'] = says) =>
   bad('/users', { filter }, { minor: 'invalid_filter_field', says: says ?? [] }, { says: aSays ?? [] });
@@ -173,9 +165,7 @@ test('a token that does not hold: 400 in variant A, 401 in variant B', async () 
       const response = await raw(variant, '/users', { authorization });
       if (variant === 'B') assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer\b/, authorization);
       await assertError(
-        variant,
-        response,
-        variant === 'A' ? { status: 400, says: [/token/i] } : { status: 401, minor: 'unauthorized', says: [/token/i] },
+        variant, response, variant === 'A' ? { status: 400, says: [/token/i] } : { status: 401, minor: 'unauthorized', says: [/token/i] },
         authorization,
       );
     }
@@ -216,12 +206,7 @@ test('no such record: 404, also where the id is long, odd or of another type', a
     await assertError('B', await client.b(estab, `/users/${encoded}`), { status: 404, minor: 'unknown object', says: [/no such record/] }, id);
   }
   for (const path of [
-    '/orgs/pupil',
-    '/students/teacher',
-    '/teachers/pupil',
-    '/schools/nowhere/classes',
-    '/schools/sch/classes/none/students',
-    '/users/nobody/classes',
+    '/orgs/pupil', '/students/teacher', '/teachers/pupil', '/schools/nowhere/classes', '/schools/sch/classes/none/students', '/users/nobody/classes',
   ])
     await assertError('B', await client.b(estab, path), { status: 404, minor: 'unknown object' }, path);
 });

@@ -22,47 +22,24 @@ const references = (...names: string[]) =>
   names.flatMap((name) => [...of('exactList', `${name}.sourcedId`), ...of('textList', `${name}.type`, `${name}.href`)]);
 const base = [...of('exact', 'sourcedId'), ...of('text', 'status', 'metadata.none', 'metadata.very-own.key'), ...of('time', 'dateLastModified')];
 const flags = [
-  'americanIndianOrAlaskaNative',
-  'asian',
-  'blackOrAfricanAmerican',
-  'nativeHawaiianOrOtherPacificIslander',
-  'white',
-  'demographicRaceTwoOrMoreRaces',
-  'hispanicOrLatinoEthnicity',
+  'americanIndianOrAlaskaNative', 'asian', 'blackOrAfricanAmerican', 'nativeHawaiianOrOtherPacificIslander', 'white',
+  'demographicRaceTwoOrMoreRaces', 'hispanicOrLatinoEthnicity',
 ];
 
 const fields = {
   orgs: [...base, ...of('text', 'name', 'type', 'identifier'), ...reference('parent'), ...references('children')],
   academicSessions: [
-    ...base,
-    ...of('text', 'title', 'type', 'schoolYear'),
-    ...of('time', 'startDate', 'endDate'),
-    ...reference('parent'),
-    ...references('children'),
+    ...base, ...of('text', 'title', 'type', 'schoolYear'), ...of('time', 'startDate', 'endDate'), ...reference('parent'), ...references('children'),
   ],
   courses: [...base, ...of('text', 'title', 'courseCode'), ...of('textList', 'grades', 'subjects', 'subjectCodes'), ...reference('schoolYear', 'org')],
   classes: [
-    ...base,
-    ...of('text', 'title', 'classCode', 'classType', 'location'),
-    ...of('textList', 'grades', 'subjects', 'subjectCodes', 'periods'),
-    ...reference('course', 'school'),
-    ...references('terms'),
+    ...base, ...of('text', 'title', 'classCode', 'classType', 'location'), ...of('textList', 'grades', 'subjects', 'subjectCodes', 'periods'),
+    ...reference('course', 'school'), ...references('terms'),
   ],
   users: [
     ...base,
     ...of(
-      'text',
-      'username',
-      'enabledUser',
-      'givenName',
-      'familyName',
-      'middleName',
-      'role',
-      'identifier',
-      'email',
-      'sms',
-      'phone',
-      'metadata.house',
+      'text', 'username', 'enabledUser', 'givenName', 'familyName', 'middleName', 'role', 'identifier', 'email', 'sms', 'phone', 'metadata.house',
       'metadata.tutorGroup',
     ),
     ...of('textList', 'grades', 'userIds.type', 'userIds.identifier'),
@@ -151,24 +128,8 @@ function changedRows(file: string, every: number, change: (row: Record<string, s
 }
 
 const oddNames = [
-  "O'Hara-D’Arcy",
-  'Émilie',
-  'ÉCLAIR',
-  'İpek',
-  'Straße',
-  'ΟΔΥΣΣΕΥΣ',
-  'ς σ Σ',
-  '𐐀𐐨',
-  'Ａｌ',
-  '100% _sure_\\',
-  '"double"',
-  'and or and',
-  "'quoted'",
-  'Ǆungla',
-  'a=b',
-  '😀 smile',
-  'K\u212A',
-  'e\u0301t\u00e9',
+  "O'Hara-D’Arcy", 'Émilie', 'ÉCLAIR', 'İpek', 'Straße', 'ΟΔΥΣΣΕΥΣ', 'ς σ Σ', '𐐀𐐨', 'Ａｌ', '100% _sure_\\', '"double"', 'and or and', "'quoted'",
+  'Ǆungla', 'a=b', '😀 smile', 'K\u212A', 'e\u0301t\u00e9',
 ];
 const odd = (at: number) => oddNames[at % oddNames.length] ?? '';
 await service.load(
@@ -225,9 +186,7 @@ const changeText: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.constantFrom<Change>(
-      (text) => text,
-      (text) => text.toUpperCase(),
-      (text) => text.toLowerCase(),
+      (text) => text, (text) => text.toUpperCase(), (text) => text.toLowerCase(),
       (text, at) => [...text].map((one, index) => ((at >> (index % 16)) % 2 ? one.toUpperCase() : one.toLowerCase())).join(''),
     ),
   },
@@ -242,25 +201,15 @@ const changeText: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.constantFrom<Change>(
-      (text) => `${text}x`,
-      (text) => ` ${text}`,
-      (text) => text.slice(0, -1),
-      (text) => text.replace(/[aeiou]/, 'é'),
-      (text) => `${text}'`,
-      () => "''",
-      () => '',
-      (_, at) => odd(at),
+      (text) => `${text}x`, (text) => ` ${text}`, (text) => text.slice(0, -1), (text) => text.replace(/[aeiou]/, 'é'), (text) => `${text}'`,
+      () => "''", () => '', (_, at) => odd(at),
     ),
   },
 );
 const changeTime = fc.constantFrom<Change>(
-  (text) => text,
-  (text) => text.slice(0, 10),
-  (text) => new Date(Date.parse(text)).toISOString(),
-  (text) => new Date(Date.parse(text) + 1).toISOString(),
-  (text) => new Date(Date.parse(text) - 1).toISOString(),
-  (text) => new Date(Date.parse(text) + day).toISOString().slice(0, 10),
-  (text) => new Date(Date.parse(text) - day).toISOString().slice(0, 10),
+  (text) => text, (text) => text.slice(0, 10), (text) => new Date(Date.parse(text)).toISOString(),
+  (text) => new Date(Date.parse(text) + 1).toISOString(), (text) => new Date(Date.parse(text) - 1).toISOString(),
+  (text) => new Date(Date.parse(text) + day).toISOString().slice(0, 10), (text) => new Date(Date.parse(text) - day).toISOString().slice(0, 10),
   (text) => new Date(Date.parse(text) + day / 24).toISOString().replace('Z', '+01:00'),
   (text) => new Date(Date.parse(text) - 4.5 * (day / 24)).toISOString().replace('Z', '-04:30'),
   (_, at) => `20${10 + (at % 30)}-0${1 + (at % 9)}-1${at % 10}`,
@@ -298,14 +247,8 @@ function conditionOf({ collection, held }: List) {
   );
   return fc
     .record({
-      field,
-      from: whole,
-      at: whole,
-      operator: whole,
-      joiner: fc.constantFrom('and', 'AND', 'And', 'or', 'OR', 'oR'),
-      text: changeText,
-      time: changeTime,
-      items: fc.integer({ min: 1, max: 3 }),
+      field, from: whole, at: whole, operator: whole, joiner: fc.constantFrom('and', 'AND', 'And', 'or', 'OR', 'oR'), text: changeText,
+      time: changeTime, items: fc.integer({ min: 1, max: 3 }),
     })
     .map(({ field, from, at, operator, joiner, text, time, items }) => {
       const list = field.kind.endsWith('List');
@@ -377,11 +320,7 @@ async function check(client: Client, question: Question): Promise<void> {
     .map((record) => record.sourcedId);
 
   const parameters = Object.entries({
-    filter: conditions.length > 0 ? render(conditions) : undefined,
-    sort,
-    orderBy,
-    limit,
-    offset,
+    filter: conditions.length > 0 ? render(conditions) : undefined, sort, orderBy, limit, offset,
     fields: expected.length > 500 ? 'sourcedId' : undefined,
   });
   const query = new URLSearchParams(parameters.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
@@ -425,15 +364,15 @@ test('the school has several values of dateLastModified and of status', async ()
   assert.equal(new Set(users.map((user) => user.status)).size, 2);
 });
 
-test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 100, anyLimit));
+test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 60, anyLimit));
 
 test('with students alone', async () => {
   const client = await service.addClient('students', [estab], 'School,Student,StudentDemographic');
-  await run(client, [...people, ['/students', 'users'], ['/demographics', 'demographics']], 20, shortLimit);
+  await run(client, [...people, ['/students', 'users'], ['/demographics', 'demographics']], 12, shortLimit);
 });
 
 const families = await service.addClient('families', [estab], 'Contact,Student');
-test('with students and contacts', async () => run(families, people, 20, shortLimit));
+test('with students and contacts', async () => run(families, people, 12, shortLimit));
 test('sorted by agents, some of whom the scopes hide', async () => {
   for (const sort of ['agents.sourcedId', 'agents.href']) {
     for (const orderBy of ['asc', 'desc']) await check(families, { path: '/users', conditions: [], sort, orderBy, limit: 200, offset: undefined });

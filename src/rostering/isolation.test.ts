@@ -22,55 +22,28 @@ function rosterOf(mark: string) {
     ]),
     academicSessions: each((p) => [
       {
-        sourcedId: `${p}yr`,
-        title: `${mark} year`,
-        type: 'schoolYear',
-        startDate: '2025-09-01',
-        endDate: '2026-08-31',
-        parentSourcedId: '',
+        sourcedId: `${p}yr`, title: `${mark} year`, type: 'schoolYear', startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId: '',
         schoolYear: '2026',
       },
       {
-        sourcedId: `${p}aut`,
-        title: `${mark} autumn`,
-        type: 'term',
-        startDate: '2025-09-01',
-        endDate: '2025-12-20',
-        parentSourcedId: `${p}yr`,
+        sourcedId: `${p}aut`, title: `${mark} autumn`, type: 'term', startDate: '2025-09-01', endDate: '2025-12-20', parentSourcedId: `${p}yr`,
         schoolYear: '2026',
       },
       {
-        sourcedId: `${p}gp`,
-        title: `${mark} half`,
-        type: 'gradingPeriod',
-        startDate: '2025-09-01',
-        endDate: '2025-10-20',
-        parentSourcedId: `${p}aut`,
-        schoolYear: '2026',
+        sourcedId: `${p}gp`, title: `${mark} half`, type: 'gradingPeriod', startDate: '2025-09-01', endDate: '2025-10-20',
+        parentSourcedId: `${p}aut`, schoolYear: '2026',
       },
     ]),
     courses: each((p) => [
       {
-        sourcedId: `${p}crs`,
-        schoolYearSourcedId: `${p}yr`,
-        title: `${mark} maths`,
-        courseCode: `${mark} code`,
-        orgSourcedId: `${p}sch`,
-        subjects: `${mark} subject`,
-        subjectCodes: `${mark} code`,
+        sourcedId: `${p}crs`, schoolYearSourcedId: `${p}yr`, title: `${mark} maths`, courseCode: `${mark} code`, orgSourcedId: `${p}sch`,
+        subjects: `${mark} subject`, subjectCodes: `${mark} code`,
       },
     ]),
     classes: each((p) => [
       {
-        sourcedId: `${p}cls`,
-        title: `${mark} class`,
-        courseSourcedId: `${p}crs`,
-        classCode: `${mark} code`,
-        classType: 'scheduled',
-        location: `${mark} room`,
-        schoolSourcedId: `${p}sch`,
-        termSourcedIds: `${p}aut`,
-        periods: `${mark} period`,
+        sourcedId: `${p}cls`, title: `${mark} class`, courseSourcedId: `${p}crs`, classCode: `${mark} code`, classType: 'scheduled',
+        location: `${mark} room`, schoolSourcedId: `${p}sch`, termSourcedIds: `${p}aut`, periods: `${mark} period`,
       },
     ]),
     users: each((p) =>
@@ -79,21 +52,9 @@ function rosterOf(mark: string) {
         ['tea', 'teacher', ''],
         ['mum', 'parent', 'pup'],
       ].map(([id = '', role = '', agent = '']) => ({
-        sourcedId: p + id,
-        enabledUser: 'true',
-        orgSourcedIds: `${p}sch`,
-        role,
-        username: `${mark} ${p}${id}`,
-        userIds: `{${mark}:${mark}}`,
-        givenName: `${mark} given`,
-        familyName: `${mark} family`,
-        middleName: `${mark} middle`,
-        identifier: `${mark} id`,
-        email: `${id}@${mark}.example`,
-        sms: `${mark} sms`,
-        phone: `${mark} phone`,
-        agentSourcedIds: agent && p + agent,
-        grades: `${mark} grade`,
+        sourcedId: p + id, enabledUser: 'true', orgSourcedIds: `${p}sch`, role, username: `${mark} ${p}${id}`, userIds: `{${mark}:${mark}}`,
+        givenName: `${mark} given`, familyName: `${mark} family`, middleName: `${mark} middle`, identifier: `${mark} id`,
+        email: `${id}@${mark}.example`, sms: `${mark} sms`, phone: `${mark} phone`, agentSourcedIds: agent && p + agent, grades: `${mark} grade`,
       })),
     ),
     enrollments: each((p) =>
@@ -115,18 +76,8 @@ const elmApp = await service.addClient('elm-app', [elm.estab]);
 const both = await service.addClient('both', [oak.estab, elm.estab]);
 
 const idOf: Record<string, string> = {
-  orgs: 'sch',
-  schools: 'sch',
-  academicSessions: 'aut',
-  terms: 'aut',
-  gradingPeriods: 'gp',
-  courses: 'crs',
-  classes: 'cls',
-  students: 'pup',
-  teachers: 'tea',
-  users: 'pup',
-  enrollments: 'enr-pup',
-  demographics: 'pup',
+  orgs: 'sch', schools: 'sch', academicSessions: 'aut', terms: 'aut', gradingPeriods: 'gp', courses: 'crs', classes: 'cls', students: 'pup',
+  teachers: 'tea', users: 'pup', enrollments: 'enr-pup', demographics: 'pup',
 };
 
 /** The path with the ids that stand under each prefix, in turn. */
@@ -187,11 +138,8 @@ for (const asking of askings) {
       "status='active'",
     ];
     const sorts = [
-      'sort=metadata.note&orderBy=desc',
-      'sort=sourcedId&orderBy=desc&limit=1&offset=1',
-      'sort=dateLastModified&fields=sourcedId,metadata',
-      'limit=1&offset=999',
-      'fields=sourcedId,metadata',
+      'sort=metadata.note&orderBy=desc', 'sort=sourcedId&orderBy=desc&limit=1&offset=1', 'sort=dateLastModified&fields=sourcedId,metadata',
+      'limit=1&offset=999', 'fields=sourcedId,metadata',
     ];
     for (const { path } of offered.filter(({ single }) => !single)) {
       const asked = [...own.map((filter) => `filter=${encodeURIComponent(filter)}`), ...sorts];
@@ -233,38 +181,16 @@ test('references to the other school match nothing', async () => {
 /** The same ids in both schools; what ends in 9 belongs together with the rest in the one that is linked. */
 function relatedRoster(linked: boolean) {
   const person = (sourcedId: string, role: string, org: string, agentSourcedIds = '') => ({
-    sourcedId,
-    enabledUser: 'true',
-    orgSourcedIds: org,
-    role,
-    username: sourcedId,
-    givenName: sourcedId,
-    familyName: 'Lee',
-    agentSourcedIds,
+    sourcedId, enabledUser: 'true', orgSourcedIds: org, role, username: sourcedId, givenName: sourcedId, familyName: 'Lee', agentSourcedIds,
   });
   const session = (sourcedId: string, type: string, parentSourcedId: string) => ({
-    sourcedId,
-    title: sourcedId,
-    type,
-    startDate: '2025-09-01',
-    endDate: '2026-08-31',
-    parentSourcedId,
-    schoolYear: '2026',
+    sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026',
   });
   const lesson = (sourcedId: string, courseSourcedId: string, schoolSourcedId: string, termSourcedIds: string) => ({
-    sourcedId,
-    title: sourcedId,
-    classType: 'scheduled',
-    courseSourcedId,
-    schoolSourcedId,
-    termSourcedIds,
+    sourcedId, title: sourcedId, classType: 'scheduled', courseSourcedId, schoolSourcedId, termSourcedIds,
   });
   const enrolled = (userSourcedId: string, role: string, classSourcedId: string) => ({
-    sourcedId: `${userSourcedId}-${classSourcedId}`,
-    userSourcedId,
-    role,
-    classSourcedId,
-    schoolSourcedId: 'sch',
+    sourcedId: `${userSourcedId}-${classSourcedId}`, userSourcedId, role, classSourcedId, schoolSourcedId: 'sch',
   });
   const org = linked ? 'sch' : 'sch9';
   return csvPackage({
@@ -273,10 +199,7 @@ function relatedRoster(linked: boolean) {
     courses: [{ sourcedId: 'crs', title: 'crs', orgSourcedId: 'sch' }, { sourcedId: 'crs9', title: 'crs9', orgSourcedId: 'sch9' }],
     classes: [lesson('cls', 'crs', 'sch', 'aut'), linked ? lesson('cls9', 'crs9', 'sch', 'aut9') : lesson('cls9', 'crs', 'sch9', 'aut')],
     users: [
-      person('pup', 'student', 'sch'),
-      person('tea', 'teacher', 'sch'),
-      person('pup9', 'student', org, 'kin9'),
-      person('tea9', 'teacher', org),
+      person('pup', 'student', 'sch'), person('tea', 'teacher', 'sch'), person('pup9', 'student', org, 'kin9'), person('tea9', 'teacher', org),
       person('kin9', linked ? 'parent' : 'teacher', 'sch9'),
     ],
     enrollments: [
@@ -389,17 +312,7 @@ const listA = async (client: Client, path: string): Promise<{ ids: string[]; tot
 
 test('variant A lists several schools by sourcedId, then by establishment', async () => {
   const expected = [
-    'elm-mum elm',
-    'elm-pup elm',
-    'elm-tea elm',
-    'mum oak',
-    'mum elm',
-    'oak-mum oak',
-    'oak-pup oak',
-    'oak-tea oak',
-    'pup oak',
-    'pup elm',
-    'tea oak',
+    'elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum oak', 'mum elm', 'oak-mum oak', 'oak-pup oak', 'oak-tea oak', 'pup oak', 'pup elm', 'tea oak',
     'tea elm',
   ];
   const whole = await listA(both, '/users');
@@ -449,9 +362,7 @@ test('in variant A each school shows what it grants itself', async () => {
   );
   assert.deepEqual(
     [
-      (await client.a('/users/mum')).status,
-      (await client.a('/users/pup')).status,
-      (await client.a('/users/oak-mum')).status,
+      (await client.a('/users/mum')).status, (await client.a('/users/pup')).status, (await client.a('/users/oak-mum')).status,
       (await client.a('/users/elm-mum')).status,
     ],
     [200, 400, 404, 200],

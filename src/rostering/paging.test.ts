@@ -67,10 +67,7 @@ async function checkWalks(read: Read, path: string, limits: readonly number[], p
 const collectionWalks: Record<string, number[]> = {
   orgs: [1, 5, 12, 13],
   academicSessions: [1, 7, 14],
-  courses: [7, 148, 1001],
-  classes: [100, 999],
-  users: [100, 1001, 99_999],
-  enrollments: [1000, 1001],
+  courses: [7, 148, 1001], classes: [100, 999], users: [100, 1001, 99_999], enrollments: [1000, 1001],
 };
 
 for (const [variant, read] of Object.entries({ A: a, B: b })) {
@@ -279,14 +276,7 @@ const rolesOf: Record<string, string[]> = { Student: ['student'], Staff: ['teach
 
 const crowdPackage = (givenName: string) => {
   const users: Rows = people.map(({ sourcedId, role, status }) => ({
-    sourcedId,
-    role,
-    status,
-    enabledUser: 'true',
-    orgSourcedIds: 'org',
-    username: sourcedId,
-    givenName,
-    familyName: 'Many',
+    sourcedId, role, status, enabledUser: 'true', orgSourcedIds: 'org', username: sourcedId, givenName, familyName: 'Many',
   }));
   return csvPackage({ orgs: [{ sourcedId: 'org', name: 'Crowd', type: 'school' }], users: users.toReversed() });
 };

@@ -8,28 +8,14 @@ import { scopeNames, type Scope } from '../access/scopes.ts';
 
 const estab = '9990001';
 const roleOf: Record<string, string> = {
-  pupil: 'student',
-  pupil2: 'student',
-  pupil3: 'student',
-  teacher: 'teacher',
-  head: 'administrator',
-  aide: 'aide',
-  proctor: 'proctor',
-  mum: 'parent',
-  guardian: 'guardian',
-  gran: 'relative',
+  pupil: 'student', pupil2: 'student', pupil3: 'student', teacher: 'teacher', head: 'administrator', aide: 'aide', proctor: 'proctor', mum: 'parent',
+  guardian: 'guardian', gran: 'relative',
 };
 const agentsOf: Record<string, string> = { pupil: 'mum,teacher,gran', pupil2: 'teacher', mum: 'pupil,pupil2', head: 'mum' };
 const enrolled = ['pupil', 'pupil2', 'teacher', 'aide', 'guardian'];
 const described = ['pupil', 'pupil2', 'teacher', 'mum'];
 const session = (sourcedId: string, type: string, parentSourcedId: string) => ({
-  sourcedId,
-  title: sourcedId,
-  type,
-  startDate: '2025-09-01',
-  endDate: '2026-08-31',
-  parentSourcedId,
-  schoolYear: '2026',
+  sourcedId, title: sourcedId, type, startDate: '2025-09-01', endDate: '2026-08-31', parentSourcedId, schoolYear: '2026',
 });
 
 const service = await useService();
@@ -41,13 +27,7 @@ await service.addSchool(
     courses: [{ sourcedId: 'crs', title: 'Maths', orgSourcedId: 'sch' }],
     classes: [{ sourcedId: 'cls', title: 'Maths 1', courseSourcedId: 'crs', classType: 'scheduled', schoolSourcedId: 'sch', termSourcedIds: 'aut' }],
     users: Object.entries(roleOf).map(([sourcedId, role]) => ({
-      sourcedId,
-      enabledUser: 'true',
-      orgSourcedIds: 'sch',
-      role,
-      username: `u-${sourcedId}`,
-      givenName: sourcedId,
-      familyName: 'Lee',
+      sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: `u-${sourcedId}`, givenName: sourcedId, familyName: 'Lee',
       agentSourcedIds: agentsOf[sourcedId] ?? '',
     })),
     enrollments: enrolled.map((id) => ({ sourcedId: `e-${id}`, classSourcedId: 'cls', schoolSourcedId: 'sch', userSourcedId: id, role: roleOf[id] ?? '' })),
@@ -76,44 +56,17 @@ async function list(response: Response): Promise<{ rows: Row[]; ids: string[]; t
 }
 
 const schoolPaths = [
-  '/orgs',
-  '/schools',
-  '/academicSessions',
-  '/terms',
-  '/gradingPeriods',
-  '/courses',
-  '/classes',
-  '/orgs/sch',
-  '/schools/sch',
-  '/academicSessions/yr',
-  '/terms/aut',
-  '/gradingPeriods/gp',
-  '/courses/crs',
-  '/classes/cls',
-  '/schools/sch/courses',
-  '/schools/sch/terms',
-  '/schools/sch/classes',
-  '/terms/aut/classes',
-  '/terms/aut/gradingPeriods',
-  '/courses/crs/classes',
+  '/orgs', '/schools', '/academicSessions', '/terms', '/gradingPeriods', '/courses', '/classes', '/orgs/sch', '/schools/sch', '/academicSessions/yr',
+  '/terms/aut', '/gradingPeriods/gp', '/courses/crs', '/classes/cls', '/schools/sch/courses', '/schools/sch/terms', '/schools/sch/classes',
+  '/terms/aut/classes', '/terms/aut/gradingPeriods', '/courses/crs/classes',
 ];
 const anyonePaths = ['/users', '/enrollments', '/schools/sch/enrollments', '/schools/sch/classes/cls/enrollments'];
 const studentPaths = [
-  '/students',
-  '/students/pupil',
-  '/users/pupil',
-  '/enrollments/e-pupil',
-  '/schools/sch/students',
-  '/classes/cls/students',
+  '/students', '/students/pupil', '/users/pupil', '/enrollments/e-pupil', '/schools/sch/students', '/classes/cls/students',
   '/schools/sch/classes/cls/students',
 ];
 const teacherPaths = [
-  '/teachers',
-  '/teachers/teacher',
-  '/users/teacher',
-  '/enrollments/e-teacher',
-  '/schools/sch/teachers',
-  '/classes/cls/teachers',
+  '/teachers', '/teachers/teacher', '/users/teacher', '/enrollments/e-teacher', '/schools/sch/teachers', '/classes/cls/teachers',
   '/schools/sch/classes/cls/teachers',
 ];
 const demographicsPaths = ['/demographics', '/demographics/pupil'];
@@ -264,11 +217,7 @@ test('a hidden person is no parent', async () => {
 test('applications with different scopes never see each other’s pages', async () => {
   const [wide, narrow] = [await clientWith(scopeNames), await clientWith(['School', 'Student'])];
   for (const path of [
-    '/users?limit=100',
-    '/users',
-    '/enrollments?limit=100',
-    '/users/pupil',
-    "/users?limit=100&filter=status%3D'active'",
+    '/users?limit=100', '/users', '/enrollments?limit=100', '/users/pupil', "/users?limit=100&filter=status%3D'active'",
     '/schools/sch/enrollments?limit=100',
   ]) {
     for (let round = 0; round < 2; round += 1) {

@@ -14,14 +14,7 @@ type Files = Record<string, Rows>;
 type RosterRecord = Readonly<Record<string, unknown>> & { sourcedId: string; status: string; dateLastModified: string };
 
 const person = (sourcedId: string, more: Readonly<Record<string, string>> = {}) => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'school',
-  role: 'student',
-  username: sourcedId,
-  givenName: 'Given',
-  familyName: sourcedId,
-  ...more,
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'school', role: 'student', username: sourcedId, givenName: 'Given', familyName: sourcedId, ...more,
 });
 const people = (count: number, more: Readonly<Record<string, string>> = {}): Rows =>
   Array.from({ length: count }, (_, at) => person(`p${String(at).padStart(4, '0')}`, more));
@@ -35,11 +28,7 @@ const files = (users: Rows): Files => ({
   enrollments: users
     .slice(0, 10)
     .map(({ sourcedId = '' }) => ({
-      sourcedId: `e-${sourcedId}`,
-      classSourcedId: 'class',
-      schoolSourcedId: 'school',
-      userSourcedId: sourcedId,
-      role: 'student',
+      sourcedId: `e-${sourcedId}`, classSourcedId: 'class', schoolSourcedId: 'school', userSourcedId: sourcedId, role: 'student',
     })),
 });
 
@@ -52,12 +41,7 @@ async function openSchool(estab: string, given: Files) {
   const records = async (path: string) => Object.values((await (await read(path)).json()) as Record<string, RosterRecord[]>)[0] ?? [];
   const one = async (path: string) => Object.values((await (await read(path)).json()) as Record<string, RosterRecord>)[0];
   return {
-    load,
-    client,
-    read,
-    records,
-    one,
-    readA: (path: string, headers?: Record<string, string>) => client.a(path, headers),
+    load, client, read, records, one, readA: (path: string, headers?: Record<string, string>) => client.a(path, headers),
     token: await client.tokenB(estab),
   };
 }
@@ -69,13 +53,7 @@ test('every page names the same version until the roster changes', async () => {
   const given = files(people(25));
   const { load, read, readA, client } = await openSchool('pages', given);
   const paths = [
-    '/users?limit=10',
-    '/users?limit=10&offset=10',
-    '/users?limit=10&offset=20',
-    '/users',
-    '/users/p0003',
-    '/orgs',
-    '/classes?limit=1',
+    '/users?limit=10', '/users?limit=10&offset=10', '/users?limit=10&offset=20', '/users', '/users/p0003', '/orgs', '/classes?limit=1',
     '/enrollments',
   ];
   const readAll = async () => {
@@ -135,26 +113,13 @@ test('another question, variant or scope has another tag', async () => {
   );
   const scoped = async (name: string, scopes: string) => etagOf(await (await service.addClient(name, ['questions'], scopes)).b('questions', '/users'));
   const paths = [
-    '/users',
-    '/users?limit=5',
-    '/users?limit=5&offset=1',
-    '/users?offset=1',
-    "/users?filter=status%3D'active'",
-    '/users?sort=givenName',
-    '/users?sort=givenName&orderBy=desc',
-    '/users?fields=sourcedId',
-    '/users/p0001',
-    '/users/p0002',
-    '/students',
-    '/students/p0001',
-    '/orgs',
+    '/users', '/users?limit=5', '/users?limit=5&offset=1', '/users?offset=1', "/users?filter=status%3D'active'", '/users?sort=givenName',
+    '/users?sort=givenName&orderBy=desc', '/users?fields=sourcedId', '/users/p0001', '/users/p0002', '/students', '/students/p0001', '/orgs',
     '/classes/class/students',
   ];
   const tags = [
-    ...(await Promise.all(paths.map(async (path) => etagOf(await read(path))))),
-    etagOf(await readA('/users')),
-    await scoped('students-only', 'Student'),
-    await scoped('contacts-too', 'Student,Contact'),
+    ...(await Promise.all(paths.map(async (path) => etagOf(await read(path))))), etagOf(await readA('/users')),
+    await scoped('students-only', 'Student'), await scoped('contacts-too', 'Student,Contact'),
   ];
   assert.equal(new Set(tags).size, paths.length + 3);
 });
@@ -261,11 +226,9 @@ test('dateLastModified is one instant per merge, later than the last, for what i
 
   // A new department changes its parent too: the parent shows its children.
   const changed = {
-    ...given,
-    orgs: [...(given.orgs ?? []), { sourcedId: 'dep', name: 'Department', type: 'department', parentSourcedId: 'school' }],
+    ...given, orgs: [...(given.orgs ?? []), { sourcedId: 'dep', name: 'Department', type: 'department', parentSourcedId: 'school' }],
     users: [person('p0000', { email: 'p@school.example' }), ...people(12).slice(1, 11)],
-    classes: (given.classes ?? []).map((one) => ({ ...one, location: 'R1' })),
-    enrollments: given.enrollments ?? [],
+    classes: (given.classes ?? []).map((one) => ({ ...one, location: 'R1' })), enrollments: given.enrollments ?? [],
   };
   // Taken last: who reads deltas since a time at which the import was already under way must not miss it.
   let underWay = '';
@@ -298,13 +261,7 @@ test('dateLastModified is one instant per merge, later than the last, for what i
 
 test('a record that left turns tobedeleted, stays readable in full, and comes back under its id', async () => {
   const full = person('p0001', {
-    middleName: 'M',
-    email: 'm@school.example',
-    phone: '1',
-    userIds: '{LDAP:m}',
-    grades: '09',
-    identifier: 'I1',
-    agentSourcedIds: 'p0000',
+    middleName: 'M', email: 'm@school.example', phone: '1', userIds: '{LDAP:m}', grades: '09', identifier: 'I1', agentSourcedIds: 'p0000',
     'metadata.house': 'Red',
   });
   const given = files([...people(1), full]);

@@ -74,16 +74,7 @@ test('data that is ready is told at once, and the answer is the same object', as
   const { status, body } = await ask('AttendanceForDate?date=2026-11-12');
   assert.equal(status, 202);
   assert.deepEqual(Object.keys(body), [
-    'DBStatus',
-    'Estab',
-    'Endpoint',
-    'RequestId',
-    'AllOK',
-    'TimedOut',
-    'Message',
-    'ExceptionType',
-    'ExceptionMessage',
-    'InnerException',
+    'DBStatus', 'Estab', 'Endpoint', 'RequestId', 'AllOK', 'TimedOut', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException',
   ]);
   assert.deepEqual(
     [body.Estab, body.Endpoint, body.AllOK, body.TimedOut, body.Message, body.ExceptionMessage, body.DBStatus.map((one) => one.Status)],
@@ -252,16 +243,8 @@ test('refusals that are answered directly: no token, no scope, no more authorisa
   assert.equal((await ask('Students')).status, 403);
   assert.equal((await ask('School/Other/SchoolInfo')).status, 403);
   for (const url of [
-    'http://10.0.0.1/cb',
-    'http://169.254.169.254/latest',
-    'ftp://127.0.0.1/cb',
-    'javascript:alert(1)',
-    'not a url',
-    '/cb',
-    '',
-    'http://user:secret@127.0.0.1/cb',
-    'http://127.0.0.1:22/cb',
-    'http://[::1]:9999/',
+    'http://10.0.0.1/cb', 'http://169.254.169.254/latest', 'ftp://127.0.0.1/cb', 'javascript:alert(1)', 'not a url', '/cb', '',
+    'http://user:secret@127.0.0.1/cb', 'http://127.0.0.1:22/cb', 'http://[::1]:9999/',
   ]) {
     const { status, body } = await ask('SchoolInfo', url);
     assert.equal(status, 400, url);

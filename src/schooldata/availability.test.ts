@@ -184,12 +184,8 @@ test('a receiver that is down when the moment comes: one accepted delivery, ever
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     late.arrivals.push({
-      method: request.method ?? '',
-      url: request.url ?? '',
-      headers: request.headers,
-      body: Buffer.concat(chunks),
-      id: String(request.headers['webhook-id']),
-      at: 0,
+      method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks),
+      id: String(request.headers['webhook-id']), at: 0,
     });
     response.writeHead(answers.shift() ?? 200).end();
   }).listen(port, '127.0.0.1');

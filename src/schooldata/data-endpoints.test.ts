@@ -49,21 +49,10 @@ const whole = await newSchool();
 await service.load(whole.estab, deltaPackage({ users: [user('p9', 'student', { agentSourcedIds: 'a2' })] }, 'tobedeleted'));
 
 const person = (id: string, more: Row = {}): Row => ({
-  Id: id,
-  Forename: `Given ${id}`,
-  MiddleName: null,
-  Surname: 'Family',
-  DisplayName: `Given ${id} Family`,
-  Email: null,
-  ...more,
+  Id: id, Forename: `Given ${id}`, MiddleName: null, Surname: 'Family', DisplayName: `Given ${id} Family`, Email: null, ...more,
 });
 const contact = (id: string, more: Row): Row => ({
-  Id: id,
-  Forename: `Given ${id}`,
-  Surname: 'Family',
-  DisplayName: `Given ${id} Family`,
-  Email: null,
-  ...more,
+  Id: id, Forename: `Given ${id}`, Surname: 'Family', DisplayName: `Given ${id} Family`, Email: null, ...more,
 });
 
 test('people: exactly their fields, those who left left out, contacts with their children whichever side noted them', async () => {
@@ -129,19 +118,10 @@ test('the school, its calendar, counts and codes', async () => {
 
 test('attendance of a day and of a range, narrowed by session and pupil', async () => {
   const mark = (StudentId: string, Date: string, Session: string, Mark: string, MinsLate: number | null = null, Notes: string | null = null) => ({
-    Id: `${StudentId}.${Date}.${Session}`,
-    StudentId,
-    Date,
-    Type: 'S',
-    Session,
-    Mark,
-    MinsLate,
-    Notes,
+    Id: `${StudentId}.${Date}.${Session}`, StudentId, Date, Type: 'S', Session, Mark, MinsLate, Notes,
   });
   const [am, pm, ill, next] = [
-    mark('p1', '2026-11-12', 'AM', '/'),
-    mark('p1', '2026-11-12', 'PM', 'L', 12, 'bus'),
-    mark('p2', '2026-11-12', 'AM', 'I'),
+    mark('p1', '2026-11-12', 'AM', '/'), mark('p1', '2026-11-12', 'PM', 'L', 12, 'bus'), mark('p2', '2026-11-12', 'AM', 'I'),
     mark('p2', '2026-11-13', 'AM', '/'),
   ];
   const day = async (query: string) => timeless((await whole.get(`attendancefordate?${query}`)).AttendanceForDate);
@@ -158,14 +138,7 @@ test('attendance of a day and of a range, narrowed by session and pupil', async 
 test('the envelope: name, meta, pagination, statuses, and four nulls at the end', async () => {
   const answer = await whole.get(`School/${whole.estab}/AttendanceForDate?date=2026-11-12`);
   assert.deepEqual(Object.keys(answer), [
-    'AttendanceForDate',
-    'meta',
-    '__pagination__',
-    '__dbStatus__',
-    'Message',
-    'ExceptionType',
-    'ExceptionMessage',
-    'InnerException',
+    'AttendanceForDate', 'meta', '__pagination__', '__dbStatus__', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException',
   ]);
   assert.deepEqual(
     ['Message', 'ExceptionType', 'ExceptionMessage', 'InnerException'].map((key) => answer[key]),
@@ -245,87 +218,40 @@ test('updatedSince: what moved since, and the ids that have gone; nothing moved 
 type Change = { name: string; id: string; to: Partial<SchoolFiles>; gone?: true; see: (row: Row | undefined) => unknown; before: unknown; after: unknown };
 const changes: readonly (Change & { what: string })[] = [
   {
-    what: 'a pupil joins another registration group',
-    name: 'Students',
-    id: 'p3',
-    to: { enrollments: [enrolment('e10', 'p3', 'g2')] },
-    see: (row) => row?.RegistrationGroup,
-    before: null,
-    after: '7B',
+    what: 'a pupil joins another registration group', name: 'Students', id: 'p3', to: { enrollments: [enrolment('e10', 'p3', 'g2')] },
+    see: (row) => row?.RegistrationGroup, before: null, after: '7B',
   },
   {
-    what: 'a pupil leaves the registration group',
-    name: 'Students',
-    id: 'p1',
-    to: { enrollments: [enrolment('e1', 'p1', 'g1')] },
-    gone: true,
-    see: (row) => row?.RegistrationGroup,
-    before: '7A',
-    after: null,
+    what: 'a pupil leaves the registration group', name: 'Students', id: 'p1', to: { enrollments: [enrolment('e1', 'p1', 'g1')] }, gone: true,
+    see: (row) => row?.RegistrationGroup, before: '7A', after: null,
   },
   {
-    what: 'the registration group has another name',
-    name: 'Students',
-    id: 'p1',
-    to: { classes: [schoolClass('g1', '7Z', { classType: 'homeroom' })] },
-    see: (row) => row?.RegistrationGroup,
-    before: '7A',
-    after: '7Z',
+    what: 'the registration group has another name', name: 'Students', id: 'p1',
+    to: { classes: [schoolClass('g1', '7Z', { classType: 'homeroom' })] }, see: (row) => row?.RegistrationGroup, before: '7A', after: '7Z',
   },
   {
-    what: 'the group is a registration group no longer',
-    name: 'Students',
-    id: 'p1',
-    to: { classes: [schoolClass('g1', '7A')] },
-    see: (row) => row?.RegistrationGroup,
-    before: '7A',
-    after: null,
+    what: 'the group is a registration group no longer', name: 'Students', id: 'p1', to: { classes: [schoolClass('g1', '7A')] },
+    see: (row) => row?.RegistrationGroup, before: '7A', after: null,
   },
   {
-    what: 'an enrolment is moved to another group',
-    name: 'Groups',
-    id: 'g1',
-    to: { enrollments: [enrolment('e1', 'p1', 'g2')] },
-    see: (row) => row?.StudentIds,
-    before: ['p1', 'p2', 'p9'],
-    after: ['p2', 'p9'],
+    what: 'an enrolment is moved to another group', name: 'Groups', id: 'g1', to: { enrollments: [enrolment('e1', 'p1', 'g2')] },
+    see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p2', 'p9'],
   },
   {
-    what: 'a pupil of the group leaves the school',
-    name: 'Groups',
-    id: 'g1',
-    to: { users: [user('p9', 'student')] },
-    gone: true,
-    see: (row) => row?.StudentIds,
-    before: ['p1', 'p2', 'p9'],
-    after: ['p1', 'p2'],
+    what: 'a pupil of the group leaves the school', name: 'Groups', id: 'g1', to: { users: [user('p9', 'student')] }, gone: true,
+    see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p2'],
   },
   {
-    what: "the contact's own list changes",
-    name: 'Contacts',
-    id: 'a1',
-    to: { users: [user('a1', 'parent', { agentSourcedIds: 'p1' })] },
-    see: (row) => row?.StudentIds,
-    before: ['p1', 'p2', 'p9'],
-    after: ['p1'],
+    what: "the contact's own list changes", name: 'Contacts', id: 'a1', to: { users: [user('a1', 'parent', { agentSourcedIds: 'p1' })] },
+    see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1'],
   },
   {
-    what: 'a pupil names the contact',
-    name: 'Contacts',
-    id: 'a2',
-    to: { users: [user('p3', 'student', { agentSourcedIds: 'a2' })] },
-    see: (row) => row?.StudentIds,
-    before: ['p1', 'p2', 'p9'],
-    after: ['p1', 'p2', 'p3', 'p9'],
+    what: 'a pupil names the contact', name: 'Contacts', id: 'a2', to: { users: [user('p3', 'student', { agentSourcedIds: 'a2' })] },
+    see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p2', 'p3', 'p9'],
   },
   {
-    what: 'a pupil names the contact no longer',
-    name: 'Contacts',
-    id: 'a2',
-    to: { users: [user('p2', 'student', { grades: '08' })] },
-    see: (row) => row?.StudentIds,
-    before: ['p1', 'p2', 'p9'],
-    after: ['p1', 'p9'],
+    what: 'a pupil names the contact no longer', name: 'Contacts', id: 'a2', to: { users: [user('p2', 'student', { grades: '08' })] },
+    see: (row) => row?.StudentIds, before: ['p1', 'p2', 'p9'], after: ['p1', 'p9'],
   },
 ];
 for (const { what, name, id, to, gone, see, before, after } of changes) {

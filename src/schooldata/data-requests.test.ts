@@ -35,13 +35,7 @@ function assertRefused({ status, body }: { status: number; body: Envelope }, exp
 
 test('names and names of parameters in any case, with and without the school, with a slash at the end', async () => {
   for (const path of [
-    'Students',
-    'students',
-    'STUDENTS/',
-    'School/S1/Students',
-    'school/S1/sTUDENTS/',
-    'Students?PAGESIZE=2&Page=1',
-    'School/S1/Students?pagesize=2',
+    'Students', 'students', 'STUDENTS/', 'School/S1/Students', 'school/S1/sTUDENTS/', 'Students?PAGESIZE=2&Page=1', 'School/S1/Students?pagesize=2',
   ]) {
     const { status, body } = await ask(path);
     assert.deepEqual([status, (body.Students as Row[])[0]?.Id], [200, 'p1'], path);
@@ -94,14 +88,8 @@ test('every bad parameter is a 400 that names it', async () => {
 
 test('times in the forms that clients write', async () => {
   for (const at of [
-    '2026-11-12',
-    '2026-11-12T08:00',
-    '2026-11-12T08:00:00',
-    '2026-11-12T08:00:00.1234567Z',
-    '2026-11-12T08:00:00+01:00',
-    '2026-11-12T08:00:00%2B0100',
-    '2026-11-12%2008:00:00',
-    '2026-11-12t08:00:00z',
+    '2026-11-12', '2026-11-12T08:00', '2026-11-12T08:00:00', '2026-11-12T08:00:00.1234567Z', '2026-11-12T08:00:00+01:00',
+    '2026-11-12T08:00:00%2B0100', '2026-11-12%2008:00:00', '2026-11-12t08:00:00z',
   ])
     assert.equal((await ask(`Students?updatedSince=${at}`)).status, 200, at);
 });
@@ -178,16 +166,7 @@ test('onlyGetDBStatus gives the DBStatus object in place of data, with or withou
   const { status, body } = await ask('AttendanceForDate?date=2026-11-12&onlygetdbstatus=TRUE', 'S2');
   assert.equal(status, 200);
   assert.deepEqual(Object.keys(body), [
-    'DBStatus',
-    'Estab',
-    'Endpoint',
-    'RequestId',
-    'AllOK',
-    'TimedOut',
-    'Message',
-    'ExceptionType',
-    'ExceptionMessage',
-    'InnerException',
+    'DBStatus', 'Estab', 'Endpoint', 'RequestId', 'AllOK', 'TimedOut', 'Message', 'ExceptionType', 'ExceptionMessage', 'InnerException',
   ]);
   assert.deepEqual(
     [body.Estab, body.Endpoint, body.RequestId, body.AllOK, body.TimedOut, body.ExceptionMessage],
@@ -235,14 +214,8 @@ test('TokenDetails, Scopes and Databases', async () => {
   const details = (await (await narrow.s('S1', 'TokenDetails')).json()) as Envelope & { Expires: string };
   const { Expires, ...rest } = details;
   assert.deepEqual(rest, {
-    Estab: 'S1',
-    Name: 'School S1',
-    RelyingParty: 'narrow',
-    Scopes: ['School', 'Identity'],
-    Message: null,
-    ExceptionType: null,
-    ExceptionMessage: null,
-    InnerException: null,
+    Estab: 'S1', Name: 'School S1', RelyingParty: 'narrow', Scopes: ['School', 'Identity'], Message: null, ExceptionType: null,
+    ExceptionMessage: null, InnerException: null,
   });
   assert.ok(Math.abs(Date.parse(Expires) - Date.now() - 24 * 3_600_000) < 60_000);
   const { Scopes } = (await (await narrow.s('S1', 'School/S1/scopes')).json()) as { Scopes: Row[] };

@@ -11,39 +11,19 @@ import { parseMarksBody } from './marks-body.ts';
 type Row = Rows[number];
 
 const user = (sourcedId: string, role = 'student'): Row => ({
-  sourcedId,
-  enabledUser: 'true',
-  orgSourcedIds: 'o1',
-  role,
-  username: sourcedId,
-  givenName: 'Given',
-  familyName: sourcedId,
+  sourcedId, enabledUser: 'true', orgSourcedIds: 'o1', role, username: sourcedId, givenName: 'Given', familyName: sourcedId,
 });
 const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Row => ({
-  sourcedId,
-  title: sourcedId,
-  type,
-  startDate,
-  endDate,
-  parentSourcedId,
-  schoolYear: '2027',
+  sourcedId, title: sourcedId, type, startDate, endDate, parentSourcedId, schoolYear: '2027',
 });
 const enrolment = (sourcedId: string, userSourcedId: string, endDate = ''): Row => ({
-  sourcedId,
-  userSourcedId,
-  classSourcedId: 'k1',
-  schoolSourcedId: 'o1',
-  role: 'student',
-  beginDate: endDate && '2026-09-01',
-  endDate,
+  sourcedId, userSourcedId, classSourcedId: 'k1', schoolSourcedId: 'o1', role: 'student', beginDate: endDate && '2026-09-01', endDate,
 });
 const gone = (row: Row): Row => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-10-01T08:00:00.000Z' });
 
 const leavers = ['left', 'left-ended', 'left-open'];
 const enrolments = [
-  enrolment('e1', 'left-ended', '2026-09-12'),
-  enrolment('e2', 'left-ended', '2026-09-19'),
-  enrolment('e3', 'left-open', '2026-09-19'),
+  enrolment('e1', 'left-ended', '2026-09-12'), enrolment('e2', 'left-ended', '2026-09-19'), enrolment('e3', 'left-open', '2026-09-19'),
   enrolment('e4', 'left-open'),
 ];
 const school = {

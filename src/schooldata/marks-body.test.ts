@@ -62,30 +62,14 @@ test('5,000 marks are taken, and keys in any case', () => {
   });
   assert.equal(marks.length, 5000);
   assert.deepEqual(marks[4999], {
-    index: 4999,
-    studentId: 's1',
-    markType: 'S',
-    date: '2026-09-07',
-    session: 'AM',
-    mark: '\\',
-    mins: '5',
-    notes: 'n',
-    malformed: new Map(),
+    index: 4999, studentId: 's1', markType: 'S', date: '2026-09-07', session: 'AM', mark: '\\', mins: '5', notes: 'n', malformed: new Map(),
   });
 });
 
 test('null and nothing are the same, and what a mark does not have is not looked at', () => {
   const [given] = parseMarksBody({ Marks: [{ ...mark, Mins: null, Notes: '', InstanceId: { any: 'thing' } }] }).marks;
   assert.deepEqual(given, {
-    index: 0,
-    studentId: 's1',
-    markType: 'S',
-    date: '2026-09-07',
-    session: 'AM',
-    mark: '/',
-    mins: undefined,
-    notes: undefined,
-    malformed: new Map(),
+    index: 0, studentId: 's1', markType: 'S', date: '2026-09-07', session: 'AM', mark: '/', mins: undefined, notes: undefined, malformed: new Map(),
   });
 });
 

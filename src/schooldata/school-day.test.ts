@@ -10,13 +10,7 @@ const { db } = service;
 let schools = 0;
 
 const session = (sourcedId: string, type: string, startDate: string, endDate: string, parentSourcedId = ''): Rows[number] => ({
-  sourcedId,
-  title: `Title ${sourcedId}`,
-  type,
-  startDate,
-  endDate,
-  parentSourcedId,
-  schoolYear: '2027',
+  sourcedId, title: `Title ${sourcedId}`, type, startDate, endDate, parentSourcedId, schoolYear: '2027',
 });
 const gone = { status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00.000Z' };
 
@@ -77,10 +71,8 @@ test('a removed term does not count; of terms that overlap an open one does', as
     '09-01 09-02 . .',
   );
   const estab = await addSchool(
-    session('a', 'term', '2026-09-01', '2026-12-19'),
-    session('h', 'gradingPeriod', '2026-09-01', '2026-09-02', 'a'),
-    session('i', 'gradingPeriod', '2026-09-07', '2026-12-19', 'a'),
-    session('b', 'term', '2026-09-02', '2026-09-03'),
+    session('a', 'term', '2026-09-01', '2026-12-19'), session('h', 'gradingPeriod', '2026-09-01', '2026-09-02', 'a'),
+    session('i', 'gradingPeriod', '2026-09-07', '2026-12-19', 'a'), session('b', 'term', '2026-09-02', '2026-09-03'),
   );
   assert.deepEqual(
     (await selectSchoolDays(db, estab, '2026-09-01', '2026-09-03')).map(({ isSchoolDay, term }) => [isSchoolDay, term]),

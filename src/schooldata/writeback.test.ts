@@ -28,15 +28,7 @@ test('without a callback the outcome comes back, and the marks show at once, wit
     [200, 'Completed', school.estab, 1, null, [3, 3, 0, 0]],
   );
   assert.deepEqual(first.Marks[1], {
-    Index: 1,
-    StudentId: student(1),
-    Date: date,
-    Session: 'AM',
-    Mark: 'L',
-    PreviousMark: null,
-    Result: 'Written',
-    Code: null,
-    Message: null,
+    Index: 1, StudentId: student(1), Date: date, Session: 'AM', Mark: 'L', PreviousMark: null, Result: 'Written', Code: null, Message: null,
   });
   assert.ok(Date.parse(first.SubmittedAt) <= Date.parse(first.CompletedAt ?? ''));
   const [zero, late] = await school.register();
@@ -73,12 +65,7 @@ test('with callbacks it answers 202, then posts the signed outcome to each Url, 
   const school = await addSchool();
   const receiver = await useReceiver();
   const paths = {
-    '/a': '/a?',
-    '/b?': '/b?',
-    '/c?id=%7e+1&estab=x': '/c?id=%7e+1&estab=x&',
-    '/d?x=1&': '/d?x=1&',
-    '/e?x=%23#top': '/e?x=%23&',
-    '/f#top': '/f?',
+    '/a': '/a?', '/b?': '/b?', '/c?id=%7e+1&estab=x': '/c?id=%7e+1&estab=x&', '/d?x=1&': '/d?x=1&', '/e?x=%23#top': '/e?x=%23&', '/f#top': '/f?',
   };
   const answer = await school.post([mark(0), mark(1)], { callback: Object.keys(paths).map((path) => ({ Method: 'POST', Url: receiver.origin + path })) });
   assert.deepEqual([answer.status, answer.Status, answer.Total], [202, 'Pending', 2]);

@@ -37,13 +37,8 @@ const required: Record<CollectionName, Cells> = {
   demographics: {},
 };
 const flags = [
-  'americanIndianOrAlaskaNative',
-  'asian',
-  'blackOrAfricanAmerican',
-  'nativeHawaiianOrOtherPacificIslander',
-  'white',
-  'demographicRaceTwoOrMoreRaces',
-  'hispanicOrLatinoEthnicity',
+  'americanIndianOrAlaskaNative', 'asian', 'blackOrAfricanAmerican', 'nativeHawaiianOrOtherPacificIslander', 'white',
+  'demographicRaceTwoOrMoreRaces', 'hispanicOrLatinoEthnicity',
 ];
 const names = Object.keys(headers) as CollectionName[];
 
@@ -57,16 +52,10 @@ function check(name: CollectionName, given: Cells, mode: Mode = 'bulk') {
   const extra = Object.keys(given).filter((column) => column.startsWith('metadata.'));
   const header = [...headers[name].split(','), ...extra];
   const cells: Cells = {
-    sourcedId: 'x1',
-    ...(mode === 'delta' ? { status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' } : {}),
-    ...required[name],
-    ...given,
+    sourcedId: 'x1', ...(mode === 'delta' ? { status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z' } : {}), ...required[name], ...given,
   };
   return checkCells(
-    name,
-    header,
-    header.map((column) => cells[column] ?? ''),
-    mode,
+    name, header, header.map((column) => cells[column] ?? ''), mode,
   );
 }
 
@@ -192,16 +181,7 @@ test('dates are days of the calendar', () => {
   ];
   for (const [name, column] of columns) {
     for (const date of [
-      '2026-02-30',
-      '2027-02-29',
-      '01/09/2026',
-      '2026-13-01',
-      '2026-00-10',
-      '2026-9-1',
-      '20260901',
-      '2026-09-01T00:00:00Z',
-      '0000-01-01',
-      '46266',
+      '2026-02-30', '2027-02-29', '01/09/2026', '2026-13-01', '2026-00-10', '2026-9-1', '20260901', '2026-09-01T00:00:00Z', '0000-01-01', '46266',
       'today',
     ])
       assertBroken(name, { [column]: date }, column, /YYYY-MM-DD/);
@@ -225,16 +205,7 @@ test('booleans are true or false in any case', () => {
 
 test('userIds are {Type:Id}, several separated by commas', () => {
   for (const userIds of [
-    'LDAP:ada',
-    '{LDAP}',
-    '{LDAP:}',
-    '{:ada}',
-    '{ : }',
-    '{LDAP:ada',
-    '{LDAP:ada}{LTI:7}',
-    '{LDAP:ada};{LTI:7}',
-    '{LDAP:ada},',
-    '{{LDAP:ada}}',
+    'LDAP:ada', '{LDAP}', '{LDAP:}', '{:ada}', '{ : }', '{LDAP:ada', '{LDAP:ada}{LTI:7}', '{LDAP:ada};{LTI:7}', '{LDAP:ada},', '{{LDAP:ada}}',
   ])
     assertBroken('users', { userIds }, 'userIds', /\{Type:Id\}/);
   assert.deepEqual(valueOf('users', assertFine('users', { userIds: '{LDAP:ada},{LTI:7}, {Fed:urn:x:1}' }), 'userIds'), [
@@ -311,12 +282,7 @@ test('values are read as they are meant: lists, metadata, blanks, columns in ano
 });
 
 const properties = (changes: Record<string, string | undefined> = {}) => ({
-  'manifest.version': '1.0',
-  'oneroster.version': '1.1',
-  'file.orgs': 'bulk',
-  'file.users': 'absent',
-  'file.results': 'absent',
-  ...changes,
+  'manifest.version': '1.0', 'oneroster.version': '1.1', 'file.orgs': 'bulk', 'file.users': 'absent', 'file.results': 'absent', ...changes,
 });
 const manifestOf = (given: Record<string, string | undefined>) =>
   `propertyName,value\n${Object.entries(given)

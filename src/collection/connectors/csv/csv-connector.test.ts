@@ -129,14 +129,7 @@ test('what is uploaded cannot be collected, and trying again does not help', asy
 });
 
 const mark = (line: number, more: Partial<MarkRow> = {}): MarkRow => ({
-  line,
-  studentId: `s${line}`,
-  date: '2026-11-13',
-  session: 'AM',
-  mark: 'I',
-  minutesLate: undefined,
-  notes: undefined,
-  ...more,
+  line, studentId: `s${line}`, date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined, ...more,
 });
 const write = (connector: Connector, marks: MarksToWrite) => connector.writeMarks?.(marks) ?? assert.fail();
 const trackingId = '0f8fad5b-d9cb-469f-a165-70867728950e';

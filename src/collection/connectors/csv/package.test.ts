@@ -42,12 +42,7 @@ function craftZip(entries: readonly Entry[]): string {
   const directory: Buffer[] = [];
   let at = 0;
   for (const {
-    name,
-    data = Buffer.from(orgs),
-    flags = 0x800,
-    method = 8,
-    packed = method === 8 ? deflateRawSync(data) : data,
-    packedSize = packed.length,
+    name, data = Buffer.from(orgs), flags = 0x800, method = 8, packed = method === 8 ? deflateRawSync(data) : data, packedSize = packed.length,
     size = data.length,
   } of entries) {
     const common = Buffer.alloc(26);
@@ -120,14 +115,8 @@ test('a zip is opened and unpacks to what was put in', async () => {
 
 test('what macOS adds to a zip is ignored, as are folders and other files', async () => {
   const path = await zipOf({
-    'manifest.csv': manifest,
-    'orgs.csv': orgs,
-    '__MACOSX/._orgs.csv': 'x',
-    '__MACOSX/._manifest.csv': 'x',
-    '__MACOSX/.DS_Store': 'x',
-    '.DS_Store': 'x',
-    'read me.txt': 'x',
-    'empty/': '',
+    'manifest.csv': manifest, 'orgs.csv': orgs, '__MACOSX/._orgs.csv': 'x', '__MACOSX/._manifest.csv': 'x', '__MACOSX/.DS_Store': 'x',
+    '.DS_Store': 'x', 'read me.txt': 'x', 'empty/': '',
   });
   const opened = await openPackage(path);
   assert.deepEqual([...opened.files.keys()], ['manifest.csv', 'orgs.csv']);
@@ -137,18 +126,8 @@ test('what macOS adds to a zip is ignored, as are folders and other files', asyn
 });
 
 const unsafe = [
-  '../orgs.csv',
-  '../../etc/orgs.csv',
-  'x/../../orgs.csv',
-  '/orgs.csv',
-  '/etc/orgs.csv',
-  'C:/orgs.csv',
-  'c:orgs.csv',
-  '..\\orgs.csv',
-  'x\\orgs.csv',
-  '\\orgs.csv',
-  '\\\\server\\orgs.csv',
-  '__MACOSX/../../orgs.csv',
+  '../orgs.csv', '../../etc/orgs.csv', 'x/../../orgs.csv', '/orgs.csv', '/etc/orgs.csv', 'C:/orgs.csv', 'c:orgs.csv', '..\\orgs.csv', 'x\\orgs.csv',
+  '\\orgs.csv', '\\\\server\\orgs.csv', '__MACOSX/../../orgs.csv',
 ];
 for (const name of unsafe) {
   test(`the path ${name} is refused`, async () => {
@@ -283,12 +262,7 @@ test('a path that is not there is named', async () => {
 test('of a folder the CSV files are read and the rest is left alone', async () => {
   const path = mkdtempSync(join(folder, 'full-'));
   for (const [name, content] of Object.entries({
-    'manifest.csv': manifest,
-    'orgs.csv': orgs,
-    'notes.txt': 'x',
-    '.DS_Store': 'x',
-    'orgs.csv.bak': 'x',
-    'orgs.CSV': 'x',
+    'manifest.csv': manifest, 'orgs.csv': orgs, 'notes.txt': 'x', '.DS_Store': 'x', 'orgs.csv.bak': 'x', 'orgs.CSV': 'x',
   }))
     writeFileSync(join(path, name), content);
   mkdirSync(join(path, 'writeback'));

@@ -155,10 +155,7 @@ test('the second mark for a student, date and session is named with the line of 
   const { rows, problems } = await read(content());
   assert.deepEqual(problems, [
     {
-      file: 'attendance.csv',
-      line: 20_004,
-      column: 'studentSourcedId',
-      value: 's1',
+      file: 'attendance.csv', line: 20_004, column: 'studentSourcedId', value: 's1',
       rule: 'there must be one mark for a student, date and session; line 2 has it already',
     },
   ]);

@@ -40,14 +40,7 @@ const keptOf = async (estab: string) => [
 const writesOf = async (estab: string) => (await db`select answer from demo_write where estab = ${estab}`).map(({ answer }) => answer as unknown);
 
 const mark = (line: number, studentId: string, more: Partial<MarkRow> = {}): MarkRow => ({
-  line,
-  studentId,
-  date: '2026-11-13',
-  session: 'AM',
-  mark: 'I',
-  minutesLate: undefined,
-  notes: undefined,
-  ...more,
+  line, studentId, date: '2026-11-13', session: 'AM', mark: 'I', minutesLate: undefined, notes: undefined, ...more,
 });
 const rejection = { index: 0, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' };
 

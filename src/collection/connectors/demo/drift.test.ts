@@ -110,10 +110,7 @@ test('at any slot it is a sound school', () => {
   for (let slot = november; slot < november + 200; slot += 99) {
     const files = driftSchool(base, atSlot(slot));
     const [users, classes, enrollments, demographics] = ['users', 'classes', 'enrollments', 'demographics'].map((name) => entries(files, name)) as [
-      Record<string, string>[],
-      Record<string, string>[],
-      Record<string, string>[],
-      Record<string, string>[],
+      Record<string, string>[], Record<string, string>[], Record<string, string>[], Record<string, string>[],
     ];
     const userById = new Map(users.map((user) => [user.sourcedId, user]));
     const classById = new Map(classes.map((group) => [group.sourcedId, group]));

@@ -21,21 +21,12 @@ const known = { since: '2026-09-01T08:00:00.000Z', fullAt: '2026-09-09T12:00:00.
 async function read(state: Record<string, unknown>, { full = false, now = noon } = {}) {
   fake.asked = [];
   const reading = await createOneRosterConnector({
-    url: fake.url,
-    tokenUrl: undefined,
-    clientId: 'id',
-    clientSecret: 'secret',
-    state,
-    outbound,
-    now: () => now,
-    pause: async () => {},
+    url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state, outbound, now: () => now, pause: async () => {},
   }).openRoster({ full });
   const rows: string[] = [];
   for (const { read } of reading.collections) for await (const batch of read(new Problems())) rows.push(...batch.rows.map((row) => row.sourcedId));
   return {
-    rows,
-    modes: new Set(reading.collections.map(({ mode }) => mode)),
-    filters: new Set(fake.asked.map(({ filter }) => filter)),
+    rows, modes: new Set(reading.collections.map(({ mode }) => mode)), filters: new Set(fake.asked.map(({ filter }) => filter)),
     state: reading.state?.(),
   };
 }

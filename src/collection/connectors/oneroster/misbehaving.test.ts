@@ -22,15 +22,7 @@ let waits: number[] = [];
 function connect(more: Partial<OneRosterParts> = {}) {
   const pause = async (ms: number) => void waits.push(ms);
   return createOneRosterConnector({
-    url: fake.url,
-    tokenUrl: undefined,
-    clientId: 'id',
-    clientSecret: 'secret',
-    state: {},
-    outbound,
-    pause,
-    pageSize: 10,
-    ...more,
+    url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state: {}, outbound, pause, pageSize: 10, ...more,
   });
 }
 const pull = (estab: string, more: Partial<OneRosterParts> = {}) =>

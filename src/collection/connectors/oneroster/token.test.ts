@@ -15,14 +15,8 @@ test.after(() => outbound.close());
 test.beforeEach(() => fake.behave());
 
 const parts = (more: Partial<OneRosterParts> = {}): OneRosterParts => ({
-  url: fake.url,
-  tokenUrl: undefined,
-  clientId: 'id',
-  clientSecret: 'secret',
-  state: {},
-  outbound,
-  pause: async () => assert.fail('nothing here is worth waiting for'),
-  ...more,
+  url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state: {}, outbound,
+  pause: async () => assert.fail('nothing here is worth waiting for'), ...more,
 });
 const paths = () => fake.logins.map(({ path, authorization }) => `${path} ${authorization === undefined ? 'body' : 'Basic'}`);
 const everything = { orgs: 1, academicSessions: 1, courses: 1, classes: 1, users: 30, enrollments: 12, demographics: 1 };
