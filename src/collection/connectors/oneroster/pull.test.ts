@@ -116,7 +116,7 @@ test('the small school arrives through variant B, and so do its changes, which a
 test('the small school arrives through variant A, without demographics; changes come with everything', async () => {
   await far.addSchool('plain', join(import.meta.dirname, '../../../../test/fixtures/small-school'));
   const client = await far.addClient('plain-puller', ['plain']);
-  const { estab, pull } = await addLinked(link.A(client), 1000);
+  const { estab, pull } = await addLinked(link.A(client), 4);
   const compare = async () => assert.deepEqual(await shown(near, estab), { ...(await shown(far, 'plain')), demographics: [] });
 
   const first = await pull(false);
