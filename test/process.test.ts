@@ -38,33 +38,23 @@ test('the first start prints lines that work, and the next start finds everythin
   await assertStopped(data);
 });
 
-for (const keepAlive of [false, true]) {
-  test(
-    `a list that is being read on SIGTERM is finished, and then the process ends${keepAlive ? ', even if the client keeps its connection' : ''}`,
-    longest,
-    async () => {
-      const service = await start(data);
-      const agent = new Agent({ keepAlive });
-      const response = await openList(service, await token(service, data), agent);
-      response.pause();
-      service.child.kill('SIGTERM');
-      await eventually('it takes no more connections', async () =>
-        fetch(`${service.url}/healthz`).then(
-          () => false,
-          () => true,
-        ),
-      );
-      assert.equal(service.child.exitCode, null, 'it ended before the list');
-      const pieces: Buffer[] = [];
-      for await (const piece of response) pieces.push(piece as Buffer);
-      assert.equal((JSON.parse(Buffer.concat(pieces).toString()) as { enrollments: unknown[] }).enrollments.length, Number(sizes(whole).enrollments));
-      const end = await ended(service);
-      agent.destroy();
-      assert.equal(end, 0, service.output());
-      await assertStopped(data);
-    },
-  );
-}
+test('a list that is being read on SIGTERM is finished, and then the process ends, even if the client keeps its connection', longest, async () => {
+  const service = await start(data);
+  const agent = new Agent({ keepAlive: true });
+  const response = await openList(service, await token(service, data), agent);
+  response.pause();
+  service.child.kill('SIGTERM');
+  const isRefused = () => fetch(`${service.url}/healthz`).then(() => false, () => true);
+  await eventually('it takes no more connections', isRefused);
+  assert.equal(service.child.exitCode, null, 'it ended before the list');
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  assert.equal((JSON.parse(Buffer.concat(pieces).toString()) as { enrollments: unknown[] }).enrollments.length, Number(sizes(whole).enrollments));
+  const end = await ended(service);
+  agent.destroy();
+  assert.equal(end, 0, service.output());
+  await assertStopped(data);
+});
 
 test('commands work without the service, beside it, and many at once', longest, async () => {
   await listsDemo(data);
@@ -131,8 +121,8 @@ test('a port in use ends with a clear message and nothing left running', longest
 test('so does a wrong SECRET_KEY', longest, () => assertRefused({ SECRET_KEY: 'another key than the one of this database' }, /^schoolbell: SECRET_KEY: /m));
 
 test('a connection that PostgreSQL loses ends nothing, neither at once nor with the next command', longest, async () => {
+  const service = await start(data);
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    const service = await start(data);
     const pids = backends(data);
     assert.ok(pids.length > 0);
     // SIGTERM ends every connection; SIGKILL of one makes PostgreSQL restart them all.
@@ -143,9 +133,9 @@ test('a connection that PostgreSQL loses ends nothing, neither at once nor with 
     await listsDemo(data);
     await pause(500);
     assert.equal(await readyStatus(service), 200, 'a command stopped PostgreSQL under the service');
-    await stop(service);
-    await assertStopped(data);
   }
+  await stop(service);
+  await assertStopped(data);
 });
 
 test('PostgreSQL away or failing under the service: not ready meanwhile, ready again by itself', longest, async () => {
