@@ -53,11 +53,19 @@ export type Client = NewApplication & {
   b(estab: string, path: string, headers?: Record<string, string>): Promise<Response>;
 };
 
-export async function useService(env: Record<string, string> = {}, parts: Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing'>> = {}): Promise<Service> {
+/** A machine may be slow: only tests of the limits themselves hold to those of the product. */
+function withPatience(options: PoolOptions, patience: number): PoolOptions {
+  const limits = ['connectionMs', 'statementMs', 'lockMs', 'idleInTransactionMs', 'answerMs'] as const;
+  return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
+}
+
+type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing'>> & { patience?: number };
+
+export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
   const opened: Db[] = [];
   const openPool = (options: PoolOptions) => {
-    const pool = connect(databaseUrl, options);
+    const pool = connect(databaseUrl, withPatience(options, patience));
     opened.push(pool);
     return pool;
   };
