@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const filesInOne = 6;
+const filesInOne = 8;
 /** These start the service as processes, have a browser until their process ends, or count what their process holds. */
 const signsOfOwnProcess = ["/processes.ts'", "/browser.ts'", 'getActiveResourcesInfo'];
 

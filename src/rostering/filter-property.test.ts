@@ -364,7 +364,7 @@ test('the school has several values of dateLastModified and of status', async ()
   assert.equal(new Set(users.map((user) => user.status)).size, 2);
 });
 
-test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 60, anyLimit));
+test('everything that can be asked, with every scope', async () => run(await service.addClient('everything', [estab]), everything, 45, anyLimit));
 
 test('with students alone', async () => {
   const client = await service.addClient('students', [estab], 'School,Student,StudentDemographic');
