@@ -1,4 +1,4 @@
-// In charge of a large made-up school: as many enrolments as asked for, as a CSV package in a folder.
+// In charge of a large made-up school: as many enrolments as asked for, as a CSV package in a folder, and a delta to it.
 import { createWriteStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,27 +8,7 @@ import { collections } from '../src/roster/collections.ts';
 export type LargeSchool = { enrollments: number; users: number; classes: number };
 
 export async function writeLargeSchool(folder: string, size: LargeSchool): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const modes = { academicSessions: 'bulk', classes: 'bulk', courses: 'bulk', enrollments: 'bulk', orgs: 'bulk', users: 'bulk' } as Record<string, string>;
-  const names = [
-    'academicSessions',
-    'categories',
-    'classes',
-    'classResources',
-    'courses',
-    'courseResources',
-    'demographics',
-    'enrollments',
-    'lineItems',
-    'orgs',
-    'resources',
-    'results',
-    'users',
-  ];
-  await writeFile(
-    join(folder, 'manifest.csv'),
-    ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', ...names.map((name) => `file.${name},${modes[name] ?? 'absent'}`)].join('\n'),
-  );
+  await writeManifest(folder, { academicSessions: 'bulk', classes: 'bulk', courses: 'bulk', enrollments: 'bulk', orgs: 'bulk', users: 'bulk' });
   await writeRows(folder, 'orgs', 1, () => 'school-1,,,The School,school,,');
   await writeRows(folder, 'academicSessions', 1, () => 'term-1,,,Autumn,term,2026-09-01,2026-12-19,,2027');
   await writeRows(folder, 'courses', 1, () => 'course-1,,,,A course,C1,,school-1,,');
@@ -44,9 +24,27 @@ export async function writeLargeSchool(folder: string, size: LargeSchool): Promi
     folder,
     'enrollments',
     size.enrollments,
-    (at) =>
-      `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')},,,class-${at % size.classes},school-1,user-${at % size.users},student,,2026-09-01,2027-07-20`,
+    (at) => `${keyOf(at)},,,class-${at % size.classes},school-1,user-${at % size.users},student,,2026-09-01,2027-07-20`,
   );
+}
+
+/** A delta in which the first few enrolments end earlier. */
+export async function writeDelta(folder: string, changed: number): Promise<void> {
+  await writeManifest(folder, { enrollments: 'delta' });
+  const row = (at: number) => `${keyOf(at)},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,2027-06-30`;
+  await writeRows(folder, 'enrollments', changed, row);
+}
+
+const keyOf = (at: number) => `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')}`;
+const names = [
+  'academicSessions', 'categories', 'classes', 'classResources', 'courses', 'courseResources', 'demographics', 'enrollments', 'lineItems', 'orgs',
+  'resources', 'results', 'users',
+];
+
+async function writeManifest(folder: string, modes: Partial<Record<string, 'bulk' | 'delta'>>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const files = names.map((name) => `file.${name},${modes[name] ?? 'absent'}`);
+  await writeFile(join(folder, 'manifest.csv'), ['propertyName,value', 'manifest.version,1.0', 'oneroster.version,1.1', ...files].join('\n'));
 }
 
 async function writeRows(folder: string, collection: keyof typeof collections, count: number, row: (at: number) => string): Promise<void> {
