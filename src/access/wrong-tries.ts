@@ -21,12 +21,17 @@ const keptMinutes = 10;
 export async function judgeTry<T>(db: Db, client: string, address: string, find: (sql: Sql) => Promise<T | undefined>): Promise<T | undefined> {
   const tried = { client, address };
   return db.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${keptName(tried)} ${keptAddress(tried)}`}, 0))`;
+    await takeTurn(tx, secretTries, tried);
     await requireTriesLeft(tx, secretTries, tried);
     const found = await find(tx);
     if (found === undefined) await noteTry(tx, secretTries, tried);
     return found;
   });
+}
+
+/** Until the transaction ends nobody else's try of the same client and address is judged. */
+export async function takeTurn(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${kind} ${keptName(tried)} ${keptAddress(tried)}`}, 0))`;
 }
 
 export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: TryLimit, tried: Tried): Promise<void> {

@@ -1,6 +1,6 @@
 // In charge of the link that a school asks for. Whoever asks is not told whether the school is known, neither by the
 // answer nor by how long it takes: the request only puts the question into the outbox, and a worker looks who it is about.
-import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.ts';
+import { noteTry, requireTriesLeft, takeTurn, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { holdsClaim } from '../outbox/claim.ts';
@@ -19,10 +19,11 @@ const questions: TryLimit = { kind: 'link', what: 'links asked for', minutes: 10
 /** The same statements whatever is asked for; what cannot be a school's number is nobody's. */
 export async function askForLink(db: Db, address: string, asked: string): Promise<void> {
   const estab = /^[A-Za-z0-9._-]{1,32}$/.test(asked) ? asked : '';
+  const tried = { client: '', address };
   await db.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${linkKind} ${address}`}, 0))`;
-    await requireTriesLeft(tx, questions, { client: '', address });
-    await noteTry(tx, questions, { client: '', address });
+    await takeTurn(tx, questions, tried);
+    await requireTriesLeft(tx, questions, tried);
+    await noteTry(tx, questions, tried);
     await enqueue(tx, { estab, rp: null, kind: linkKind, lane, payload: {}, body: null });
   });
 }
