@@ -13,6 +13,7 @@ const modules = join(root, 'node_modules');
 const stamp = join(modules, '.installed');
 const underWay = join(modules, '.installing');
 const lock = join(root, '.install-lock');
+const longestInstallMs = 15 * 60_000;
 
 const installed = () => {
   try {
@@ -44,7 +45,7 @@ function install() {
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   args.push(wanted === 'all' ? '--include=dev' : '--omit=dev');
   // npm's own chatter goes to standard error: a command's standard output is its answer.
-  const npm = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
+  const npm = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32', timeout: longestInstallMs });
   if (npm.status !== 0) {
     process.stderr.write('schoolbell: "npm install" failed; see the lines above\n');
     rmSync(lock, { force: true });
@@ -73,7 +74,7 @@ function forgetHalfInstalled() {
   inside(modules);
 }
 
-/** The lock names its holder, so that what an interrupted install left behind is taken over at once. */
+/** The lock names its holder, so that what an interrupted install left behind is taken over at once, or when no install lasts as long. */
 function takeLock() {
   for (let waits = 0; ; waits += 1) {
     try {
@@ -82,9 +83,18 @@ function takeLock() {
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    if (!holderLives()) rmSync(lock, { force: true });
+    if (!holderLives() || isOld()) rmSync(lock, { force: true });
     else if (waits === 0) process.stderr.write('schoolbell: waiting for another command to finish installing\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+  }
+}
+
+/** Its number may have passed to another process since. */
+function isOld() {
+  try {
+    return Date.now() - statSync(lock).mtimeMs > longestInstallMs + 60_000;
+  } catch {
+    return false;
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -50,6 +50,10 @@ test('an install that was killed is made whole by the next, and what was there b
   cpSync(join(import.meta.dirname, '../scripts/install.mjs'), script);
   for (const name of ['old', 'new']) pack(name);
   depend('old');
+  // As if the process that was installing had been killed long ago, and its number were another's now.
+  const lock = join(root, '.install-lock');
+  writeFileSync(lock, String(process.pid));
+  utimesSync(lock, 0, 0);
   const first = install();
   assert.equal(first.status, 0, first.stderr);
   assert.ok(existsSync(installed('old', 'built')));
