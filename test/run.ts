@@ -13,7 +13,7 @@ import { shareProcesses } from './share-processes.ts';
 
 const root = join(import.meta.dirname, '..');
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
-/** Each file runs in a process of its own; reading the same sources anew took each of them a second of a core. */
+/** The same sources in each process; reading them anew took each a second of a core. */
 const compiled = join(root, 'node_modules', '.cache', 'schoolbell', 'compiled');
 
 function step(name: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}): boolean {

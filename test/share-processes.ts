@@ -1,5 +1,5 @@
-// In charge of which test files share a process: reading the sources and warming up costs each process seconds, so that
-// several files run in one, one after the other, each as a suite with its own hooks.
+// In charge of which test files share a process: reading the sources and warming up costs each process seconds. The files
+// of one are loaded together; then their tests run one file after the other, each file a suite with its own hooks.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ const filesInOne = 8;
 /** These start the service as processes, have a browser until their process ends, or count what their process holds. */
 const signsOfOwnProcess = ["/processes.ts'", "/browser.ts'", 'getActiveResourcesInfo'];
 
-/** What to run, the longest first: files as they are, and programs in the folder that each run several. */
+/** What to run: first files as they are, which take longest, then programs in the folder that each run several. */
 export function shareProcesses(root: string, files: readonly string[], folder: string): string[] {
   const needsOwn = (file: string) => signsOfOwnProcess.some((sign) => readFileSync(join(root, file), 'utf8').includes(sign));
   const alone = files.filter(needsOwn);
