@@ -241,6 +241,8 @@ create table import_run (
   outcome text not null,
   version integer,
   report jsonb not null,
+  reading integer,
+  provider text,
   constraint import_run_pkey PRIMARY KEY (estab, id),
   constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
@@ -414,6 +416,15 @@ create table provider_key (
   constraint provider_key_pkey PRIMARY KEY (id)
 );
 
+create table reading (
+  estab text collate "C" not null,
+  started integer default 0 not null,
+  roster_merged integer default 0 not null,
+  marks_merged integer default 0 not null,
+  constraint reading_pkey PRIMARY KEY (estab),
+  constraint reading_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table registration_link (
   hash bytea not null,
   estab text collate "C" not null,
@@ -436,6 +447,13 @@ create table roster (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
   version integer default 0 not null,
+  history_from integer default 0 not null,
+  history_to integer default 0 not null,
+  kept_from integer generated always as (
+CASE
+    WHEN (history_to = version) THEN history_from
+    ELSE version
+END) stored,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -457,10 +475,35 @@ create table roster_academic_session (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_academic_session_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_academic_session_parent ON public.roster_academic_session USING btree (estab, parent_id);
 CREATE INDEX roster_academic_session_version ON public.roster_academic_session USING btree (estab, version);
+
+create table roster_academic_session_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  start_date date not null,
+  end_date date not null,
+  type text collate "C" not null,
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  school_year text collate "C" not null,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_academic_session_history_purged ON public.roster_academic_session_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_academic_session_history_until ON public.roster_academic_session_history USING btree (estab, until_version);
 
 create table roster_class (
   estab text collate "C" not null,
@@ -483,11 +526,40 @@ create table roster_class (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_class_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_class_course ON public.roster_class USING btree (estab, course_id);
 CREATE INDEX roster_class_school ON public.roster_class USING btree (estab, school_id);
 CREATE INDEX roster_class_version ON public.roster_class USING btree (estab, version);
+
+create table roster_class_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  grades text[] collate "C",
+  course_id text collate "C" not null,
+  class_code text collate "C",
+  class_type text collate "C" not null,
+  location text collate "C",
+  school_id text collate "C" not null,
+  term_ids text[] collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  periods text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_class_history_purged ON public.roster_class_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_class_history_until ON public.roster_class_history USING btree (estab, until_version);
 
 create table roster_course (
   estab text collate "C" not null,
@@ -506,9 +578,34 @@ create table roster_course (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_course_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_course_version ON public.roster_course USING btree (estab, version);
+
+create table roster_course_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  title text collate "C" not null,
+  school_year_id text collate "C",
+  course_code text collate "C",
+  grades text[] collate "C",
+  org_id text collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_course_history_purged ON public.roster_course_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_course_history_until ON public.roster_course_history USING btree (estab, until_version);
 
 create table roster_demographics (
   estab text collate "C" not null,
@@ -533,9 +630,40 @@ create table roster_demographics (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_demographics_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_demographics_version ON public.roster_demographics USING btree (estab, version);
+
+create table roster_demographics_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  birth_date date,
+  sex text collate "C",
+  american_indian_or_alaska_native boolean,
+  asian boolean,
+  black_or_african_american boolean,
+  native_hawaiian_or_other_pacific_islander boolean,
+  white boolean,
+  demographic_race_two_or_more_races boolean,
+  hispanic_or_latino_ethnicity boolean,
+  country_of_birth_code text collate "C",
+  state_of_birth_abbreviation text collate "C",
+  city_of_birth text collate "C",
+  public_school_residence_status text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_demographics_history_purged ON public.roster_demographics_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_demographics_history_until ON public.roster_demographics_history USING btree (estab, until_version);
 
 create table roster_enrollment (
   estab text collate "C" not null,
@@ -554,11 +682,36 @@ create table roster_enrollment (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_enrollment_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_enrollment_class ON public.roster_enrollment USING btree (estab, class_id);
 CREATE INDEX roster_enrollment_user ON public.roster_enrollment USING btree (estab, user_id);
 CREATE INDEX roster_enrollment_version ON public.roster_enrollment USING btree (estab, version);
+
+create table roster_enrollment_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  class_id text collate "C" not null,
+  school_id text collate "C" not null,
+  user_id text collate "C" not null,
+  role text collate "C" not null,
+  "primary" boolean,
+  begin_date date,
+  end_date date,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_enrollment_history_purged ON public.roster_enrollment_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_enrollment_history_until ON public.roster_enrollment_history USING btree (estab, until_version);
 
 create table roster_milestone (
   estab text collate "C" not null,
@@ -584,10 +737,33 @@ create table roster_org (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_org_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_org_parent ON public.roster_org USING btree (estab, parent_id);
 CREATE INDEX roster_org_version ON public.roster_org USING btree (estab, version);
+
+create table roster_org_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  name text collate "C" not null,
+  type text collate "C" not null,
+  identifier text collate "C",
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_org_history_purged ON public.roster_org_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_org_history_until ON public.roster_org_history USING btree (estab, until_version);
 
 create table roster_total (
   estab text collate "C" not null,
@@ -633,19 +809,61 @@ create table roster_user (
   head text generated always as (roster_head(estab, sourced_id, status, version)) stored not null,
   record text not null,
   late text default ''::text not null,
+  place integer,
   constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_user_presence ON public.roster_user USING btree (estab, presence_id(estab, sourced_id));
 CREATE INDEX roster_user_version ON public.roster_user USING btree (estab, version);
+
+create table roster_user_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version integer not null,
+  enabled_user boolean not null,
+  org_ids text[] collate "C" not null,
+  role text collate "C" not null,
+  username text collate "C" not null,
+  user_id_types text[] collate "C",
+  user_id_identifiers text[] collate "C",
+  given_name text collate "C" not null,
+  family_name text collate "C" not null,
+  middle_name text collate "C",
+  identifier text collate "C",
+  email text collate "C",
+  sms text collate "C",
+  phone text collate "C",
+  agent_ids text[] collate "C",
+  grades text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
+  constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version)
+);
+CREATE INDEX roster_user_history_purged ON public.roster_user_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
+CREATE INDEX roster_user_history_until ON public.roster_user_history USING btree (estab, until_version);
 
 create table roster_version (
   estab text collate "C" not null,
   version integer not null,
   instant timestamp with time zone not null,
   stamp text not null,
+  import uuid,
   constraint roster_version_pkey PRIMARY KEY (estab, version),
   constraint roster_version_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
+
+create table roster_version_set (
+  name text collate "C" not null,
+  versions jsonb not null,
+  noted_at timestamp with time zone default now() not null,
+  constraint roster_version_set_pkey PRIMARY KEY (name)
+);
+CREATE INDEX roster_version_set_noted ON public.roster_version_set USING btree (noted_at);
 
 create table school_link (
   hash bytea not null,
@@ -680,6 +898,198 @@ create table school_session (
   constraint school_session_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
+
+create unlogged table stage_academic_session (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  start_date date,
+  end_date date,
+  type text collate "C",
+  parent_id text collate "C",
+  school_year text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_academic_session_reading ON public.stage_academic_session USING btree (estab, reading);
+
+create unlogged table stage_change (
+  estab text collate "C" not null,
+  reading integer not null,
+  collection text not null,
+  sourced_id text collate "C" not null,
+  what text not null
+);
+CREATE INDEX stage_change_reading ON public.stage_change USING btree (estab, reading);
+
+create unlogged table stage_class (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  grades text[] collate "C",
+  course_id text collate "C",
+  class_code text collate "C",
+  class_type text collate "C",
+  location text collate "C",
+  school_id text collate "C",
+  term_ids text[] collate "C",
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  periods text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_class_reading ON public.stage_class USING btree (estab, reading);
+
+create unlogged table stage_course (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  school_year_id text collate "C",
+  course_code text collate "C",
+  grades text[] collate "C",
+  org_id text collate "C",
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_course_reading ON public.stage_course USING btree (estab, reading);
+
+create unlogged table stage_demographics (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  birth_date date,
+  sex text collate "C",
+  american_indian_or_alaska_native boolean,
+  asian boolean,
+  black_or_african_american boolean,
+  native_hawaiian_or_other_pacific_islander boolean,
+  white boolean,
+  demographic_race_two_or_more_races boolean,
+  hispanic_or_latino_ethnicity boolean,
+  country_of_birth_code text collate "C",
+  state_of_birth_abbreviation text collate "C",
+  city_of_birth text collate "C",
+  public_school_residence_status text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_demographics_reading ON public.stage_demographics USING btree (estab, reading);
+
+create unlogged table stage_enrollment (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  class_id text collate "C",
+  school_id text collate "C",
+  user_id text collate "C",
+  role text collate "C",
+  "primary" boolean,
+  begin_date date,
+  end_date date,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading);
+
+create unlogged table stage_mark (
+  estab text collate "C" not null,
+  reading integer not null,
+  line integer not null,
+  student_id text collate "C" not null,
+  date date not null,
+  session text not null,
+  mark text,
+  minutes_late integer,
+  notes text
+);
+CREATE INDEX stage_mark_reading ON public.stage_mark USING btree (estab, reading);
+
+create unlogged table stage_org (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  name text collate "C",
+  type text collate "C",
+  identifier text collate "C",
+  parent_id text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_org_reading ON public.stage_org USING btree (estab, reading);
+
+create unlogged table stage_rejected (
+  estab text collate "C" not null,
+  reading integer not null,
+  collection text not null,
+  line integer not null,
+  sourced_id text collate "C"
+);
+CREATE INDEX stage_rejected_reading ON public.stage_rejected USING btree (estab, reading);
+
+create unlogged table stage_user (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  enabled_user boolean,
+  org_ids text[] collate "C",
+  role text collate "C",
+  username text collate "C",
+  user_id_types text[] collate "C",
+  user_id_identifiers text[] collate "C",
+  given_name text collate "C",
+  family_name text collate "C",
+  middle_name text collate "C",
+  identifier text collate "C",
+  email text collate "C",
+  sms text collate "C",
+  phone text collate "C",
+  agent_ids text[] collate "C",
+  grades text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading integer not null,
+  line integer not null,
+  place integer
+);
+CREATE INDEX stage_user_reading ON public.stage_user USING btree (estab, reading);
 
 create table token_key (
   kid text not null,

@@ -44,6 +44,8 @@ export type AppParts = {
   seal: Seal;
   now?: () => number;
   slowReader?: SlowReaderLimit;
+  /** Bytes of a package that a school uploads. */
+  largestUpload?: number;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
 };
@@ -111,7 +113,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
-    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers });
+    const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
+    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });

@@ -53,6 +53,7 @@ async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
   await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
   const report = await importRoster(db, () => openCsvSource(demoPackage(new Date())), {
     estab,
+    dataDir: config.dataDir,
     partial: false,
     force: true,
     shrinkLimitPercent: config.shrinkLimitPercent,

@@ -59,7 +59,7 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing'>> & { patience?: number };
+type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing' | 'largestUpload'>> & { patience?: number };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
@@ -89,6 +89,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
   const load: Service['load'] = (estab, given, options = {}) =>
     importRoster(db, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), {
       estab,
+      dataDir,
       partial: options.partial ?? false,
       force: options.force ?? false,
       shrinkLimitPercent: config.shrinkLimitPercent,

@@ -1,18 +1,20 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
 // one version and instant per change.
-import type { Sql, Tx } from '../db/connect.ts';
+import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { installDatabases } from './component-databases.ts';
 import type { MarkRow } from './mark.ts';
-import type { Problems } from './problem.ts';
+import { listedProblems, type Problems } from './problem.ts';
+import type { Reading } from './reading.ts';
+import { stagedMarks } from './stage.ts';
 
 /** Whose entry it is. */
 export type Author = { rp: string; trackingId: string; reason: string | null };
 /** Marks of an author, or as an MIS had them at an instant: what was written here later is newer. */
-export type Origin = { author: Author } | { asOf: Date };
-export type MarksCount = { written: number; unchanged: number; rejected: number };
-
-const rowsAtOnce = 5000;
+type Origin = { author: Author } | { asOf: Date };
+/** How many differed, and the version that they are; undefined when none did. */
+export type Merged = { written: number; version: number | undefined };
+export type MarksCount = Merged & { unchanged: number; rejected: number };
 
 const advisoryLock = 5_219_006;
 
@@ -22,49 +24,46 @@ export async function lockMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 
-export async function mergeMarks(
-  tx: Tx,
-  estab: string,
-  batches: AsyncIterable<readonly MarkRow[]> | Iterable<readonly MarkRow[]>,
-  problems: Problems,
-  origin: Origin,
-): Promise<MarksCount> {
-  await tx`
-    create temp table if not exists stage_mark (line int, student_id text collate "C", date date, session text, mark text, minutes_late int, notes text)
-    on commit drop`;
-  await tx`truncate stage_mark`;
-  let staged = 0;
-  for await (const batch of batches) {
-    for (let at = 0; at < batch.length; at += rowsAtOnce) await stage(tx, batch.slice(at, at + rowsAtOnce));
-    staged += batch.length;
-  }
-  await tx`analyze stage_mark`;
-  // After reading, which may take long.
-  await lockMarks(tx, estab);
-  const rejected = await rejectUnknown(tx, estab, problems);
-  const written = await merge(tx, estab, origin);
-  return { written, unchanged: staged - rejected - written, rejected };
+/** Marks that were staged by a reading. Their instant is yet to be sealed. */
+export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Problems, asOf: Date): Promise<MarksCount> {
+  await lockMarks(tx, reading.estab);
+  const rejected = await rejectUnknown(tx, reading, problems);
+  const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stagedMarks(tx, reading)} s`;
+  const merged = await merge(tx, reading.estab, stagedMarks(tx, reading), { asOf });
+  return { ...merged, unchanged: (staged?.count ?? 0) - merged.written, rejected };
 }
 
-async function stage(tx: Tx, rows: readonly MarkRow[]): Promise<void> {
-  await tx`
-    insert into stage_mark select * from unnest(
-      ${rows.map((row) => row.line)}::int[], ${rows.map((row) => row.studentId)}::text[],
-      ${rows.map((row) => row.date)}::date[], ${rows.map((row) => row.session)}::text[],
-      ${rows.map((row) => row.mark ?? null)}::text[], ${rows.map((row) => row.minutesLate ?? null)}::int[], ${rows.map((row) => row.notes ?? null)}::text[])`;
+/** Marks of an author; of somebody who has gone from the roster since there are none. Their instant is yet to be sealed. */
+export async function mergeAuthorsMarks(tx: Tx, estab: string, rows: readonly MarkRow[], author: Author): Promise<Merged> {
+  await lockMarks(tx, estab);
+  return merge(
+    tx,
+    estab,
+    tx`(select * from unnest(${rows.map((row) => row.studentId)}::text[], ${rows.map((row) => row.date)}::date[], ${rows.map((row) => row.session)}::text[],
+      ${rows.map((row) => row.mark ?? null)}::text[], ${rows.map((row) => row.minutesLate ?? null)}::int[], ${rows.map((row) => row.notes ?? null)}::text[])
+      as given (student_id, date, session, mark, minutes_late, notes)
+      where exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = given.student_id and u.kind = 'student'))`,
+    { author },
+  );
 }
 
 /** A mark of somebody whom the roster does not know, or not as a pupil. */
-async function rejectUnknown(tx: Tx, estab: string, problems: Problems): Promise<number> {
-  const rows = await tx<{ line: number; studentId: string }[]>`
-    delete from stage_mark s where not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student')
-    returning s.line, s.student_id as "studentId"`;
+async function rejectUnknown(tx: Tx, { estab, number }: Reading, problems: Problems): Promise<number> {
+  const rows = await tx<{ line: number; studentId: string; total: number }[]>`
+    with fallen as (
+      delete from stage_mark s where s.estab = ${estab} and s.reading = ${number}
+        and not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student')
+      returning s.line, s.student_id
+    )
+    select line, student_id as "studentId", (count(*) over ())::int as total from fallen order by line limit ${listedProblems}`;
   for (const { line, studentId } of rows)
     problems.add({ file: 'attendance.csv', line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
-  return rows.length;
+  const total = rows[0]?.total ?? 0;
+  problems.count(total - rows.length);
+  return total;
 }
 
-async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
+async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Promise<Merged> {
   const author = 'author' in origin ? origin.author : undefined;
   const older =
     'asOf' in origin
@@ -76,7 +75,7 @@ async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
   const [counted] = await tx<{ written: number }[]>`
     with differing as materialized (
       select s.*, o.mark as previous_mark, o.minutes_late as previous_minutes_late, o.notes as previous_notes, o.version as previous_version
-      from stage_mark s left join attendance_mark o on o.estab = ${estab} and o.date = s.date and o.student_id = s.student_id and o.session = s.session
+      from ${marks} s left join attendance_mark o on o.estab = ${estab} and o.date = s.date and o.student_id = s.student_id and o.session = s.session
       where (s.mark, s.minutes_late, s.notes) is distinct from (o.mark, o.minutes_late, o.notes) ${older}
     ), written as (
       insert into attendance_mark (estab, date, session, student_id, mark, minutes_late, notes, version)
@@ -92,13 +91,18 @@ async function merge(tx: Tx, estab: string, origin: Origin): Promise<number> {
     )
     select count(*)::int as written from differing`;
   const written = counted?.written ?? 0;
-  if (written === 0) return 0;
+  if (written === 0) return { written, version: undefined };
   await announceChange(tx, estab, 'Attendance');
+  return { written, version };
+}
+
+/** The instant of a change, by which readers of deltas ask: to be taken last, when only the commit is left to do. */
+export async function sealMarks(tx: Tx, estab: string, { version }: Merged): Promise<void> {
+  if (version === undefined) return;
   await tx`
     insert into attendance_version (estab, version, instant)
     select ${estab}, ${version}, greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond'
       from attendance_version where estab = ${estab}))`;
-  return written;
 }
 
 export async function countMarks(sql: Sql, estab: string): Promise<number> {

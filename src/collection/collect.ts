@@ -4,14 +4,18 @@ import type { Db, Tx } from '../db/connect.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { countMarks, mergeMarks } from './attendance.ts';
+import { countMarks, lockMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
 import { installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordProgress, requestCollection } from './component-databases.ts';
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
-import { openPackage } from './connectors/csv/package.ts';
+import { openSpooledPackage } from './connectors/csv/package.ts';
 import { describeTrouble, importRoster } from './import.ts';
 import { Problems, SourceError } from './problem.ts';
+import { spoolMarks } from './read-source.ts';
+import { beginReading, isOvertaken, noteMerged } from './reading.ts';
+import { openSpoolFile } from './spool.ts';
+import { clearStage, stageMarks } from './stage.ts';
 import { openUpload } from './uploads.ts';
 
 type Payload = { database: DatabaseName; force: boolean; full: boolean; upload?: string };
@@ -68,9 +72,9 @@ function end(state: Outcome['state'], message: string): Outcome {
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
   try {
-    const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(db, estab, how.upload);
+    const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(parts, estab, how.upload);
     if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
-    const trouble = database === 'SchoolData' ? await collectRoster(db, connector, estab, how) : await collectMarks(db, connector, estab, how);
+    const trouble = database === 'SchoolData' ? await collectRoster(parts, connector, estab, how) : await collectMarks(parts, connector, estab, how);
     if (trouble) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
     if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
     return trouble;
@@ -100,13 +104,14 @@ async function fail(
 }
 
 async function collectRoster(
-  db: Db,
+  { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
   { force, full, shrinkLimitPercent, beforeCommit }: How,
 ): Promise<Trouble | undefined> {
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
+    dataDir,
     partial: false,
     force,
     shrinkLimitPercent,
@@ -127,21 +132,36 @@ async function collectRoster(
   return undefined;
 }
 
-async function collectMarks(db: Db, connector: Connector, estab: string, { beforeCommit }: How): Promise<Trouble | undefined> {
-  // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
-  const [problems, unknown] = [new Problems(), new Problems()];
+/** The marks of a database of their own, in two phases like a roster. */
+export async function collectMarks(
+  { db, dataDir }: Pick<ConnectorParts, 'db' | 'dataDir'>,
+  connector: Connector,
+  estab: string,
+  { beforeCommit }: Pick<How, 'beforeCommit'> = {},
+): Promise<Trouble | undefined> {
   await requireRoster(db, estab);
-  const [now] = await db<{ at: Date }[]>`select now() as at`;
-  const asOf = now?.at ?? new Date();
+  const reading = await beginReading(db, estab);
+  const problems = new Problems();
+  const spool = await openSpoolFile(dataDir);
   try {
-    await db.begin(async (tx) => {
-      const count = await mergeMarks(tx, estab, connector.readMarks?.(problems) ?? [], unknown, { asOf: (await connector.marksAsOf?.()) ?? asOf });
-      if (problems.total > 0) throw new SourceError('attendance.csv', 'has problems');
+    const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
+    if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool);
+    if (problems.total > 0) throw new SourceError('attendance.csv', 'has problems');
+    return await db.begin(async (tx) => {
+      await lockMarks(tx, estab);
+      if (await isOvertaken(tx, reading, 'Attendance')) return { message: 'a newer reading was merged while this one was read', held: false };
+      // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
+      const unknown = new Problems();
+      await stageMarks(tx, spool);
+      const merged = await mergeStagedMarks(tx, reading, unknown, asOf);
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
-      await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: count.written > 0, message });
+      await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: merged.written > 0, message });
+      await noteMerged(tx, reading, 'Attendance');
+      await clearStage(tx, reading);
       await beforeCommit?.(tx);
-    }, { repeatable: false });
-    return undefined;
+      await sealMarks(tx, estab, merged);
+      return undefined;
+    });
   } catch (error) {
     if (!(error instanceof SourceError)) throw error;
     const [first = error.problem] = problems.listed;
@@ -150,22 +170,23 @@ async function collectMarks(db: Db, connector: Connector, estab: string, { befor
       message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${place}: ${first.rule}`,
       held: false,
     };
+  } finally {
+    await spool.close();
   }
 }
 
 /** A package that was uploaded; it is kept while it is held, for the one who approves it. */
-function createUploadConnector(db: Db, estab: string, upload: string): Connector {
+function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, upload: string): Connector {
   return {
     offers: ['SchoolData'],
     async openRoster() {
-      const opened = await openUpload(db, estab, upload);
+      const opened = await openUpload(db, estab, upload, dataDir);
       if (!opened) throw new MisError('Error', 'the uploaded package is gone; upload it again', { later: false });
-      const source = await openPackage(opened.path).then(openCsvSource).catch(async (error: unknown) => {
+      const source = await openSpooledPackage(opened, 'the uploaded package').then(openCsvSource).catch(async (error: unknown) => {
         await opened.close();
-        // Where this machine keeps it is nobody's concern.
-        throw error instanceof SourceError && error.problem.file === opened.path ? new SourceError('the uploaded package', error.problem.rule) : error;
+        throw error;
       });
-      return { ...source, close: () => source.close().finally(opened.close) };
+      return { ...source, close: () => source.close().finally(() => opened.close()) };
     },
   };
 }

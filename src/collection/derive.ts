@@ -4,6 +4,7 @@ import type { Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { renderReference } from '../roster/record.ts';
 import type { Resource } from '../roster/resource.ts';
+import { keepReplaced } from './history.ts';
 
 /** Children are the active records that name this one as their parent. A parent whose list changed has changed. */
 export async function deriveChildren(tx: Tx, estab: string, resource: Resource, version: number): Promise<void> {
@@ -13,22 +14,37 @@ export async function deriveChildren(tx: Tx, estab: string, resource: Resource, 
   const rows = await tx<{ sourcedId: string; ids: string[] | null }[]>`
     select * from (select p.sourced_id as "sourcedId", p.child_ids, ${children} as ids from ${table} p where p.estab = ${estab}) p where child_ids is distinct
       from ids`;
+  if (rows.length === 0) return;
+  const parents = rows.map((row) => row.sourcedId);
+  await keepReplaced(tx, estab, resource, version, tx`t.sourced_id = any(${parents})`);
   const late = rows.map(({ ids }) => (ids ? `,"children":[${ids.map((id) => renderReference(resource.collection, id)).join(',')}]` : ''));
   await tx`
-    update ${table} p set child_ids = ${children}, late = given.late, version = ${version}
-    from unnest(${rows.map((row) => row.sourcedId)}::text[], ${late}::text[]) as given (sourced_id, late)
+    update ${table} p set child_ids = ${children}, late = given.late, version = ${version},
+      place = case when p.version = ${version} then p.place end
+    from unnest(${parents}::text[], ${late}::text[]) as given (sourced_id, late)
     where p.estab = ${estab} and p.sourced_id = given.sourced_id`;
 }
 
-/** Follows users whose role changed in this version; gives the collections in which that moved a record. */
+/**
+ * Follows users whose role changed in this version; gives the collections in which that moved a record. To whoever may
+ * see only one of the two kinds such a record comes or goes, so that it has changed.
+ */
 export async function derivePersonKinds(tx: Tx, estab: string, version: number): Promise<Resource[]> {
   const moved: Resource[] = [];
   for (const resource of allResources) {
     if (!resource.personColumn) continue;
-    const { count } = await tx`
-      update ${tx(resource.table)} t set kind = p.kind from ${tx(collections.users.table)} p
-      where p.estab = ${estab} and p.version = ${version} and t.estab = p.estab and t.${tx(resource.personColumn)} = p.sourced_id and t.kind <> p.kind`;
-    if (count > 0) moved.push(resource);
+    const table = tx(resource.table);
+    const rows = await tx<{ sourcedId: string }[]>`
+      select t.sourced_id as "sourcedId" from ${table} t join ${tx(collections.users.table)} p on t.${tx(resource.personColumn)} = p.sourced_id
+      where p.estab = ${estab} and p.version = ${version} and t.estab = ${estab} and t.kind <> p.kind`;
+    if (rows.length === 0) continue;
+    const ids = rows.map((row) => row.sourcedId);
+    await keepReplaced(tx, estab, resource, version, tx`t.sourced_id = any(${ids})`);
+    await tx`
+      update ${table} t set kind = p.kind, version = ${version}, place = case when t.version = ${version} then t.place end
+      from ${tx(collections.users.table)} p
+      where p.estab = ${estab} and t.estab = ${estab} and t.sourced_id = any(${ids}) and t.${tx(resource.personColumn)} = p.sourced_id`;
+    moved.push(resource);
   }
   return moved;
 }

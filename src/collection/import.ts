@@ -1,28 +1,35 @@
-// In charge of one collection of a roster from its source, as one transaction: stage, verify, guard, merge. It ends
-// as done, unchanged, held or refused, and every ending is recorded with its report.
+// In charge of one collection of a roster from its source, in two phases: everything is read into the spool, and then one
+// short transaction stages, verifies, guards and merges it. It ends as done, unchanged, held or refused, and every
+// ending is recorded with its report.
+import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
+import { announceChange } from '../notifications/announce.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
-import { announceChange } from '../notifications/announce.ts';
-import { countMarks, mergeMarks, type MarksCount } from './attendance.ts';
+import { countMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
+import { compareStage, type MergeCount } from './compare-stage.ts';
 import { recordCollected, recordFailure } from './component-databases.ts';
 import type { RosterReading } from './connector.ts';
-import { lockRoster, mergeStage, type MergeCount } from './merge.ts';
+import { lockRoster, mergeStage, sealVersion } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
+import { readRosterSource, type SpooledRoster } from './read-source.ts';
+import { beginReading, isOvertaken, noteMerged, type Reading } from './reading.ts';
 import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
-import type { Source } from './source.ts';
-import { createStage, stageCollection } from './stage.ts';
-import { verifyStage, type Modes } from './verify.ts';
+import type { SpoolFile } from './spool.ts';
+import { clearStage, stagedRejected, stageMarks, stageRoster } from './stage.ts';
+import { verifyStage } from './verify.ts';
 
 export type ImportOptions = {
   estab: string;
+  /** Where the spool may lie. */
+  dataDir: string;
   /** Leave out what breaks a rule instead of refusing the whole. */
   partial: boolean;
   /** A person approves a large shrinkage. */
   force: boolean;
   shrinkLimitPercent: number;
   onProgress?: (bytesRead: number, totalBytes: number) => void;
-  /** Throws when the merge must not happen after all; it is the last thing before the commit. */
+  /** Throws when the merge must not happen after all. */
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
 
@@ -34,7 +41,7 @@ export type ImportReport = MergeCount & {
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
   ignored: string[];
   /** Marks that came with the package. */
-  marks?: MarksCount;
+  marks?: { written: number; unchanged: number; rejected: number };
   shrinkage: Shrinkage[];
   problems: Problem[];
   problemsTotal: number;
@@ -43,60 +50,83 @@ export type ImportReport = MergeCount & {
 const rowsWorthCounting = 500;
 /** About a thousand rows. */
 const bytesWorthHashing = 100_000;
+const nothingMerged: MergeCount = { added: 0, changed: 0, removed: 0, unchanged: 0 };
 
-/** Ends the transaction without leaving anything behind but the report. */
-class NothingChanged extends Error {}
+type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions }>;
+
+/** Ends the transaction without leaving anything behind but what it says about the report. */
+class NothingChanged extends Error {
+  readonly said: Partial<ImportReport>;
+  readonly problems: Problems;
+
+  constructor(said: Partial<ImportReport>, problems: Problems) {
+    super('nothing was changed');
+    this.said = said;
+    this.problems = problems;
+  }
+}
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
-  const startedAt = new Date();
-  const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${options.estab}`;
-  const report: ImportReport = {
-    estab: options.estab,
-    outcome: 'refused',
-    added: 0,
-    changed: 0,
-    removed: 0,
-    unchanged: 0,
+  const { estab } = options;
+  const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options };
+  const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${estab}`;
+  const refused: ImportReport = { ...emptyReport(estab, roster?.version ?? 0), outcome: 'refused' };
+  const read = new Problems();
+  let source: RosterReading | undefined;
+  let spooled: SpooledRoster | undefined;
+  try {
+    source = await openSource();
+    const opened = source;
+    refused.ignored = [...source.ignored];
+    spooled = await readRosterSource(source, run.reading, options.dataDir, read, (bytes, total) => options.onProgress?.(bytes, total));
+    const whole = spooled;
+    refused.ignored = [...whole.ignored];
+    const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
+    await refreshStatistics(db, report);
+    return report;
+  } catch (error) {
+    if (!(error instanceof SourceError) && !(error instanceof NothingChanged)) throw error;
+    const problems = error instanceof NothingChanged ? error.problems : read;
+    if (error instanceof SourceError) problems.add(error.problem);
+    const report = { ...refused, ...(error instanceof NothingChanged ? error.said : {}), problems: problems.listed, problemsTotal: problems.total };
+    await recordEnd(db, run, source, report);
+    return report;
+  } finally {
+    await spooled?.close();
+    await source?.close();
+  }
+}
+
+function emptyReport(estab: string, version: number): ImportReport {
+  return {
+    estab,
+    outcome: 'unchanged',
+    ...nothingMerged,
     rejected: 0,
-    version: roster?.version ?? 0,
+    version,
     collections: {},
     ignored: [],
     shrinkage: [],
     problems: [],
     problemsTotal: 0,
   };
-  const problems = new Problems();
-  let source: RosterReading | undefined;
-  try {
-    const opened = await openSource();
-    source = opened;
-    report.ignored = [...opened.ignored];
-    // The source is read in it, and can be read but once.
-    await db.begin((tx) => importInto(tx, opened, options, report, problems), { repeatable: false });
-  } catch (error) {
-    if (error instanceof SourceError) {
-      problems.add(error.problem);
-      // It may come as late as in the marks, when the merge seemed to be done.
-      report.outcome = 'refused';
-    } else if (!(error instanceof NothingChanged)) throw error;
-  } finally {
-    await source?.close();
-  }
-  if (report.outcome === 'refused' || report.outcome === 'held') forgetCounts(report, roster?.version ?? 0);
-  await refreshStatistics(db, report);
-  report.problems = problems.listed;
-  report.problemsTotal = problems.total;
-  // A package that was refused says nothing about the data that is there; one that is held waits for a decision.
-  if (report.outcome === 'held') {
-    await db.begin(async (tx) => {
-      await recordFailure(tx, options.estab, 'SchoolData', 'Paused', describeTrouble(report) ?? '');
-      await options.beforeCommit?.(tx);
-    });
-  }
-  await db`
-    insert into import_run (estab, started_at, outcome, version, report)
-    values (${options.estab}, ${startedAt}, ${report.outcome}, ${report.version}, ${db.json(report)})`;
-  return report;
+}
+
+/** Of what was held or refused. A refused package says nothing about the data that is there; a held one waits for a decision. */
+async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
+  await db.begin(async (tx) => {
+    if (report.outcome === 'held') {
+      await recordFailure(tx, report.estab, 'SchoolData', 'Paused', describeTrouble(report) ?? '');
+      await run.options.beforeCommit?.(tx);
+    }
+    await recordRun(tx, run, source, report);
+  });
+}
+
+async function recordRun(tx: Tx, { id, reading }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
+  await tx`
+    insert into import_run (estab, id, started_at, outcome, version, report, reading, provider)
+    values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number}, ${source?.provider ?? null})`;
 }
 
 /** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */
@@ -105,13 +135,6 @@ async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
     const count = report.collections[collection];
     if (report.outcome === 'done' && count && count.added + count.changed + count.removed >= rowsWorthCounting) await db`analyze ${db(table)}`;
   }
-}
-
-/** What was rolled back was neither added nor changed. */
-function forgetCounts(report: ImportReport, version: number): void {
-  Object.assign(report, { added: 0, changed: 0, removed: 0, unchanged: 0, version });
-  for (const count of Object.values(report.collections)) Object.assign(count, { added: 0, changed: 0, removed: 0, unchanged: 0 });
-  delete report.marks;
 }
 
 /** For a school: what would have to be approved or put right. Nothing when all went well. */
@@ -128,47 +151,74 @@ export function describeTrouble({ outcome, problems, problemsTotal, shrinkage }:
   return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
 
-async function importInto(tx: Tx, source: RosterReading, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {
-  const current = await lockRoster(tx, options.estab);
-  report.version = current;
-  await createStage(tx);
-  const modes: Modes = await stageAll(tx, source, options, report, problems);
-  // Statistics may not know this school yet and take it for empty; row by row, each lookup would then read all of it.
-  if (source.bytesRead() > bytesWorthHashing) await tx`set local enable_nestloop = off`;
-  await verifyStage(tx, options.estab, modes, problems);
-  report.rejected = await countRejected(tx, modes, report);
-  if (problems.total > 0 && !options.partial) throw new NothingChanged();
-
-  report.shrinkage = await findShrinkage(tx, options.estab, modes, options.shrinkLimitPercent);
-  if (report.shrinkage.length > 0 && !options.force) {
-    report.outcome = 'held';
-    throw new NothingChanged();
+/** The second phase. What it does can be undone as a whole, and repeated: the spool is still there. */
+async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: SpooledRoster, problems: Problems): Promise<ImportReport> {
+  const { reading, options } = run;
+  const { estab } = options;
+  const current = await lockRoster(tx, estab);
+  await requireNewest(tx, reading, current, problems);
+  // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
+  if (spooled.bytes > bytesWorthHashing) await tx`set local enable_nestloop = off`;
+  await stageRoster(tx, spooled);
+  const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
+  await verifyStage(tx, reading, modes, problems);
+  const report: ImportReport = { ...emptyReport(estab, current), ignored: [...spooled.ignored] };
+  for (const { collection, count } of await countRejected(tx, reading)) {
+    report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
+    report.rejected += count;
   }
-  const { counts, version } = await mergeStage(tx, options.estab, modes, current);
-  for (const [resource, count] of counts) {
+  const refuse = () => new NothingChanged({ outcome: 'refused', rejected: report.rejected, collections: { ...report.collections } }, problems);
+  if (problems.total > 0 && !options.partial) throw refuse();
+
+  const changes = await compareStage(tx, reading, modes);
+  report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
+  const { shrinkage, rejected } = report;
+  if (shrinkage.length > 0 && !options.force) throw new NothingChanged({ outcome: 'held', shrinkage, rejected, collections: report.collections }, problems);
+  report.version = await mergeStage(tx, changes, current);
+  const changed = report.version !== current;
+  // As of when the reading began: a mark that was written here since is newer.
+  const marks = spooled.marks && (await mergePackedMarks(tx, run, spooled.marks, problems));
+  if (problems.total > 0 && !options.partial) throw refuse();
+  if (marks) report.marks = { written: marks.written, unchanged: marks.unchanged, rejected: marks.rejected };
+  for (const [resource, count] of changes.counts) {
     for (const key of ['added', 'changed', 'removed', 'unchanged'] as const) report[key] += count[key];
     report.collections[resource.collection] = { mode: modes.get(resource) ?? '', rejected: report.collections[resource.collection]?.rejected ?? 0, ...count };
   }
-  report.version = version;
-  report.outcome = version === current ? 'unchanged' : 'done';
-  if (version !== current) await announceChange(tx, options.estab, 'SchoolData');
-  await tx`update establishment set connector = 'csv' where estab = ${options.estab} and connector is null`;
-  if (source.marks) await importMarks(tx, source.marks, options, report, problems);
-  await rememberState(tx, options.estab, source);
-  const [active] = await tx<
-    { count: number }[]
-  >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${options.estab} and status = 'active'`;
-  await recordCollected(tx, options.estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: version !== current });
-  await options.beforeCommit?.(tx);
+  report.outcome = changed ? 'done' : 'unchanged';
+  Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
+  if (changed) await announceChange(tx, estab, 'SchoolData');
+  await recordMerged(tx, run, source, report);
+  if (marks) await sealMarks(tx, estab, marks);
+  if (changed) await sealVersion(tx, estab, report.version, run.id);
+  return report;
 }
 
-async function importMarks(tx: Tx, read: NonNullable<Source['marks']>, options: ImportOptions, report: ImportReport, problems: Problems): Promise<void> {
-  report.marks = await mergeMarks(tx, options.estab, read(problems), problems, { asOf: new Date() });
-  if (problems.total > 0 && !options.partial) {
-    report.outcome = 'refused';
-    throw new NothingChanged();
-  }
-  await recordCollected(tx, options.estab, 'Attendance', { rowCount: await countMarks(tx, options.estab), changed: report.marks.written > 0 });
+async function requireNewest(tx: Tx, reading: Reading, current: number, problems: Problems): Promise<void> {
+  if (!(await isOvertaken(tx, reading, 'SchoolData'))) return;
+  problems.add({ file: 'this import', line: null, column: null, value: null, rule: 'a newer one was merged while this one was read; import what is current' });
+  throw new NothingChanged({ outcome: 'refused', version: current }, problems);
+}
+
+async function mergePackedMarks(tx: Tx, { reading, options }: Run, marks: SpoolFile, problems: Problems) {
+  await stageMarks(tx, marks);
+  const merged = await mergeStagedMarks(tx, reading, problems, reading.startedAt);
+  await recordCollected(tx, options.estab, 'Attendance', { rowCount: await countMarks(tx, options.estab), changed: merged.written > 0 });
+  await noteMerged(tx, reading, 'Attendance');
+  return merged;
+}
+
+async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport): Promise<void> {
+  const { estab } = report;
+  await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
+  await rememberState(tx, estab, source);
+  const [active] = await tx<
+    { count: number }[]
+  >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${estab} and status = 'active'`;
+  await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
+  await noteMerged(tx, run.reading, 'SchoolData');
+  await recordRun(tx, run, source, report);
+  await clearStage(tx, run.reading);
+  await run.options.beforeCommit?.(tx);
 }
 
 /** What a connector needs to know the next time, kept if and only if this was merged. */
@@ -178,22 +228,7 @@ async function rememberState(tx: Tx, estab: string, source: RosterReading): Prom
   await tx`insert into connector_setting (estab, state) values (${estab}, ${tx.json(state)}) on conflict (estab) do update set state = excluded.state`;
 }
 
-async function stageAll(tx: Tx, source: Source, options: ImportOptions, report: ImportReport, problems: Problems): Promise<Modes> {
-  const modes = new Map<Source['collections'][number]['resource'], 'bulk' | 'delta'>();
-  for (const collection of source.collections) {
-    const staged = await stageCollection(tx, collection, problems, () => options.onProgress?.(source.bytesRead(), source.totalBytes));
-    // A file without rows says nothing; taken as "nobody is left" it would remove everything.
-    if (staged.rows + staged.rejected === 0) report.ignored.push(`${collection.resource.file} (no rows)`);
-    else modes.set(collection.resource, collection.mode);
-  }
-  return modes;
-}
-
-async function countRejected(tx: Tx, modes: Modes, report: ImportReport): Promise<number> {
-  const rows = await tx<
-    { collection: CollectionName; count: number }[]
-  >`select collection, count(distinct line)::int as count from stage_rejected group by collection`;
-  for (const { collection, count } of rows)
-    report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', added: 0, changed: 0, removed: 0, unchanged: 0, rejected: count };
-  return rows.reduce((sum, row) => sum + row.count, 0);
+async function countRejected(tx: Tx, reading: Reading): Promise<{ collection: CollectionName; count: number }[]> {
+  return tx<{ collection: CollectionName; count: number }[]>`
+    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r group by collection`;
 }

@@ -1,16 +1,18 @@
-// In charge of the merge: brings the staged rows into the roster in sets, touching only rows that differ, and ends
-// with the new version and its instant. Everything happens in the caller's transaction, so that a reader sees the
-// old roster or the new one.
-import type { Tx } from '../db/connect.ts';
+// In charge of the merge: brings the staged rows into the roster in sets, touching only rows that differ and keeping
+// what they replace. Everything happens in the caller's transaction, so that a reader sees the old roster or the new one.
+import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
+import { changedKeys, type Changes } from './compare-stage.ts';
 import { deriveChildren, derivePersonKinds } from './derive.ts';
+import { keepReplaced } from './history.ts';
 import { measureCollection } from './measure-collection.ts';
-import { hasDerivedLate, sourceColumns, stageTable } from './stage.ts';
+import type { Reading } from './reading.ts';
+import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
 import { noteTouches } from './touches.ts';
-import type { Modes } from './verify.ts';
 
-export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
+/** So few are looked up one by one; more are joined as a whole. */
+const fewChanges = 2_000;
 
 /** Only one merge at a time per establishment; the lock is held until the transaction ends. */
 export async function lockRoster(tx: Tx, estab: string): Promise<number> {
@@ -19,94 +21,86 @@ export async function lockRoster(tx: Tx, estab: string): Promise<number> {
   return row.version;
 }
 
-export async function mergeStage(tx: Tx, estab: string, modes: Modes, current: number): Promise<{ counts: Map<Resource, MergeCount>; version: number }> {
+/** Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed. */
+export async function mergeStage(tx: Tx, changes: Changes, current: number): Promise<number> {
+  const { estab } = changes.reading;
   const next = current + 1;
-  const counts = new Map<Resource, MergeCount>();
-  for (const resource of allResources) {
-    const mode = modes.get(resource);
-    if (mode) counts.set(resource, await mergeCollection(tx, estab, resource, mode, next));
-  }
-  const touched = new Set([...counts].filter(([, count]) => count.added + count.changed + count.removed > 0).map(([resource]) => resource));
-  if (touched.size === 0) return { counts, version: current };
+  const touched = new Set([...changes.counts].filter(([, { added, changed, removed }]) => added + changed + removed > 0).map(([resource]) => resource));
+  if (touched.size === 0) return current;
+  for (const resource of allResources) if (touched.has(resource)) await mergeCollection(tx, changes, resource, next);
   await finishVersion(tx, estab, next, touched);
-  return { counts, version: next };
+  return next;
 }
 
-/** Brings what depends on other records up to date, measures what changed, and writes the version last. */
+/** Brings what depends on other records up to date and measures what changed. */
 export async function finishVersion(tx: Tx, estab: string, version: number, touched: Set<Resource>): Promise<void> {
   for (const resource of allResources.filter(hasDerivedLate)) {
     if (touched.has(resource)) await deriveChildren(tx, estab, resource, version);
   }
   if (touched.has(collections.users)) for (const resource of await derivePersonKinds(tx, estab, version)) touched.add(resource);
   for (const resource of touched) await measureCollection(tx, estab, resource);
-  await tx`update roster set version = ${version} where estab = ${estab}`;
+  // A version that came about without its history being kept cannot be looked behind.
   await tx`
-    insert into roster_version (estab, version, instant, stamp)
-    select ${estab}, ${version}, instant, to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+    update roster set version = ${version}, history_to = ${version}, history_from = case when history_to = version then history_from else version end
+    where estab = ${estab}`;
+}
+
+/** The version's instant, by which readers of deltas ask: to be taken last, when only the commit is left to do. */
+export async function sealVersion(tx: Tx, estab: string, version: number, importId: string | null): Promise<void> {
+  await tx`
+    insert into roster_version (estab, version, instant, stamp, import)
+    select ${estab}, ${version}, instant, to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${importId}::uuid
     from (select greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from roster_version
       where estab = ${estab})) as instant) now`;
 }
 
-async function mergeCollection(tx: Tx, estab: string, resource: Resource, mode: 'bulk' | 'delta', version: number): Promise<MergeCount> {
-  const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
-  const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stage}`;
-  const [live] = await tx`select from ${table} where estab = ${estab} limit 1`;
-  const { updated, removed } = live ? await updateLive(tx, estab, resource, mode, version) : { updated: 0, removed: { missing: 0, marked: 0 } };
-  const added = await insertNew(tx, estab, resource, version, live !== undefined);
-  return { added, changed: updated - removed.marked, removed: removed.missing + removed.marked, unchanged: (staged?.count ?? 0) - added - updated };
-}
-
-async function updateLive(
-  tx: Tx,
-  estab: string,
-  resource: Resource,
-  mode: 'bulk' | 'delta',
-  version: number,
-): Promise<{ updated: number; removed: { missing: number; marked: number } }> {
-  const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
-  const [marked] = await tx<{ count: number }[]>`
-    select count(*)::int as count from ${stage} s join ${table} t on t.estab = ${estab} and t.sourced_id = s.sourced_id and t.status = 'active'
-      where s.status = 'tobedeleted'`;
-  let missing = 0;
-  if (mode === 'bulk') {
-    ({ count: missing } = await tx`
-      update ${table} t set status = 'tobedeleted', version = ${version}
-      where t.estab = ${estab} and t.status = 'active'
-        and not exists (select from ${stage} s where s.sourced_id = t.sourced_id)
-        and not exists (select from stage_rejected r where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`);
+async function mergeCollection(tx: Tx, { reading, counts, empty }: Changes, resource: Resource, version: number): Promise<void> {
+  const { added = 0, changed = 0, removed = 0 } = counts.get(resource) ?? {};
+  if (empty.has(resource)) {
+    await insertNew(tx, reading, resource, version, undefined);
+    return;
   }
-  await noteTouches(tx, estab, resource, version);
-  const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
-  const { count: updated } = await tx`
-    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)}, ${tx.unsafe(
-      sourceColumns(resource)
-        .map((name) => `${name} = s.${name}`)
-        .join(', '),
-    )}
-    from ${stage} s ${joinPerson(tx, estab, resource)} where t.estab = ${estab} and t.sourced_id = s.sourced_id
-      and (t.record <> s.record or t.status <> s.status ${late})`;
-  return { updated, removed: { missing, marked: marked?.count ?? 0 } };
+  await tx`select set_config('enable_nestloop', ${added + changed + removed <= fewChanges ? 'on' : 'off'}, true)`;
+  if (changed + removed > 0) {
+    const replaced = changedKeys(tx, reading, resource, 'changed', 'marked', 'missing');
+    await keepReplaced(tx, reading.estab, resource, version, tx`t.sourced_id in ${replaced}`);
+    await noteTouches(tx, reading, resource, version);
+    await updateLive(tx, reading, resource, version);
+  }
+  if (added > 0) await insertNew(tx, reading, resource, version, changedKeys(tx, reading, resource, 'new'));
 }
 
-async function insertNew(tx: Tx, estab: string, resource: Resource, version: number, someLive: boolean): Promise<number> {
-  const [table, stage] = [tx(resource.table), tx(stageTable(resource))];
-  const columns = tx.unsafe(sourceColumns(resource).map((name) => `s.${name}`).join(', '));
-  const names = tx.unsafe(sourceColumns(resource).join(', '));
-  const isNew = someLive ? tx`where not exists (select from ${table} t where t.estab = ${estab} and t.sourced_id = s.sourced_id)` : tx``;
+async function updateLive(tx: Tx, reading: Reading, resource: Resource, version: number): Promise<void> {
+  const { estab } = reading;
+  const table = tx(resource.table);
+  await tx`
+    update ${table} t set status = 'tobedeleted', version = ${version}, place = null
+    from ${changedKeys(tx, reading, resource, 'missing')} c where t.estab = ${estab} and t.sourced_id = c.sourced_id`;
+  const assignments = sourceColumns(resource).map((name) => tx`, ${tx(name)} = s.${tx(name)}`).reduce((all, one) => tx`${all}${one}`);
+  await tx`
+    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)} ${assignments}
+    from ${staged(tx, resource, reading)} s join ${changedKeys(tx, reading, resource, 'changed', 'marked')} c on c.sourced_id = s.sourced_id
+      ${joinPerson(tx, estab, resource)}
+    where t.estab = ${estab} and t.sourced_id = s.sourced_id`;
+}
+
+async function insertNew(tx: Tx, reading: Reading, resource: Resource, version: number, keys: Fragment | undefined): Promise<void> {
+  const { estab } = reading;
+  const names = sourceColumns(resource);
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
-  const { count } = await tx`
-    insert into ${table} (estab, sourced_id, kind, status, version, ${names})
-    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${columns} from ${stage} s ${joinPerson(tx, estab, resource)} ${isNew}
-      order by s.sourced_id`;
-  return count;
+  await tx`
+    insert into ${tx(resource.table)} (estab, sourced_id, kind, status, version, ${tx(names)})
+    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${tx(names.map((name) => `s.${name}`))}
+    from ${staged(tx, resource, reading)} s ${keys ? tx`join ${keys} c on c.sourced_id = s.sourced_id` : tx``} ${joinPerson(tx, estab, resource)}
+    order by s.sourced_id`;
 }
 
 /** A record about a person has the person's kind; users are merged before those. */
-function kindOf(tx: Tx, resource: Resource) {
+function kindOf(tx: Tx, resource: Resource): Fragment {
   return resource.personColumn ? tx`person.kind` : tx`s.kind`;
 }
 
-function joinPerson(tx: Tx, estab: string, resource: Resource) {
+function joinPerson(tx: Tx, estab: string, resource: Resource): Fragment {
   if (!resource.personColumn) return tx``;
   return tx`join ${tx(collections.users.table)} person on person.estab = ${estab} and person.sourced_id = s.${tx(resource.personColumn)}`;
 }

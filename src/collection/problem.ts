@@ -26,6 +26,14 @@ export class Problems {
     if (this.listed.length < listedProblems) this.listed.push({ ...problem, value: problem.value?.slice(0, shownValueLength) ?? null });
   }
 
+  /** These, to go on from. */
+  copy(): Problems {
+    const copy = new Problems();
+    copy.listed.push(...this.listed);
+    copy.total = this.total;
+    return copy;
+  }
+
   /** Problems that were only counted. */
   count(more: number): void {
     this.total += more;

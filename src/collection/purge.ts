@@ -3,7 +3,8 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
-import { finishVersion, lockRoster } from './merge.ts';
+import { keepPurged } from './history.ts';
+import { finishVersion, lockRoster, sealVersion } from './merge.ts';
 
 export async function purgeRosters(db: Db, afterDays: number): Promise<number> {
   const due = await db<{ estab: string }[]>`select estab from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab`;
@@ -26,6 +27,7 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   const touched = new Set<Resource>();
   let purged = 0;
   for (const resource of allResources) {
+    await keepPurged(tx, estab, resource, current + 1, tx`(select sourced_id from leaving where collection = ${resource.collection})`);
     const { count } =
       await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection}
         and t.sourced_id = l.sourced_id`;
@@ -33,7 +35,10 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
     purged += count;
   }
   await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
-  if (purged > 0) await finishVersion(tx, estab, current + 1, touched);
+  if (purged > 0) {
+    await finishVersion(tx, estab, current + 1, touched);
+    await sealVersion(tx, estab, current + 1, null);
+  }
   return purged;
 }
 

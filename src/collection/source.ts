@@ -9,6 +9,8 @@ export type Mode = 'bulk' | 'delta';
 
 export type SourceRow = Readonly<{
   line: number;
+  /** Of a provider: the page that it stood on. */
+  page?: number;
   sourcedId: string;
   status: 'active' | 'tobedeleted';
   /** In the order of the resource's fields. */
@@ -25,6 +27,8 @@ export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
 export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(problems: Problems): AsyncIterable<SourceBatch> }>;
 
 export type Source = Readonly<{
+  /** The provider's address, for whoever asks where a record came from; files have none. */
+  provider?: string;
   collections: readonly SourceCollection[];
   /** Marks that came with it. */
   marks?: ((problems: Problems) => AsyncIterable<readonly MarkRow[]>) | undefined;

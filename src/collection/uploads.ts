@@ -1,40 +1,43 @@
 // In charge of packages on their way from the process that took them to the worker that imports them: in pieces in the
 // database, because those may be two machines.
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { installDatabases, requestCollection } from './component-databases.ts';
+import { openSpoolFile, type SpoolFile } from './spool.ts';
 
-const pieceBytes = 1024 * 1024;
 export const largestUpload = 512 * 1024 * 1024;
 
 /**
  * Stores the package and asks for its import, both or neither. An earlier one that was held gives way. It is taken to a
  * file of this machine first: a slow sender must not hold a connection to the database.
  */
-export async function takeUpload(db: Db, estab: string, bytes: AsyncIterable<Buffer>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'schoolbell-upload-'));
+export async function takeUpload(db: Db, estab: string, bytes: AsyncIterable<Buffer>, { dataDir, largest = largestUpload }: UploadLimits): Promise<string> {
+  const file = await openSpoolFile(dataDir);
   try {
-    const path = join(folder, 'package.zip');
-    await pipeline(inPieces(bytes), createWriteStream(path, { mode: 0o600 }));
-    if ((await stat(path)).size === 0) throw new SchoolbellError('invalid_request', 'The file is empty; choose the zip that your MIS has exported.');
-    return await store(db, estab, path);
+    for await (const chunk of bytes) {
+      if (file.size + chunk.length > largest) throw tooLarge(largest);
+      await file.write(chunk);
+    }
+    if (file.size === 0) throw new SchoolbellError('invalid_request', 'The file is empty; choose the zip that your MIS has exported.');
+    return await store(db, estab, file);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await file.close();
   }
 }
 
-async function store(db: Db, estab: string, path: string): Promise<string> {
+export type UploadLimits = { dataDir: string; largest?: number };
+
+function tooLarge(largest: number): SchoolbellError {
+  return new SchoolbellError('too_large', `The file is larger than ${largest / 1024 ** 2} MB, which is the most that is taken. Nothing was changed.`);
+}
+
+async function store(db: Db, estab: string, file: SpoolFile): Promise<string> {
   return db.begin(async (tx) => {
     await tx`delete from upload where estab = ${estab}`;
     const [row] = await tx<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
     const id = row?.id ?? '';
     let number = 0;
-    for await (const piece of createReadStream(path, { highWaterMark: pieceBytes }))
+    for await (const piece of file.read())
       await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
     await installDatabases(tx, estab, ['SchoolData']);
     await requestCollection(tx, estab, 'SchoolData', { upload: id });
@@ -42,28 +45,16 @@ async function store(db: Db, estab: string, path: string): Promise<string> {
   });
 }
 
-/** Ends with an error when it grows too large. */
-async function* inPieces(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let total = 0;
-  for await (const chunk of bytes) {
-    total += chunk.length;
-    if (total > largestUpload) throw new SchoolbellError('too_large', `The file is larger than ${largestUpload / 1024 ** 2} MB.`);
-    yield chunk;
-  }
-}
-
 /** The package as a file of this machine, until it is closed. Undefined when it was imported already. */
-export async function openUpload(db: Db, estab: string, id: string): Promise<{ path: string; close(): Promise<void> } | undefined> {
+export async function openUpload(db: Db, estab: string, id: string, dataDir: string): Promise<SpoolFile | undefined> {
   const [known] = await db`select from upload where estab = ${estab} and id = ${id}`;
   if (!known) return undefined;
-  const folder = await mkdtemp(join(tmpdir(), 'schoolbell-upload-'));
-  const path = join(folder, 'package.zip');
-  const close = () => rm(folder, { recursive: true, force: true });
+  const file = await openSpoolFile(dataDir);
   try {
-    await pipeline(readPieces(db, estab, id), createWriteStream(path, { mode: 0o600 }));
-    return { path, close };
+    for await (const piece of readPieces(db, estab, id)) await file.write(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    return file;
   } catch (error) {
-    await close();
+    await file.close();
     throw error;
   }
 }

@@ -35,6 +35,7 @@ export const rosterCommands: readonly Command[] = [
       const progress = createProgressBar('importing');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
         estab: known,
+        dataDir: config.dataDir,
         partial: given.options.partial === true,
         force: given.options.force === true,
         shrinkLimitPercent: config.shrinkLimitPercent,

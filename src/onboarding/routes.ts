@@ -7,7 +7,7 @@ import { requestCollection } from '../collection/component-databases.ts';
 import { MisError } from '../collection/connector.ts';
 import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
 import { testProvider } from '../collection/connectors/oneroster/oneroster-connector.ts';
-import { findHeldUpload, largestUpload, takeUpload } from '../collection/uploads.ts';
+import { findHeldUpload, largestUpload, takeUpload, type UploadLimits } from '../collection/uploads.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget } from '../http/address-guard.ts';
@@ -31,7 +31,7 @@ import { renderSource } from './pages/source.ts';
 import { previewScopes } from './scope-preview.ts';
 import { listApplications, listEntries, listReads, listRequests, readSource, requireApplication, requireRequest, requireSchool } from './school-view.ts';
 
-export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound };
+export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits };
 
 const hidden = { schema: { hide: true } } as const;
 /** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
@@ -42,7 +42,8 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrors(scope, { path: '/school/home', label: 'Back to your applications' });
-    await scope.register(multipart, { limits: { fileSize: largestUpload, files: 1, fields: 10 } });
+    // One byte more than is taken, so that what is too large can be told from what is cut.
+    await scope.register(multipart, { limits: { fileSize: (pages.uploads.largest ?? largestUpload) + 1, files: 1, fields: 10 } });
     scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ sent: false })));
     scope.post('/school', hidden, async (request, reply) => {
       await askForLink(db, request.ip, readForm(request).one('estab'));
@@ -55,7 +56,7 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(db, await requireSession(db, request), request, reply));
     scope.post('/school/applications/:rp', hidden, async (request, reply) => changeApplication(pages, request, reply));
     scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
-    scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(db, request, reply));
+    scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
     scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
     scope.post('/school/source/approve', hidden, async (request, reply) => approveHeld(db, request, reply));
     scope.post('/school/source/refresh', hidden, async (request, reply) => refresh(db, request, reply));
@@ -193,7 +194,7 @@ async function showSource(
 }
 
 /** The token stands in the address: a file may come before any field. */
-async function upload(db: Db, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function upload({ db, uploads }: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const session = await requireSession(db, request);
   requireFormToken(session.key, (request.query as Query).token?.[0]);
   const { connector } = await requireSchool(db, session.estab);
@@ -201,7 +202,7 @@ async function upload(db: Db, request: FastifyRequest, reply: FastifyReply): Pro
     throw new SchoolbellError('conflict', `Your data comes through ${connector}; a package would be undone by the next collection.`);
   const file = await request.file();
   if (!file) throw new SchoolbellError('invalid_request', 'Choose the zip that your MIS has exported.');
-  await takeUpload(db, session.estab, file.file);
+  await takeUpload(db, session.estab, file.file, uploads);
   return redirect(reply, '/school/source?done=uploaded');
 }
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changeState } from '../access/authorisations.ts';
-import { mergeMarks } from '../collection/attendance.ts';
-import { Problems } from '../collection/problem.ts';
+import { collectMarks } from '../collection/collect.ts';
+import type { MarkRow } from '../collection/mark.ts';
 import { claimWork } from '../outbox/claim.ts';
 import { settleWork } from '../outbox/settle.ts';
 import { createOutbound } from '../http/outbound.ts';
@@ -17,6 +17,8 @@ import { submitMarks } from './submit-marks.ts';
 import { createWriteback } from './write-back.ts';
 
 const { service, db, addSchool } = await useWriteback({ work: false });
+const collect = (estab: string, readMarks: () => AsyncGenerator<MarkRow[]>) =>
+  collectMarks({ db, dataDir: service.dataDir }, { offers: ['Attendance'], openRoster: () => assert.fail('not asked for'), readMarks }, estab);
 const refused = (message: RegExp) => (error: Error & { code?: string }) => error.code === 'conflict' && message.test(error.message);
 
 test('many marks cost as many statements as a few, to take and to write', async () => {
@@ -184,11 +186,9 @@ test('an undo leaves alone what is changed before it is written', async () => {
   const { TrackingId } = await school.post([mark(0, 'I')]);
   const undo = await waiting(school, async () => (await undoWriteback(db, TrackingId)).trackingId);
   // A teacher enters something else in the MIS meanwhile, and it is collected.
-  await db.begin((tx) =>
-    mergeMarks(tx, school.estab, [[{ line: 1, studentId: student(0), date, session: 'AM', mark: 'L', minutesLate: 3, notes: undefined }]], new Problems(), {
-      asOf: new Date(),
-    }),
-  );
+  await collect(school.estab, async function* read() {
+    yield [{ line: 1, studentId: student(0), date, session: 'AM', mark: 'L', minutesLate: 3, notes: undefined }];
+  });
   await school.hurry();
   await school.ended(undo);
   assert.deepEqual(await school.shown(), { 's0000 AM': 'L' });
@@ -197,10 +197,9 @@ test('an undo leaves alone what is changed before it is written', async () => {
 test('a collection that was under way when marks were written does not bring the old ones back', async () => {
   const school = await addSchool();
   await school.post([mark(0, '/')]);
-  async function* reading() {
-    yield [{ line: 1, studentId: student(0), date, session: 'AM' as const, mark: '/', minutesLate: undefined, notes: undefined }];
+  await collect(school.estab, async function* read() {
+    yield [{ line: 1, studentId: student(0), date, session: 'AM', mark: '/', minutesLate: undefined, notes: undefined }];
     assert.equal((await school.post([mark(0, 'I')])).Status, 'Completed');
-  }
-  await db.begin((tx) => mergeMarks(tx, school.estab, reading(), new Problems(), { asOf: new Date() }));
+  });
   assert.deepEqual(await school.shown(), { 's0000 AM': 'I' });
 });

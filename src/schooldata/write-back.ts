@@ -1,11 +1,10 @@
 // In charge of writing marks to the MIS as durable work: tried every five minutes for an hour, written once however
 // often it is tried, and its outcome, the change of the data and the calls about it are one transaction.
-import { countMarks, lockMarks, mergeMarks } from '../collection/attendance.ts';
+import { countMarks, lockMarks, mergeAuthorsMarks, sealMarks } from '../collection/attendance.ts';
 import { recordWritten } from '../collection/component-databases.ts';
 import { MisError, type Rejection } from '../collection/connector.ts';
 import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
-import { Problems } from '../collection/problem.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
@@ -135,10 +134,13 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
       and m.index = r.index`;
   if (status === 'Completed') {
     const refused = new Set(rejections.map(({ index }) => index));
-    const { written } = await mergeMarks(tx, estab, [marks.filter(({ line }) => !refused.has(line))], new Problems(), {
-      author: { rp, trackingId, reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}` },
+    const merged = await mergeAuthorsMarks(tx, estab, marks.filter(({ line }) => !refused.has(line)), {
+      rp,
+      trackingId,
+      reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}`,
     });
-    if (written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
+    await sealMarks(tx, estab, merged);
+    if (merged.written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
   } else {
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
       and tracking_id = ${trackingId} and result is distinct from 'Failed'`;

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import yauzl from 'yauzl';
 import { SourceError } from '../../problem.ts';
+import type { SpoolFile } from '../../spool.ts';
 
 export type PackageFile = { name: string; size: number; open(): Promise<Readable> };
 export type CsvPackage = { files: ReadonlyMap<string, PackageFile>; close(): Promise<void> };
@@ -20,7 +21,25 @@ const ratioFreeBytes = 64 * 1024 ** 2;
 export async function openPackage(path: string): Promise<CsvPackage> {
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new SourceError(path, 'there is no such zip or folder');
-  return found.isDirectory() ? openFolder(path) : openZip(path);
+  return found.isDirectory() ? openFolder(path) : openZip(path, (ready) => yauzl.open(path, zipOptions, ready));
+}
+
+/** A zip that was put into the spool; `name` is what a fault of it is said of. */
+export function openSpooledPackage(file: SpoolFile, name: string): Promise<CsvPackage> {
+  return openZip(name, (ready) => yauzl.fromRandomAccessReader(new SpoolReader(file), file.size, zipOptions, ready));
+}
+
+class SpoolReader extends yauzl.RandomAccessReader {
+  readonly #file: SpoolFile;
+
+  constructor(file: SpoolFile) {
+    super();
+    this.#file = file;
+  }
+
+  override _readStreamForRange(start: number, end: number): Readable {
+    return this.#file.read(start, end);
+  }
 }
 
 async function openFolder(path: string): Promise<CsvPackage> {
@@ -33,23 +52,22 @@ async function openFolder(path: string): Promise<CsvPackage> {
   return { files, close: async () => {} };
 }
 
-async function openZip(path: string): Promise<CsvPackage> {
-  const zip = await openZipFile(path);
+const zipOptions = { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true } as const;
+type Ready = (error: Error | null, zip: yauzl.ZipFile) => void;
+
+async function openZip(name: string, open: (ready: Ready) => void): Promise<CsvPackage> {
+  const zip = await new Promise<yauzl.ZipFile>((resolve, reject) => {
+    open((error, opened) => {
+      if (error) reject(new SourceError(name, `not a readable zip file (${error.message})`));
+      else resolve(opened);
+    });
+  });
   try {
-    return { files: await listEntries(zip, path), close: async () => zip.close() };
+    return { files: await listEntries(zip, name), close: async () => zip.close() };
   } catch (error) {
     zip.close();
     throw error;
   }
-}
-
-function openZipFile(path: string): Promise<yauzl.ZipFile> {
-  return new Promise((resolve, reject) => {
-    yauzl.open(path, { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true }, (error, zip) => {
-      if (error) reject(new SourceError(path, `not a readable zip file (${error.message})`));
-      else resolve(zip);
-    });
-  });
 }
 
 function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, PackageFile>> {

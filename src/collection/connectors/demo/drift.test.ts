@@ -1,6 +1,7 @@
 // Covers the demo school as it moves: in small steps, within bounds, with every reference whole, and always a school
 // that an import takes.
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { useDatabase } from '../../../../test/database.ts';
 import { addEstablishment } from '../../../access/establishments.ts';
@@ -145,7 +146,7 @@ test('an import takes any slot, counts what moved, and nothing is held', async (
   const { db } = await useDatabase();
   const estab = '9990001';
   await addEstablishment(db, { estab, name: 'Demo', email: 'office@demo.example' });
-  const load = (at?: Date) => importRoster(db, () => openCsvSource(demoPackage(at)), { estab, partial: false, force: false, shrinkLimitPercent: 2 });
+  const load = (at?: Date) => importRoster(db, () => openCsvSource(demoPackage(at)), { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 2 });
   assert.equal((await load()).outcome, 'done');
   let last: readonly DemoFile[] = base;
   // To and fro in time; the joiner who arrives has gone again 594 slots later.

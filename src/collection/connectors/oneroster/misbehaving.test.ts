@@ -1,6 +1,7 @@
 // Covers providers that misbehave: whatever they do, the roster is whole or it is as it was, and the fault is said in
 // words. Every pull is forced past the shrink guard, so that only the connector stands between a fault and the roster.
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from '../../../../test/fake-provider.ts';
 import { useService } from '../../../../test/service.ts';
@@ -26,7 +27,7 @@ function connect(more: Partial<OneRosterParts> = {}) {
   });
 }
 const pull = (estab: string, more: Partial<OneRosterParts> = {}) =>
-  importRoster(db, () => connect(more).openRoster({ full: true }), { estab, partial: false, force: true, shrinkLimitPercent: 20 });
+  importRoster(db, () => connect(more).openRoster({ full: true }), { estab, partial: false, force: true, dataDir: tmpdir(), shrinkLimitPercent: 20 });
 
 /** A school that has everything of the provider as it is when it behaves. */
 async function newSchool(): Promise<string> {

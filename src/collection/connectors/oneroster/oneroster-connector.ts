@@ -62,6 +62,7 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
           mode: since === undefined && total !== undefined ? 'bulk' : 'delta',
           read: (problems) => readRows(provider, resource, { collection: resource.collection, pageSize, since, counted: total !== undefined }, problems, see),
         })),
+        provider: parts.url,
         ignored: [],
         totalBytes: bytesPerRecord * [...probes.values()].reduce((sum, { total }) => sum + (total ?? 0), 0),
         bytesRead: () => bytesPerRecord * records,
@@ -118,8 +119,9 @@ async function* readRows(
   see: (record: JsonRecord) => void,
 ): AsyncGenerator<SourceBatch> {
   const check = createRecordCheck(resource);
-  let line = 0;
+  let [line, page] = [0, 0];
   for await (const records of readCollection(provider, walk)) {
+    page += 1;
     for (let at = 0; at < records.length; at += rowsPerBatch) {
       const batch: SourceBatch = { rows: [], rejected: [] };
       for (const record of records.slice(at, at + rowsPerBatch)) {
@@ -127,7 +129,7 @@ async function* readRows(
         see(record);
         const row = check(record, line, (problem) => problems.add(problem));
         if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected });
-        else batch.rows.push(row);
+        else batch.rows.push({ ...row, page });
       }
       yield batch;
     }

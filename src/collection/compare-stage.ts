@@ -1,0 +1,73 @@
+// In charge of finding out what a merge will do: what is staged is held against what is there, once, and the keys of
+// what differs are noted. Everything after it is about those alone, so that an unchanged roster costs one comparison.
+import type { Fragment, Tx } from '../db/connect.ts';
+import { allResources } from '../roster/collections.ts';
+import type { Resource } from '../roster/resource.ts';
+import type { Reading } from './reading.ts';
+import { hasDerivedLate, staged, stagedRejected } from './stage.ts';
+import type { Modes } from './verify.ts';
+
+/** new; changed; marked: changed from active to tobedeleted; missing: no longer in a bulk file. */
+export type Change = 'new' | 'changed' | 'marked' | 'missing';
+
+/** How a collection will be afterwards. */
+export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
+
+export type Changes = Readonly<{
+  reading: Reading;
+  counts: ReadonlyMap<Resource, MergeCount>;
+  /** Collections of which nothing is there yet: every staged row is new, and none is noted. */
+  empty: ReadonlySet<Resource>;
+}>;
+
+export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Promise<Changes> {
+  const counts = new Map<Resource, MergeCount>();
+  const empty = new Set<Resource>();
+  for (const resource of allResources) {
+    const mode = modes.get(resource);
+    if (mode === undefined) continue;
+    const [size] = await tx<{ count: number; empty: boolean }[]>`
+      select count(*)::int as count, not exists (select from ${tx(resource.table)} where estab = ${reading.estab}) as empty
+      from ${staged(tx, resource, reading)} s`;
+    const rows = size?.count ?? 0;
+    if (size?.empty) {
+      empty.add(resource);
+      counts.set(resource, { added: rows, changed: 0, removed: 0, unchanged: 0 });
+      continue;
+    }
+    const found = await noteChanges(tx, reading, resource, mode);
+    const of = (what: Change) => found.get(what) ?? 0;
+    counts.set(resource, {
+      added: of('new'),
+      changed: of('changed'),
+      removed: of('missing') + of('marked'),
+      unchanged: rows - of('new') - of('changed') - of('marked'),
+    });
+  }
+  return { reading, counts, empty };
+}
+
+async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: 'bulk' | 'delta'): Promise<Map<Change, number>> {
+  const { estab, number } = reading;
+  const live = tx`(select sourced_id, status, record, late from ${tx(resource.table)} where estab = ${estab})`;
+  const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
+  const missing = tx`s.sourced_id is null and t.status = 'active' and not exists (select from ${stagedRejected(tx, reading)} r
+    where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`;
+  const rows = await tx<{ what: Change; count: number }[]>`
+    with noted as (
+      insert into stage_change (estab, reading, collection, sourced_id, what)
+      select ${estab}, ${number}, ${resource.collection}, coalesce(s.sourced_id, t.sourced_id), case when t.sourced_id is null then 'new'
+        when s.sourced_id is null then 'missing' when t.status = 'active' and s.status = 'tobedeleted' then 'marked' else 'changed' end
+      from ${live} t ${mode === 'bulk' ? tx`full` : tx`right`} join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
+      where t.sourced_id is null or (${missing}) or t.record <> s.record or t.status <> s.status ${late}
+      returning what
+    )
+    select what, count(*)::int as count from noted group by what`;
+  return new Map(rows.map(({ what, count }) => [what, count]));
+}
+
+/** The keys of what changes in one of these ways, to join with. */
+export function changedKeys(tx: Tx, { estab, number }: Reading, resource: Resource, ...ways: readonly Change[]): Fragment {
+  return tx`(select sourced_id from stage_change where estab = ${estab} and reading = ${number} and collection = ${resource.collection}
+    and what = any(${[...ways]}))`;
+}

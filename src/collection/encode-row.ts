@@ -1,0 +1,74 @@
+// In charge of how a row lies in the spool: as a line of COPY's text format, with its JSON made.
+import { renderRecord, type UserId, type Value } from '../roster/record.ts';
+import { columnsOf, storedFields, type Field, type Resource } from '../roster/resource.ts';
+import type { MarkRow } from './mark.ts';
+import type { Reading } from './reading.ts';
+import type { RejectedRow, SourceRow } from './source.ts';
+
+/** Of the table that the collection is staged in, in the order of a line. */
+export function stagedColumns(resource: Resource): string[] {
+  return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', 'status', ...ownColumns(resource), 'metadata', 'record', 'late'];
+}
+
+export const rejectedColumns = ['estab', 'reading', 'collection', 'line', 'sourced_id'] as const;
+export const markColumns = ['estab', 'reading', 'line', 'student_id', 'date', 'session', 'mark', 'minutes_late', 'notes'] as const;
+
+/** Columns that come from the source. */
+export function ownColumns(resource: Resource): string[] {
+  return storedFields(resource).filter((field) => field.csv !== undefined).flatMap((field) => columnsOf(field).map((column) => column.name));
+}
+
+export function createRowEncoder(resource: Resource, reading: Reading): (row: SourceRow) => string {
+  const kindAt = resource.fields.findIndex((field) => field.name === resource.kindBy?.field);
+  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && field.csv !== undefined ? [{ field, at }] : []));
+  const derived = resource.fields.flatMap((field, at) =>
+    field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : [],
+  );
+  const key = keyOf(reading);
+  return ({ line, page = line, sourcedId, status, values: given, metadata }) => {
+    let values = given;
+    if (derived.length > 0) {
+      const completed = [...given];
+      for (const { at, from } of derived) completed[at] = given[from];
+      values = completed;
+    }
+    const { record, late } = renderRecord(resource, values, metadata);
+    const kind = kindAt < 0 ? nothing : (resource.kindBy?.kindOf((values[kindAt] as string | undefined) ?? '') ?? nothing);
+    let text = `${key}\t${line}\t${page}\t${escape(sourcedId)}\t${kind}\t${status}`;
+    for (const { field, at } of stored) text += `\t${encodeValue(field, values[at])}`;
+    return `${text}\t${metadata === undefined ? nothing : escape(metadata)}\t${escape(record)}\t${escape(late)}\n`;
+  };
+}
+
+export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId }: RejectedRow): string {
+  return `${keyOf(reading)}\t${resource.collection}\t${line}\t${encodeText(sourcedId)}\n`;
+}
+
+export function encodeMark(reading: Reading, { line, studentId, date, session, mark, minutesLate, notes }: MarkRow): string {
+  return `${keyOf(reading)}\t${line}\t${escape(studentId)}\t${date}\t${session}\t${encodeText(mark)}\t${minutesLate ?? nothing}\t${encodeText(notes)}\n`;
+}
+
+const nothing = '\\N';
+const keyOf = ({ estab, number }: Reading) => `${escape(estab)}\t${number}`;
+const encodeText = (text: string | undefined) => (text === undefined ? nothing : escape(text));
+
+function encodeValue(field: Field, value: Value): string {
+  if (field.type === 'userIds') {
+    const pairs = value as readonly UserId[] | undefined;
+    return `${encodeArray(pairs?.map((pair) => pair.type))}\t${encodeArray(pairs?.map((pair) => pair.identifier))}`;
+  }
+  if (value === undefined) return nothing;
+  return typeof value === 'string' ? escape(value) : encodeArray(value as readonly string[]);
+}
+
+function encodeArray(items: readonly string[] | undefined): string {
+  if (items === undefined) return nothing;
+  return escape(`{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`);
+}
+
+const needsEscape = /[\\\t\n\r]/;
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+function escape(text: string): string {
+  return needsEscape.test(text) ? text.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character) : text;
+}

@@ -1,0 +1,58 @@
+// In charge of the history of rosters: what a version replaces is kept, with the version until which it held, for as long
+// as the retention table says. A version can be read while nothing that it showed has been forgotten.
+import type { Db, Fragment, Tx } from '../db/connect.ts';
+import { allResources } from '../roster/collections.ts';
+import { columnsOf, storedFields, type Resource } from '../roster/resource.ts';
+
+export const historyTable = (resource: Resource) => `${resource.table}_history`;
+
+/** A walk over pages that began just before goes on, whatever leaves. */
+const shortestHours = 1;
+const rowsAtOnce = 20_000;
+
+/** Of a roster table and its history alike; a record's head is made from these. */
+export function keptColumns(resource: Resource): string[] {
+  const own = storedFields(resource).flatMap((field) => columnsOf(field).map((column) => column.name));
+  return ['estab', 'sourced_id', 'kind', 'status', 'version', ...own, 'metadata', 'record', 'late', 'place'];
+}
+
+/** To be called before the rows t are written; what this version has changed already was kept then. */
+export async function keepReplaced(tx: Tx, estab: string, resource: Resource, version: number, which: Fragment): Promise<void> {
+  const columns = keptColumns(resource);
+  await tx`
+    insert into ${tx(historyTable(resource))} (${tx(columns)}, until_version)
+    select ${tx(columns.map((name) => `t.${name}`))}, ${version}::int from ${tx(resource.table)} t
+    where t.estab = ${estab} and t.version < ${version} and ${which}`;
+}
+
+/** Of records that leave for good; their history follows them as soon as no walk can need it. `ids` gives their keys. */
+export async function keepPurged(tx: Tx, estab: string, resource: Resource, version: number, ids: Fragment): Promise<void> {
+  await keepReplaced(tx, estab, resource, version, tx`t.sourced_id in ${ids}`);
+  await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and sourced_id in ${ids}`;
+}
+
+/** Gives how many states were forgotten. */
+export async function forgetHistory(db: Db, days: number): Promise<number> {
+  const hours = Math.max(shortestHours, days * 24);
+  // What was current back then can still be read; what had been replaced by then cannot.
+  const due = await db<{ estab: string; oldest: number }[]>`
+    select v.estab, max(v.version)::int as oldest from roster_version v join roster r on r.estab = v.estab
+    where v.instant <= now() - make_interval(hours => ${hours}) and v.version > r.history_from group by v.estab order by v.estab`;
+  let forgotten = 0;
+  for (const { estab, oldest } of due) {
+    await db`update roster set history_from = greatest(history_from, ${oldest}) where estab = ${estab}`;
+    for (const resource of allResources) forgotten += await forgetRows(db, resource, db`estab = ${estab} and until_version <= ${oldest}`);
+  }
+  for (const resource of allResources) forgotten += await forgetRows(db, resource, db`purged_at < now() - make_interval(hours => ${shortestHours})`);
+  return forgotten;
+}
+
+async function forgetRows(db: Db, resource: Resource, which: Fragment): Promise<number> {
+  const table = db(historyTable(resource));
+  for (let forgotten = 0; ; ) {
+    const { count } = await db`delete from ${table} where (estab, sourced_id, version) in (
+      select estab, sourced_id, version from ${table} where ${which} limit ${rowsAtOnce})`;
+    forgotten += count;
+    if (count < rowsAtOnce) return forgotten;
+  }
+}

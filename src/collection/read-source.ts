@@ -1,0 +1,65 @@
+// In charge of the first phase of a collection: the source is read to its end, each row checked and rendered, into the
+// spool. Nothing of the database is held meanwhile, however slow the source is.
+import type { Resource } from '../roster/resource.ts';
+import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
+import type { MarkRow } from './mark.ts';
+import type { Problems } from './problem.ts';
+import type { Reading } from './reading.ts';
+import type { Mode, Source } from './source.ts';
+import { openSpoolFile, type SpoolFile } from './spool.ts';
+
+/** A roster that was read to its end. */
+export type SpooledRoster = Readonly<{
+  collections: readonly { resource: Resource; mode: Mode; rows: SpoolFile }[];
+  rejected: SpoolFile;
+  marks: SpoolFile | undefined;
+  ignored: readonly string[];
+  bytes: number;
+  close(): Promise<void>;
+}>;
+
+export async function readRosterSource(
+  source: Source,
+  reading: Reading,
+  dataDir: string,
+  problems: Problems,
+  onProgress: (bytesRead: number, totalBytes: number) => void,
+): Promise<SpooledRoster> {
+  const files: SpoolFile[] = [];
+  const open = async () => {
+    const file = await openSpoolFile(dataDir);
+    files.push(file);
+    return file;
+  };
+  const close = async () => {
+    for (const file of files) await file.close();
+  };
+  try {
+    const rejected = await open();
+    const [collections, ignored]: [{ resource: Resource; mode: Mode; rows: SpoolFile }[], string[]] = [[], [...source.ignored]];
+    for (const { resource, mode, read } of source.collections) {
+      const rows = await open();
+      const encode = createRowEncoder(resource, reading);
+      let seen = 0;
+      for await (const batch of read(problems)) {
+        seen += batch.rows.length + batch.rejected.length;
+        await rows.write(batch.rows.map(encode).join(''));
+        await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
+        onProgress(source.bytesRead(), source.totalBytes);
+      }
+      // A file without rows says nothing; taken as "nobody is left" it would remove everything.
+      if (seen === 0) ignored.push(`${resource.file} (no rows)`);
+      else collections.push({ resource, mode, rows });
+    }
+    const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open()));
+    return { collections, rejected, marks, ignored, bytes: source.bytesRead(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export async function spoolMarks(batches: AsyncIterable<readonly MarkRow[]>, reading: Reading, file: SpoolFile): Promise<SpoolFile> {
+  for await (const batch of batches) await file.write(batch.map((row) => encodeMark(reading, row)).join(''));
+  return file;
+}

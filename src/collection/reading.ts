@@ -1,0 +1,33 @@
+// In charge of the order of readings: each is numbered when it starts, and one that is older than the last that was
+// merged comes too late, however long it took.
+import type { Db, Sql, Tx } from '../db/connect.ts';
+
+/** key: what it staged is found by. startedAt is by the database's clock. */
+export type Reading = Readonly<{ estab: string; number: number; startedAt: Date }>;
+
+const columns = { SchoolData: 'roster_merged', Attendance: 'marks_merged' } as const;
+type Read = keyof typeof columns;
+
+export async function beginReading(db: Db, estab: string): Promise<Reading> {
+  const [row] = await db<{ number: number; startedAt: Date }[]>`
+    insert into reading (estab, started) values (${estab}, 1) on conflict (estab) do update set started = reading.started + 1
+    returning started as number, clock_timestamp() as "startedAt"`;
+  if (!row) throw new Error(`the reading of ${estab} could not be numbered`);
+  return { estab, ...row };
+}
+
+/** To be asked under the lock of what is merged. */
+export async function isOvertaken(tx: Tx, { estab, number }: Reading, database: Read): Promise<boolean> {
+  const [row] = await tx`select from reading where estab = ${estab} and ${tx(columns[database])} >= ${number}`;
+  return row !== undefined;
+}
+
+export async function noteMerged(tx: Tx, { estab, number }: Reading, database: Read): Promise<void> {
+  const column = tx(columns[database]);
+  await tx`update reading set ${column} = ${number} where estab = ${estab} and ${column} < ${number}`;
+}
+
+/** What is being read now is of a source that no longer counts. */
+export async function overtakeAll(sql: Sql, estab: string): Promise<void> {
+  await sql`update reading set roster_merged = started, marks_merged = started where estab = ${estab}`;
+}

@@ -1,0 +1,74 @@
+// In charge of what must lie on disk for a moment: private files under DATA_DIR that have no name, so that whatever ends
+// the process takes them along. Between being made and losing its name a file is empty; such ones are swept away.
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+
+/** Written first, then read as often as one likes. */
+export type SpoolFile = {
+  /** How many bytes it holds. */
+  readonly size: number;
+  write(bytes: Buffer | string): Promise<void>;
+  read(from?: number, to?: number): Readable;
+  close(): Promise<void>;
+};
+
+const pieceBytes = 256 * 1024;
+
+const folderOf = (dataDir: string) => join(dataDir, 'spool');
+
+export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
+  const folder = folderOf(dataDir);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, randomBytes(12).toString('hex'));
+  const file = await open(path, 'wx+', 0o600);
+  // Another process may have swept it away already.
+  await rm(path, { force: true });
+  return new Spooled(file);
+}
+
+/** What was left by a process that ended between two lines; safe at any time. */
+export async function sweepSpool(dataDir: string): Promise<void> {
+  for (const name of await readdir(folderOf(dataDir)).catch((): string[] => [])) await rm(join(folderOf(dataDir), name), { force: true, recursive: true });
+}
+
+class Spooled implements SpoolFile {
+  readonly #file: FileHandle;
+  #size = 0;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  async write(bytes: Buffer | string): Promise<void> {
+    const piece = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
+    for (let at = 0; at < piece.length; ) {
+      const { bytesWritten } = await this.#file.write(piece, at, piece.length - at, this.#size);
+      at += bytesWritten;
+      this.#size += bytesWritten;
+    }
+  }
+
+  read(from = 0, to = this.#size): Readable {
+    return Readable.from(this.#pieces(from, to), { objectMode: false, highWaterMark: pieceBytes });
+  }
+
+  async *#pieces(from: number, to: number): AsyncGenerator<Buffer> {
+    for (let at = from; at < to; ) {
+      const wanted = Math.min(pieceBytes, to - at);
+      const { bytesRead, buffer } = await this.#file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
+      if (bytesRead === 0) throw new Error('the spool is shorter than what was written to it');
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
