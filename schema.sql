@@ -449,6 +449,7 @@ create table roster (
   version integer default 0 not null,
   history_from integer default 0 not null,
   history_to integer default 0 not null,
+  purged_at timestamp with time zone,
   kept_from integer generated always as (
 CASE
     WHEN (history_to = version) THEN history_from
@@ -502,7 +503,6 @@ create table roster_academic_session_history (
   purged_at timestamp with time zone,
   constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_academic_session_history_purged ON public.roster_academic_session_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_academic_session_history_until ON public.roster_academic_session_history USING btree (estab, until_version);
 
 create table roster_class (
@@ -558,7 +558,6 @@ create table roster_class_history (
   purged_at timestamp with time zone,
   constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_class_history_purged ON public.roster_class_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_class_history_until ON public.roster_class_history USING btree (estab, until_version);
 
 create table roster_course (
@@ -604,7 +603,6 @@ create table roster_course_history (
   purged_at timestamp with time zone,
   constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_course_history_purged ON public.roster_course_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_course_history_until ON public.roster_course_history USING btree (estab, until_version);
 
 create table roster_demographics (
@@ -662,7 +660,6 @@ create table roster_demographics_history (
   purged_at timestamp with time zone,
   constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_demographics_history_purged ON public.roster_demographics_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_demographics_history_until ON public.roster_demographics_history USING btree (estab, until_version);
 
 create table roster_enrollment (
@@ -710,7 +707,6 @@ create table roster_enrollment_history (
   purged_at timestamp with time zone,
   constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_enrollment_history_purged ON public.roster_enrollment_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_enrollment_history_until ON public.roster_enrollment_history USING btree (estab, until_version);
 
 create table roster_milestone (
@@ -762,7 +758,6 @@ create table roster_org_history (
   purged_at timestamp with time zone,
   constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_org_history_purged ON public.roster_org_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_org_history_until ON public.roster_org_history USING btree (estab, until_version);
 
 create table roster_total (
@@ -844,7 +839,6 @@ create table roster_user_history (
   purged_at timestamp with time zone,
   constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version)
 );
-CREATE INDEX roster_user_history_purged ON public.roster_user_history USING btree (purged_at) WHERE (purged_at IS NOT NULL);
 CREATE INDEX roster_user_history_until ON public.roster_user_history USING btree (estab, until_version);
 
 create table roster_version (

@@ -103,46 +103,41 @@ create table roster_org_history (like roster_org, until_version int not null, pu
 alter table roster_org_history drop column head;
 alter table roster_org_history add primary key (estab, sourced_id, version);
 create index roster_org_history_until on roster_org_history (estab, until_version);
-create index roster_org_history_purged on roster_org_history (purged_at) where purged_at is not null;
 
 create table roster_academic_session_history (like roster_academic_session, until_version int not null, purged_at timestamptz);
 alter table roster_academic_session_history drop column head;
 alter table roster_academic_session_history add primary key (estab, sourced_id, version);
 create index roster_academic_session_history_until on roster_academic_session_history (estab, until_version);
-create index roster_academic_session_history_purged on roster_academic_session_history (purged_at) where purged_at is not null;
 
 create table roster_course_history (like roster_course, until_version int not null, purged_at timestamptz);
 alter table roster_course_history drop column head;
 alter table roster_course_history add primary key (estab, sourced_id, version);
 create index roster_course_history_until on roster_course_history (estab, until_version);
-create index roster_course_history_purged on roster_course_history (purged_at) where purged_at is not null;
 
 create table roster_class_history (like roster_class, until_version int not null, purged_at timestamptz);
 alter table roster_class_history drop column head;
 alter table roster_class_history add primary key (estab, sourced_id, version);
 create index roster_class_history_until on roster_class_history (estab, until_version);
-create index roster_class_history_purged on roster_class_history (purged_at) where purged_at is not null;
 
 create table roster_user_history (like roster_user, until_version int not null, purged_at timestamptz);
 alter table roster_user_history drop column head;
 alter table roster_user_history add primary key (estab, sourced_id, version);
 create index roster_user_history_until on roster_user_history (estab, until_version);
-create index roster_user_history_purged on roster_user_history (purged_at) where purged_at is not null;
 
 create table roster_enrollment_history (like roster_enrollment, until_version int not null, purged_at timestamptz);
 alter table roster_enrollment_history drop column head;
 alter table roster_enrollment_history add primary key (estab, sourced_id, version);
 create index roster_enrollment_history_until on roster_enrollment_history (estab, until_version);
-create index roster_enrollment_history_purged on roster_enrollment_history (purged_at) where purged_at is not null;
 
 create table roster_demographics_history (like roster_demographics, until_version int not null, purged_at timestamptz);
 alter table roster_demographics_history drop column head;
 alter table roster_demographics_history add primary key (estab, sourced_id, version);
 create index roster_demographics_history_until on roster_demographics_history (estab, until_version);
-create index roster_demographics_history_purged on roster_demographics_history (purged_at) where purged_at is not null;
 
 -- Which versions can be read: from kept_from on. A version that a merge made without keeping what it replaced begins anew.
 alter table roster add column history_from int not null default 0, add column history_to int not null default 0;
+-- Since when there is history of records that were purged.
+alter table roster add column purged_at timestamptz;
 alter table roster add column kept_from int generated always as (case when history_to = version then history_from else version end) stored;
 
 -- What X-Roster-Version names for several schools at once.

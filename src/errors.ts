@@ -21,6 +21,7 @@ export const errorCodes = {
   invalid_client: { status: 401, minor: 'unauthorized' },
   unsupported_grant_type: { status: 400, minor: 'invalid data' },
   invalid_scope: { status: 400, minor: 'invalid data' },
+  version_gone: { status: 412, minor: 'invalid data' },
   conflict: { status: 409, minor: 'invalid data' },
   unprocessable: { status: 422, minor: 'invalid data' },
 } as const;

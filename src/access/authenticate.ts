@@ -6,8 +6,8 @@ import type { RateLimit } from './rate-limit.ts';
 import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
-/** One establishment that the caller reaches, with what it grants and where its roster stands. */
-export type Reach = { estab: string; scopes: readonly string[]; rosterId: string; version: number };
+/** One establishment that the caller reaches, with what it grants, where its roster stands and since when it can be read. */
+export type Reach = { estab: string; scopes: readonly string[]; rosterId: string; version: number; keptFrom: number };
 
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
@@ -22,7 +22,7 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
         : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp
           and (s.valid_until is null or s.valid_until > now()))`;
     const rows = await db<(Reach & { state: string; secretHolds: boolean; keyTrusted: boolean })[]>`
-      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, ${secretHolds} as "secretHolds", ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
+      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", ${secretHolds} as "secretHolds", ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
       from authorisation a join roster r using (estab)
       where a.rp = ${claims.rp} ${claims.estab === undefined ? db`` : db`and a.estab = ${claims.estab}`}
       order by a.estab`;
@@ -33,7 +33,9 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
       );
     requireTrustedKey(rows[0].keyTrusted);
     limit.count(claims.secretId);
-    const reach = rows.filter((row) => row.state === 'Approved').map(({ estab, scopes, rosterId, version }) => ({ estab, scopes, rosterId, version }));
+    const reach = rows
+      .filter((row) => row.state === 'Approved')
+      .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));
     if (reach.length === 0)
       throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
     return { rp: claims.rp, reach, oneRosterScopes: claims.oneRosterScopes };

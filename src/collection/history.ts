@@ -35,23 +35,40 @@ export async function keepPurged(tx: Tx, estab: string, resource: Resource, vers
 export async function forgetHistory(db: Db, days: number): Promise<number> {
   const hours = Math.max(shortestHours, days * 24);
   // What was current back then can still be read; what had been replaced by then cannot.
-  const due = await db<{ estab: string; oldest: number }[]>`
-    select v.estab, max(v.version)::int as oldest from roster_version v join roster r on r.estab = v.estab
-    where v.instant <= now() - make_interval(hours => ${hours}) and v.version > r.history_from group by v.estab order by v.estab`;
+  const due = await db<{ estab: string; oldest: number | null }[]>`
+    select r.estab, (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <= now() - make_interval(hours => ${hours}))::int as oldest
+    from roster r order by r.estab`;
   let forgotten = 0;
-  for (const { estab, oldest } of due) {
-    await db`update roster set history_from = greatest(history_from, ${oldest}) where estab = ${estab}`;
-    for (const resource of allResources) forgotten += await forgetRows(db, resource, db`estab = ${estab} and until_version <= ${oldest}`);
-  }
-  for (const resource of allResources) forgotten += await forgetRows(db, resource, db`purged_at < now() - make_interval(hours => ${shortestHours})`);
+  for (const { estab, oldest } of due) if (oldest !== null) forgotten += await forgetBefore(db, estab, oldest);
+  const purged = await db<{ estab: string }[]>`select estab from roster where purged_at < now() - make_interval(hours => ${shortestHours}) order by estab`;
+  for (const { estab } of purged) forgotten += await forgetPurged(db, estab);
   return forgotten;
 }
 
-async function forgetRows(db: Db, resource: Resource, which: Fragment): Promise<number> {
+async function forgetBefore(db: Db, estab: string, oldest: number): Promise<number> {
+  const { count } = await db`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
+  if (count === 0) return 0;
+  let forgotten = 0;
+  for (const resource of allResources) forgotten += await forgetRows(db, estab, resource, db`until_version <= ${oldest}`);
+  return forgotten;
+}
+
+async function forgetPurged(db: Db, estab: string): Promise<number> {
+  let [forgotten, younger] = [0, false];
+  for (const resource of allResources) {
+    forgotten += await forgetRows(db, estab, resource, db`purged_at < now() - make_interval(hours => ${shortestHours})`);
+    const [left] = await db`select from ${db(historyTable(resource))} where estab = ${estab} and purged_at is not null limit 1`;
+    younger ||= left !== undefined;
+  }
+  await db`update roster set purged_at = ${younger ? db`now()` : db`null`} where estab = ${estab}`;
+  return forgotten;
+}
+
+async function forgetRows(db: Db, estab: string, resource: Resource, which: Fragment): Promise<number> {
   const table = db(historyTable(resource));
   for (let forgotten = 0; ; ) {
-    const { count } = await db`delete from ${table} where (estab, sourced_id, version) in (
-      select estab, sourced_id, version from ${table} where ${which} limit ${rowsAtOnce})`;
+    const { count } = await db`delete from ${table} where estab = ${estab} and (sourced_id, version) in (
+      select sourced_id, version from ${table} where estab = ${estab} and ${which} limit ${rowsAtOnce})`;
     forgotten += count;
     if (count < rowsAtOnce) return forgotten;
   }

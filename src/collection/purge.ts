@@ -37,6 +37,7 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
   if (purged > 0) {
     await finishVersion(tx, estab, current + 1, touched);
+    await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
     await sealVersion(tx, estab, current + 1, null);
   }
   return purged;

@@ -1,5 +1,5 @@
 // In charge of the walk of one request: parse, plan, query, render, once each. It also says which version of the
-// roster the answer is of, and answers 304 when the caller has it already.
+// roster the answer is of, answers of an earlier one that is asked for, and 304 when the caller has it already.
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Caller } from '../access/authenticate.ts';
@@ -10,8 +10,9 @@ import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { countRecords, disclose, disclosing, type Counts } from './disclose.ts';
 import { renderLinks } from './link.ts';
-import { parseListRequest, parseSelection, type ListRequest } from './list-request.ts';
+import { parseListRequest, parseSelection, parseWish, wishName, type ListRequest } from './list-request.ts';
 import { pathParameters, type Operation } from './operations.ts';
+import { pinTargets, type VersionNames } from './pin.ts';
 import type { Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
 import { createFinish, renderList, renderOne, renderStream } from './render.ts';
@@ -19,7 +20,15 @@ import { openStream, selectPage, selectTotal, type Reader } from './select-page.
 import type { Turnstile } from './turnstile.ts';
 import { requireTargets, type Target } from './visibility.ts';
 
-export type Asked = { rp: string; params: Record<string, string>; query: Query; ifNoneMatch: string | undefined; head: boolean };
+export type Asked = {
+  rp: string;
+  params: Record<string, string>;
+  query: Query;
+  /** The version that the answer must be of. */
+  ifRosterVersion: string | undefined;
+  ifNoneMatch: string | undefined;
+  head: boolean;
+};
 export type Answer = { status: 200 | 304; headers: Record<string, string>; body: Buffer | Readable | undefined };
 export type Page = { body: Buffer; total: number; counts: Counts };
 
@@ -29,6 +38,7 @@ export type Answering = {
   dialect: Dialect;
   turnstile: Turnstile;
   ledger: Ledger;
+  names: VersionNames;
   /** Where the dialect's root is found from outside. */
   address: string;
 };
@@ -36,9 +46,11 @@ export type Answering = {
 /** Up to here an answer is one statement and fits in memory; beyond, and without a limit, it is streamed. */
 const longestPage = 1000;
 
-export async function answerOperation(answering: Answering, operation: Operation, caller: Caller, asked: Asked): Promise<Answer> {
+export async function answerOperation(answering: Answering, operation: Operation, caller: Caller, given: Asked): Promise<Answer> {
   const { dialect, reader, address } = answering;
-  const targets = requireTargets(caller, operation);
+  const { targets, version } = await pin(answering, caller, requireTargets(caller, operation), given);
+  // What it is of is said by the targets.
+  const asked = { ...given, query: without(given.query, wishName) };
   const ids = pathParameters(operation.path).map((name) => asked.params[name] ?? '');
   if (ids.some((id) => id.includes('\0'))) throw new SchoolbellError('not_found', 'There is no such record.');
   const resource = collections[operation.collection];
@@ -47,10 +59,10 @@ export async function answerOperation(answering: Answering, operation: Operation
     : parseListRequest(asked.query, resource, dialect);
 
   const key = keyOf(answering, operation, ids, targets, asked.query);
-  const headers = versionHeaders(targets, key);
+  const headers = { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization, if-roster-version' };
   const unchanged: Answer = { status: 304, headers, body: undefined };
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
-  const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, (await reader.facts.facts(reader.db, target)).versions] as const)));
+  const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, await reader.facts.versions(reader.db, target)] as const)));
   const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
   const answer = await (operation.single
     ? answerOne(answering, question, request, headers, key, asked)
@@ -58,6 +70,21 @@ export async function answerOperation(answering: Answering, operation: Operation
   if (asked.ifNoneMatch?.trim() !== '*') return answer;
   if (answer.body instanceof Readable) answer.body.destroy();
   return unchanged;
+}
+
+type Pinned = { targets: readonly Target[]; version: string };
+
+/** If-Roster-Version is a condition; the parameter that our links carry is a wish, and without it, or past it, all is as it stands. */
+async function pin({ names }: Answering, caller: Caller, targets: readonly Target[], { ifRosterVersion, query }: Asked): Promise<Pinned> {
+  const wish = parseWish(query);
+  const asked = ifRosterVersion ?? wish;
+  const standing = await names.nameOf(caller.reach);
+  if (asked === undefined || asked === standing) return { targets, version: standing };
+  const named = await names.find(asked);
+  const pinned = named && pinTargets(targets, named);
+  if (pinned) return { targets: pinned, version: asked };
+  if (ifRosterVersion === undefined) return { targets, version: standing };
+  throw new SchoolbellError('version_gone', `The version "${asked.slice(0, 60)}" is not kept, or not of these schools. Begin again without If-Roster-Version.`);
 }
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
@@ -96,10 +123,11 @@ async function answerList(
   const questionKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
   const { limit, offset } = request;
   const finish = createFinish(address, question.versions, request.fields);
+  const wish = [wishName, headers['x-roster-version'] ?? ''] as const;
   const withTotal = (total: number) => ({
     ...headers,
     'x-total-count': String(total),
-    ...(limit === undefined ? {} : { link: renderLinks(address + fillPath(question), asked.query, { limit, offset, total }) }),
+    ...(limit === undefined ? {} : { link: renderLinks(address + fillPath(question), asked.query, { limit, offset, total }, wish) }),
   });
   if (limit !== undefined && limit <= longestPage) {
     let page = pages.get(key);
@@ -138,6 +166,11 @@ function leaves({ head, ifNoneMatch }: Asked): boolean {
   return !head && ifNoneMatch?.trim() !== '*';
 }
 
+function without(query: Query, name: string): Query {
+  const { [name]: _, ...rest } = query;
+  return rest;
+}
+
 function fillPath({ operation, ids }: Question): string {
   let at = 0;
   return operation.path.replace(/:\w+/g, () => encodeURIComponent(ids[at++] ?? ''));
@@ -152,15 +185,6 @@ function keyOf({ address }: Answering, operation: Operation, ids: readonly strin
     targets.map(({ estab, rosterId, version, kinds, people }) => [estab, rosterId, version, kinds, people]),
     query,
   ]);
-}
-
-function versionHeaders(targets: readonly Target[], key: string): Record<string, string> {
-  const [only, ...others] = targets;
-  const version =
-    only && others.length === 0
-      ? `${only.version}-${only.rosterId.slice(0, 8)}`
-      : digest(targets.map(({ rosterId, version: at }) => `${rosterId} ${at}`).join());
-  return { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization' };
 }
 
 function digest(text: string): string {

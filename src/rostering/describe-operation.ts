@@ -52,7 +52,8 @@ export const recordSchemas = allResources.map((resource) => ({ $id: resource.ref
 function querySchema(operation: Operation, dialect: Dialect): TSchema {
   const ignored = ' (accepted and ignored)';
   const fields = Type.Optional(Type.String({ description: `fields of the record, separated by commas${dialect.selects ? '' : ignored}` }));
-  if (operation.single) return Type.Object({ fields });
+  const rosterVersion = Type.Optional(Type.String({ description: 'in the links of a page: the version of the walk, served while it is kept' }));
+  if (operation.single) return Type.Object({ fields, rosterVersion });
   const filtered = dialect.filter.ignoredOn.includes(operation.collection)
     ? `ignored`
     : `for example status='active'; ${dialect.filter.fields ? `on ${dialect.filter.fields.join(', ')}` : 'on any field'},` +
@@ -64,8 +65,13 @@ function querySchema(operation: Operation, dialect: Dialect): TSchema {
     sort: Type.Optional(Type.String({ description: `field to sort by${dialect.sorts ? '' : ignored}` })),
     orderBy: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: dialect.sorts ? 'asc unless given' : ignored.trim() })),
     fields,
+    rosterVersion,
   });
 }
+
+const headers = Type.Object({
+  'if-roster-version': Type.Optional(Type.String({ description: 'an X-Roster-Version: the records are of that version, or it is answered with 412' })),
+});
 
 export function describeOperation(operation: Operation, dialect: Dialect): RouteShorthandOptions {
   const resource = collections[operation.collection];
@@ -78,6 +84,7 @@ export function describeOperation(operation: Operation, dialect: Dialect): Route
       tags: [`Rostering, variant ${dialect.name}`],
       security: [{ bearer: [] }],
       querystring: querySchema(operation, dialect),
+      headers,
       ...(ids.length > 0 ? { params: Type.Object(Object.fromEntries(ids.map((name) => [name, Type.String()]))) } : {}),
       response: { 200: operation.single ? Type.Object({ [resource.one]: record }) : Type.Object({ [resource.collection]: Type.Array(record) }) },
     },

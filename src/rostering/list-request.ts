@@ -19,6 +19,9 @@ export type ListRequest = Readonly<{
   fields: readonly string[] | undefined;
 }>;
 
+/** In our links: the version that the walk is of, served while it is kept. */
+export const wishName = 'rosterVersion';
+
 const known = ['limit', 'offset', 'filter', 'sort', 'orderBy', 'fields'] as const;
 
 export function parseListRequest(query: Query, resource: Resource, dialect: Dialect): ListRequest {
@@ -44,6 +47,10 @@ export function parseListRequest(query: Query, resource: Resource, dialect: Dial
     sort: dialect.sorts && sortPath ? { path: sortPath, descending: orderBy === 'desc' } : undefined,
     fields: dialect.selects ? selection : undefined,
   };
+}
+
+export function parseWish(query: Query): string | undefined {
+  return single(query, wishName);
 }
 
 /** A read by id takes only a selection. */

@@ -1,11 +1,15 @@
 // In charge of the operations of OneRoster 1.1 rostering: a table, one row each. What a nested route is nested in is
 // a list of parents that must exist, and a relation that ties the records to them.
 import type { Fragment, Sql } from '../db/connect.ts';
-import type { CollectionName } from '../roster/resource.ts';
+import type { CollectionName, Resource } from '../roster/resource.ts';
+import { collections } from '../roster/collections.ts';
 import type { OneRosterScope } from '../access/scopes.ts';
 
+/** The rows of a collection at the version that is asked for, to select from. */
+export type RowsOf = (resource: Resource) => Fragment;
+
 /** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
-export type Relation = (sql: Sql, ids: readonly string[]) => Fragment;
+export type Relation = (sql: Sql, ids: readonly string[], rowsOf: RowsOf) => Fragment;
 
 export type Parent = Readonly<{ collection: CollectionName; kinds?: readonly string[]; within?: Relation }>;
 
@@ -33,18 +37,19 @@ const classInSchool: readonly Parent[] = [school, { collection: 'classes', withi
 
 const memberOfSchool: Relation = (sql, ids) => sql`t.org_ids @> ${[ids[0] ?? '']}::text[]`;
 const inClass: Relation = (sql, ids) => sql`t.class_id = ${ids.at(-1) ?? ''}`;
-const offeredBySchool: Relation = (sql, ids) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
-  select from roster_class c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
-const usedBySchool: Relation = (sql, ids) => sql`exists (
-  select from roster_class c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
+const offeredBySchool: Relation = (sql, ids, rowsOf) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
+  select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
+const usedBySchool: Relation = (sql, ids, rowsOf) => sql`exists (
+  select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
 const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
 const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
 const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
-const attendedBy: Relation = (sql, ids) => sql`t.sourced_id in (
-  select e.class_id from roster_enrollment e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active')`;
+const attendedBy: Relation = (sql, ids, rowsOf) => sql`t.sourced_id in (
+  select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active')`;
 /** Members of a class are those with an active enrolment of that role. */
-const enrolledAs = (role: string): Relation => (sql, ids) => sql`t.sourced_id in (
-  select e.user_id from roster_enrollment e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role} and e.status = 'active')`;
+const enrolledAs = (role: string): Relation => (sql, ids, rowsOf) => sql`t.sourced_id in (
+  select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
+    and e.status = 'active')`;
 
 type Row = [name: string, path: string, collection: CollectionName, more?: Omit<Operation, 'name' | 'path' | 'collection' | 'scope'>];
 

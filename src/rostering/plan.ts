@@ -3,10 +3,11 @@
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { addressPlaceholder, type Resource } from '../roster/resource.ts';
+import { rowsAt } from './as-of.ts';
 import { compareSql } from './compare.ts';
 import type { PathContext, Version } from './field-path.ts';
 import type { ListRequest } from './list-request.ts';
-import type { Operation, Parent } from './operations.ts';
+import type { Operation, Parent, RowsOf } from './operations.ts';
 import type { Target } from './visibility.ts';
 
 export type Question = Readonly<{
@@ -29,17 +30,19 @@ export type Plan = Readonly<{
   json: Fragment;
   /** Whether every parent exists. */
   parentsExist: Fragment;
-  /** The version of each establishment's roster, as of the statement's snapshot. */
+  /** Where each establishment's roster stands, and since when it is kept, as of the statement's snapshot. */
   currentVersions: Fragment;
 }>;
 
 export function makePlan(sql: Sql, question: Question): Plan {
   const { operation, ids, targets, filter, sort, address, versions } = question;
   const resource = collections[operation.collection];
-  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, targets) };
+  const { parents = [] } = operation;
+  const rowsOf = rowsAt(sql, targets);
+  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, targets, rowsOf) };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
-  if (operation.relation) conditions.push(operation.relation(sql, ids));
+  if (operation.relation) conditions.push(operation.relation(sql, ids, rowsOf));
   if (filter)
     conditions.push(
       sql`(${joined(
@@ -56,12 +59,12 @@ export function makePlan(sql: Sql, question: Question): Plan {
     );
   const byField = sort ? sql`${sort.path.sql(sql, context)} ${sort.descending ? sql`desc` : sql`asc`} nulls last,` : sql``;
   return {
-    from: sql`${sql(resource.table)} t`,
+    from: sql`${rowsOf(resource)} t`,
     where: joined(sql, conditions, sql` and `),
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
-    json: recordJson(sql, resource, targets, address),
-    parentsExist: joined(sql, [sql`true`, ...(operation.parents ?? []).map((parent, index) => parentExists(sql, parent, ids, index, targets))], sql` and `),
-    currentVersions: sql`(select jsonb_object_agg(r.estab, r.id || ' ' || r.version) from roster r
+    json: recordJson(sql, resource, targets, address, rowsOf),
+    parentsExist: joined(sql, [sql`true`, ...parents.map((parent, index) => parentExists(sql, parent, { ids, index, targets, rowsOf }))], sql` and `),
+    currentVersions: sql`(select jsonb_object_agg(r.estab, jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from)) from roster r
       where r.estab = any(${targets.map((target) => target.estab)}))`,
   };
 }
@@ -76,39 +79,41 @@ function visible(sql: Sql, resource: Resource, targets: readonly Target[]): Frag
   return sql`(${joined(sql, perGroup, sql` or `)})`;
 }
 
-function parentExists(sql: Sql, parent: Parent, ids: readonly string[], index: number, targets: readonly Target[]): Fragment {
+type Parented = { ids: readonly string[]; index: number; targets: readonly Target[]; rowsOf: RowsOf };
+
+function parentExists(sql: Sql, parent: Parent, { ids, index, targets, rowsOf }: Parented): Fragment {
   const resource = collections[parent.collection];
   // A person whom the scopes hide is not there; of other parents only the existence shows.
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
-  return sql`exists (select from ${sql(resource.table)} t
-    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids)}` : sql``})`;
+  return sql`exists (select from ${rowsOf(resource)} t
+    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids, rowsOf)}` : sql``})`;
 }
 
 /** The ids of a user's agents whom the caller may see. */
-function visibleAgents(sql: Sql, targets: readonly Target[]): Fragment {
+function visibleAgents(sql: Sql, targets: readonly Target[], rowsOf: RowsOf): Fragment {
   if (targets.every(seesEveryone)) return sql`t.agent_ids`;
   return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position)
-    where ${kindOfPerson(sql, sql`given.id`)} = any(${peopleOf(sql, targets)}) order by position), '{}')`;
+    where ${kindOfPerson(sql, sql`given.id`, rowsOf)} = any(${peopleOf(sql, targets)}) order by position), '{}')`;
 }
 
-function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string): Fragment {
+function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string, rowsOf: RowsOf): Fragment {
   if (!resource.fields.some((field) => field.late)) return sql`t.head || t.record`;
-  return sql`t.head || t.record || ${resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address)}`;
+  return sql`t.head || t.record || ${resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address, rowsOf)}`;
 }
 
 /** The agents' references, without those that the scopes hide. */
-function visibleLate(sql: Sql, targets: readonly Target[], address: string): Fragment {
+function visibleLate(sql: Sql, targets: readonly Target[], address: string, rowsOf: RowsOf): Fragment {
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
     from json_array_elements(('{' || substr(replace(t.late, ${addressPlaceholder}, ${address}), 2) || '}')::json -> 'agents') with ordinality as given (agent,
       position)
-    where ${kindOfPerson(sql, sql`given.agent ->> 'sourcedId'`)} = any(${peopleOf(sql, targets)})), '') end`;
+    where ${kindOfPerson(sql, sql`given.agent ->> 'sourcedId'`, rowsOf)} = any(${peopleOf(sql, targets)})), '') end`;
 }
 
 /** Looked up by key, one by one: as a join the planner would read the whole school for every record. */
-function kindOfPerson(sql: Sql, id: Fragment): Fragment {
-  return sql`(select a.kind from roster_user a where a.estab = t.estab and a.sourced_id = ${id})`;
+function kindOfPerson(sql: Sql, id: Fragment, rowsOf: RowsOf): Fragment {
+  return sql`(select a.kind from ${rowsOf(collections.users)} a where a.estab = t.estab and a.sourced_id = ${id})`;
 }
 
 function peopleOf(sql: Sql, targets: readonly Target[]): Fragment {

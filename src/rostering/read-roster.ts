@@ -6,14 +6,17 @@ import { operations } from './operations.ts';
 import type { Question } from './plan.ts';
 import { createRemembered } from './remembered.ts';
 import { createFinish } from './render.ts';
-import { createFactsReader, type RosterAt } from './roster-facts.ts';
+import { createFactsReader } from './roster-facts.ts';
+import type { Target } from './visibility.ts';
 import { openStream, selectMetadataKeys, selectTotal, type Reader } from './select-page.ts';
 
 export async function readRoster(db: Db, estab: string) {
-  const [at] = await db<RosterAt[]>`select estab, id as "rosterId", version from roster where estab = ${estab}`;
+  const [at] = await db<Pick<Target, 'estab' | 'rosterId' | 'version' | 'current' | 'keptFrom'>[]>`
+    select estab, id as "rosterId", version, version as current, kept_from as "keptFrom" from roster where estab = ${estab}`;
   if (!at) throw new Error(`there is no roster for ${estab}`);
+  const targetOf = (resource: Resource): Target => ({ ...at, kinds: resource.kinds, people: collections.users.kinds });
   const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
-  const versions = new Map([[estab, (await reader.facts.facts(db, at)).versions]]);
+  const versions = new Map([[estab, await reader.facts.versions(db, targetOf(collections.orgs))]]);
 
   const finish = createFinish('', versions, undefined);
   const question = (resource: Resource): Question => {
@@ -22,7 +25,7 @@ export async function readRoster(db: Db, estab: string) {
     return {
       operation,
       ids: [],
-      targets: [{ ...at, kinds: resource.kinds, people: collections.users.kinds }],
+      targets: [targetOf(resource)],
       filter: undefined,
       sort: undefined,
       address: '',

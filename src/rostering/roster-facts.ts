@@ -2,14 +2,16 @@
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
 import type { Sql } from '../db/connect.ts';
 import type { CollectionName } from '../roster/resource.ts';
+import { isPast } from './as-of.ts';
 import type { Version } from './field-path.ts';
+import type { Milestone } from './milestones.ts';
+import { createPastFactsReader, type PastFacts, type PastFactsReader } from './past-facts.ts';
+import type { Target } from './visibility.ts';
 
-export type Group = { kind: string; status: string };
-export type Milestone = { sourcedId: string; preceding: Readonly<Record<string, number>> };
 
-export type RosterFacts = {
+type RosterFacts = {
   versions: readonly Version[];
-  totals: ReadonlyMap<CollectionName, readonly (Group & { count: number })[]>;
+  totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
   milestones: Map<CollectionName, readonly Milestone[]>;
 };
 
@@ -26,11 +28,15 @@ const rememberedRosters = 500;
 export type RosterAt = { estab: string; rosterId: string; version: number };
 
 export type FactsReader = {
-  facts(sql: Sql, at: RosterAt): Promise<RosterFacts>;
-  milestones(sql: Sql, at: RosterAt, collection: CollectionName): Promise<readonly Milestone[]>;
+  /** When each version came to be, of the roster as it stands. */
+  versions(sql: Sql, target: Target): Promise<readonly Version[]>;
+  /** How many records of each kind and status the collection has at the version that is asked for. */
+  totals(sql: Sql, target: Target, collection: CollectionName): Promise<Readonly<Record<string, number>>>;
+  milestones(sql: Sql, target: Target, collection: CollectionName): Promise<readonly Milestone[]>;
 };
 
 export function createFactsReader(): FactsReader {
+  const past = createPastFactsReader();
   const remembered = new Map<string, { at: RosterAt; facts: RosterFacts }>();
 
   async function facts(sql: Sql, at: RosterAt): Promise<RosterFacts> {
@@ -43,9 +49,22 @@ export function createFactsReader(): FactsReader {
     return fresh;
   }
 
+  const requirePast: (...asked: Parameters<PastFactsReader>) => Promise<PastFacts> = async (sql, target, collection) => {
+    const found = await past(sql, target, collection);
+    if (!found) throw new RosterMoved();
+    return found;
+  };
+  const standing = ({ estab, rosterId, current }: Target): RosterAt => ({ estab, rosterId, version: current });
+
   return {
-    facts,
-    async milestones(sql, at, collection) {
+    versions: async (sql, target) => (await facts(sql, standing(target))).versions,
+    async totals(sql, target, collection) {
+      if (isPast(target)) return (await requirePast(sql, target, collection)).totals;
+      return (await facts(sql, standing(target))).totals.get(collection) ?? {};
+    },
+    async milestones(sql, target, collection) {
+      if (isPast(target)) return (await requirePast(sql, target, collection)).milestones;
+      const at = standing(target);
       const { milestones } = await facts(sql, at);
       const known = milestones.get(collection) ?? (await readMilestones(sql, at, collection));
       milestones.set(collection, known);
@@ -55,15 +74,18 @@ export function createFactsReader(): FactsReader {
 }
 
 async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Promise<RosterFacts> {
-  const [row] = await sql<{ version: number; versions: Version[] | null; totals: (Group & { collection: CollectionName; count: number })[] | null }[]>`
+  const [row] = await sql<{ version: number; versions: Version[] | null; totals: { collection: CollectionName; part: string; count: number }[] | null }[]>`
     select r.version,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
         order by v.version) from roster_version v where v.estab = r.estab) as versions,
-      (select json_agg(json_build_object('collection', t.collection, 'kind', t.kind, 'status', t.status, 'count', t.count)) from roster_total t
+      (select json_agg(json_build_object('collection', t.collection, 'part', t.kind || ' ' || t.status, 'count', t.count)) from roster_total t
         where t.estab = r.estab) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();
-  return { versions: row.versions ?? [], totals: Map.groupBy(row.totals ?? [], (total) => total.collection), milestones: new Map() };
+  const totals = [...Map.groupBy(row.totals ?? [], (total) => total.collection)].map(
+    ([collection, of]) => [collection, Object.fromEntries(of.map(({ part, count }) => [part, count]))] as const,
+  );
+  return { versions: row.versions ?? [], totals: new Map(totals), milestones: new Map() };
 }
 
 async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {
@@ -72,31 +94,4 @@ async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, 
     where m.estab = ${estab} and m.collection = ${collection} order by m.sourced_id`;
   if (rows.some((row) => row.version !== version)) throw new RosterMoved();
   return rows;
-}
-
-/** How many records of these groups there are, or precede a milestone. */
-export function sumOf(counts: Readonly<Record<string, number>>, kinds: readonly string[], status: string | undefined): number {
-  let sum = 0;
-  for (const [group, count] of Object.entries(counts)) {
-    const cut = group.lastIndexOf(' ');
-    if (kinds.includes(group.slice(0, cut)) && (status === undefined || group.slice(cut + 1) === status)) sum += count;
-  }
-  return sum;
-}
-
-/** The last milestone that at most `offset` of these records precede. */
-export function findMilestone(
-  milestones: readonly Milestone[],
-  kinds: readonly string[],
-  status: string | undefined,
-  offset: number,
-): { sourcedId: string; preceding: number } | undefined {
-  let [low, high] = [0, milestones.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sumOf(milestones[middle]?.preceding ?? {}, kinds, status) <= offset) low = middle + 1;
-    else high = middle;
-  }
-  const milestone = milestones[low - 1];
-  return milestone && { sourcedId: milestone.sourcedId, preceding: sumOf(milestone.preceding, kinds, status) };
 }

@@ -15,6 +15,7 @@ import { variantA } from './dialects/variant-a.ts';
 import { variantB } from './dialects/variant-b.ts';
 import { describeOperation, recordSchemas } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
+import { createVersionNames } from './pin.ts';
 import { createRemembered } from './remembered.ts';
 import { RosterMoved } from './roster-facts.ts';
 import type { Reader } from './select-page.ts';
@@ -32,10 +33,11 @@ export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl:
 
 export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, ledger, slowReader }: Rostering): void {
   const pages = createRemembered<Page>(rememberedPageBytes);
+  const names = createVersionNames(reader.db);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of recordSchemas) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reader, pages, dialect, turnstile, ledger, address: publicUrl + dialect.root };
+    const answering: Answering = { reader, pages, dialect, turnstile, ledger, names, address: publicUrl + dialect.root };
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
@@ -57,6 +59,7 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
         rp: caller.rp,
         params: request.params as Record<string, string>,
         query: request.query as Query,
+        ifRosterVersion: single(request.headers['if-roster-version']),
         ifNoneMatch: request.headers['if-none-match'],
         head: request.method === 'HEAD',
       });
@@ -74,6 +77,11 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
         });
     }
   }
+}
+
+/** A header that is sent twice is joined by Node, and then names nothing. */
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join() : header;
 }
 
 function send({ status, headers, body }: Answer, reply: FastifyReply, slowReader: SlowReaderLimit): FastifyReply {

@@ -4,9 +4,11 @@
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
+import { isPast } from './as-of.ts';
+import { findMilestone, sumOf } from './milestones.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
-import { findMilestone, RosterMoved, sumOf, type FactsReader } from './roster-facts.ts';
+import { RosterMoved, type FactsReader } from './roster-facts.ts';
 
 export type Reader = {
   db: Db;
@@ -18,6 +20,8 @@ export type Reader = {
   ends: Remembered<End>;
 };
 export type End = { sourcedId: string; estab: string };
+/** Where rosters stand, by establishment. */
+type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number }>>;
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
@@ -29,7 +33,7 @@ export async function selectPage(reader: Reader, question: Question, paging: Pag
   const sql = poolFor(reader, question);
   const plan = makePlan(sql, question);
   const seek = (question.sort ? undefined : reader.ends.get(`${key} ${paging.offset}`)) ?? (await findSeek(reader, sql, question, paging.offset));
-  const [row] = await sql<{ versions: Record<string, string>; parents: boolean; records: string | null; count: number; last: string | null }[]>`
+  const [row] = await sql<{ versions: Standing; parents: boolean; records: string | null; count: number; last: string | null }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, page.*
     from (select string_agg(json, '},') || '}' as records, count(*)::int as count, max(sourced_id || ${separator} || estab) as last
           from (select ${plan.json} as json, t.sourced_id, t.estab from (${listRows(sql, plan, question, seek, paging)}) t) listed) page`;
@@ -47,17 +51,13 @@ export async function selectTotal(reader: Reader, question: Question, key: strin
   const status = countableStatus(question);
   if (status !== false) {
     let sum = 0;
-    for (const target of question.targets) {
-      const { totals } = await reader.facts.facts(sql, target);
-      for (const { kind, status: of, count } of totals.get(question.operation.collection) ?? [])
-        sum += sumOf({ [`${kind} ${of}`]: count }, target.kinds, status);
-    }
+    for (const target of question.targets) sum += sumOf(await reader.facts.totals(sql, target, question.operation.collection), target.kinds, status);
     return sum;
   }
   const known = reader.totals.get(key);
   if (known !== undefined) return known;
   const plan = makePlan(sql, question);
-  const [row] = await sql<{ versions: Record<string, string>; parents: boolean; total: number }[]>`
+  const [row] = await sql<{ versions: Standing; parents: boolean; total: number }[]>`
     select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, (select count(*)::int from ${plan.from} where ${plan.where}) as total`;
   requireSame(question, row?.versions, row?.parents);
   const total = row?.total ?? 0;
@@ -80,7 +80,7 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   try {
     const plan = makePlan(sql, question);
     const [row] = await sql<
-      { versions: Record<string, string>; parents: boolean }[]
+      { versions: Standing; parents: boolean }[]
     >`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
     requireSame(question, row?.versions, row?.parents);
     const total = await selectTotal(reader, question, key, sql);
@@ -124,8 +124,8 @@ function listRows(sql: Sql, plan: Plan, question: Question, seek: Seek | End | u
     order by ${plan.orderBy} limit ${limit} offset ${skip}`;
 }
 
-function poolFor(reader: Reader, { filter, operation }: Question): Db {
-  return filter || operation.relation ? reader.searches : reader.db;
+function poolFor(reader: Reader, { filter, operation, targets }: Question): Db {
+  return filter || operation.relation || targets.some(isPast) ? reader.searches : reader.db;
 }
 
 type Seek = { sourcedId: string; preceding: number };
@@ -146,7 +146,12 @@ function countableStatus({ operation, filter }: Question): string | undefined | 
   return check && more.length === 0 && check.path.name === 'status' && check.operator === '=' ? check.value.toLowerCase() : false;
 }
 
-function requireSame(question: Question, versions: Readonly<Record<string, string>> | undefined, parents: boolean | undefined): void {
-  if (question.targets.some((target) => versions?.[target.estab] !== `${target.rosterId} ${target.version}`)) throw new RosterMoved();
+/** Of the version that stands, nothing else will do; one that is past is the same as long as it is kept. */
+function requireSame({ targets }: Question, standing: Standing | undefined, parents: boolean | undefined): void {
+  for (const target of targets) {
+    const { id, version = -1, keptFrom = 0 } = standing?.[target.estab] ?? {};
+    const same = isPast(target) ? keptFrom <= target.version && target.version <= version : version === target.version;
+    if (id !== target.rosterId || !same) throw new RosterMoved();
+  }
   if (!parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
 }

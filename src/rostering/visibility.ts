@@ -10,7 +10,11 @@ import type { Operation } from './operations.ts';
 export type Target = Readonly<{
   estab: string;
   rosterId: string;
+  /** The version that is asked for, and the one that the roster is at. */
   version: number;
+  current: number;
+  /** The oldest that can be read. */
+  keptFrom: number;
   kinds: readonly string[];
   /** Kinds of people to whom references may be shown. */
   people: readonly string[];
@@ -29,10 +33,10 @@ const needed: Record<CollectionName, string> = {
 /** The establishments in which the scopes open something of the operation; none is refused, never an empty list. */
 export function requireTargets(caller: Caller, operation: Operation): Target[] {
   requireOneRosterScope(caller, operation);
-  const targets = caller.reach.flatMap(({ estab, scopes, rosterId, version }) => {
+  const targets = caller.reach.flatMap(({ estab, scopes, rosterId, version, keptFrom }) => {
     const opened = openedKinds(operation.collection, scopes);
     const kinds = operation.kinds ? opened.filter((kind) => operation.kinds?.includes(kind)) : opened;
-    return kinds.length > 0 ? [{ estab, rosterId, version, kinds, people: visiblePeople(scopes) }] : [];
+    return kinds.length > 0 ? [{ estab, rosterId, version, current: version, keptFrom, kinds, people: visiblePeople(scopes) }] : [];
   });
   if (targets.length > 0) return targets;
   throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${needed[operation.collection]}.`);

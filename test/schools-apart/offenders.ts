@@ -63,6 +63,10 @@ export const offenders: Offenders = [
       'src/collection/component-databases.ts': [
         '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
       ],
+      'src/collection/history.ts': [
+        'd4fdb6efaf86 select r.estab, (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <',
+        '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
+      ],
       'src/collection/purge.ts': [
         '7692fe65aa25 select estab from roster_version where instant < now() - make_interval(days => $n) group by estab',
       ],
@@ -100,7 +104,7 @@ export const offenders: Offenders = [
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
       'src/access/authenticate.ts': [
-        'a0296d7a467e select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, exists (select from application_se',
+        '8aef05fdaccd select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", exists',
       ],
       'src/access/rostering-token.ts': [
         '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
