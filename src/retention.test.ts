@@ -18,8 +18,10 @@ import { until } from '../test/until.ts';
 import { addApplication } from './access/applications.ts';
 import { authorise } from './access/authorisations.ts';
 import { createPseudonym } from './access/pseudonym.ts';
+import { removeMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
 import { exportRoster } from './collection/export.ts';
 import { purgeRosters } from './collection/purge.ts';
+import { removeRoster } from './collection/remove.ts';
 import { takeUpload } from './collection/uploads.ts';
 import type { Fragment } from './db/connect.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge, keptDays, renderRetention, retention } from './retention.ts';
@@ -177,13 +179,14 @@ const theirs = [...valuesOf(leaving), ...Object.values(notes)];
 const others = valuesOf([staying.pupil, staying.teacher]);
 
 const many = Array.from({ length: 60 }, (_, at) => user(`f${at}`, 'student'));
-const rosterOf = (people: readonly Row[], more: { marks?: string[]; pupils?: number } = {}) =>
+const rosterOf = (people: readonly Row[], more: { marks?: string[]; pupils?: number; shared?: Person } = {}) =>
   csvPackage(
     {
       ...smallSchool,
       users: [...smallSchool.users, ...many.slice(0, more.pupils ?? 60), ...people],
       enrollments: [
         ...smallSchool.enrollments,
+        ...(more.shared ? [enrolment('shared', more.shared.sourcedId, 'k1')] : []),
         ...people.filter(({ role }) => role !== 'parent').map((one) => enrolment(`e-${one.sourcedId}`, one.sourcedId ?? '', 'g1', { role: one.role ?? '' })),
       ],
       demographics: people.filter(({ role }) => role === 'student').map(({ sourcedId = '' }) => ({ sourcedId, sex: 'female', cityOfBirth: word() })),
@@ -199,7 +202,8 @@ const receiver = await useReceiver((arrival, response) => {
 
 test('who left long ago is found nowhere, although every feature was used for them', async (t) => {
   await service.work();
-  for (const estab of estabs) await service.addSchool(estab, rosterOf(before, { marks: [`${pupil.sourcedId},2026-10-13,AM,/,,${notes.imported}`] }));
+  const marks = [`${pupil.sourcedId},2026-10-13,AM,/,,${notes.imported}`];
+  for (const estab of estabs) await service.addSchool(estab, rosterOf(before, { marks, shared: pupil }));
   await db`update establishment set connector = 'demo' where estab = 'demo'`;
   await db`insert into connector_setting (estab, settings) values ('demo', '{}') on conflict (estab) do update set settings = '{}'`;
   const client = await service.addClient('app', estabs);
@@ -223,7 +227,7 @@ test('who left long ago is found nowhere, although every feature was used for th
   const found = await findWords(db, dataDir, theirs);
   const expected = [
     'roster_user.given_name', 'roster_user.record', 'roster_user.agent_ids', 'roster_enrollment.user_id', 'roster_demographics.sourced_id',
-    'attendance_mark.student_id', 'attendance_mark.notes', 'attendance_history.student_id', 'attendance_history.previous_notes',
+    'roster_touch.sourced_id', 'attendance_mark.student_id', 'attendance_mark.notes', 'attendance_history.student_id', 'attendance_history.previous_notes',
     'writeback_mark.student_id', 'writeback_mark.notes', 'writeback_mark.message', 'writeback.callbacks', 'writeback.idempotency_key',
     'outbox.payload', 'outbox.body', 'outbox_attempt.detail', 'outbox_attempt.response', 'availability_wait.callback_url', 'import_run.report',
     'login.username', 'login_session.presence_id', 'oidc_record.payload', 'identity_audit.presence_id', 'demo_mark.student_id', 'demo_mark.notes',
@@ -361,8 +365,10 @@ test('who left long ago is found nowhere, although every feature was used for th
     await write(estab, [mark(staying.pupil, { ...day, Session: 'PM', Mark: '\\' })], staying.pupil);
     const callback = encodeURIComponent(`${receiver.origin}/ready?who=${pupil.sourcedId}`);
     assert.equal((await client.s(estab, `Students?callbackUrl=${callback}`)).status, 202);
-    const marks = [`${pupil.sourcedId},2026-10-13,AM,/,,`, `${pupil.sourcedId},2026-10-13,AM,/,,`];
-    assert.equal((await service.load(estab, rosterOf(after, { marks }))).outcome, 'refused');
+    // Somebody else's from now on.
+    assert.equal((await service.load(estab, rosterOf(after, { shared: staying.pupil }))).outcome, 'done');
+    const twice = [`${pupil.sourcedId},2026-10-13,AM,/,,`, `${pupil.sourcedId},2026-10-13,AM,/,,`];
+    assert.equal((await service.load(estab, rosterOf(after, { marks: twice }))).outcome, 'refused');
     return trackingId;
   }
 
@@ -402,6 +408,44 @@ const mark = ({ sourcedId }: Row, more: object = {}) => ({ StudentId: sourcedId,
 async function* bytesOf(buffer: Buffer): AsyncGenerator<Buffer> {
   yield buffer;
 }
+
+test('a mark that waits for its MIS when its pupil is purged is not written, and the outcome says so', async () => {
+  const estab = 'waiting';
+  await service.addSchool(estab, rosterOf(before));
+  await db`update establishment set connector = 'demo' where estab = ${estab}`;
+  await db`insert into connector_setting (estab, settings) values (${estab}, '{"mode": "offline"}')`;
+  const client = await service.addClient('waiting-app', [estab]);
+  const body = { Marks: [mark(pupil, { Notes: notes.late }), mark(staying.pupil)], callback: { Method: 'POST', Url: `${receiver.origin}/waited` } };
+  const taken = await client.s(estab, `School/${estab}/Attendance`, { method: 'POST', body: JSON.stringify(body) });
+  const { TrackingId } = (await taken.json()) as { TrackingId: string };
+  await until('it was tried', async () => (await db`select from writeback where estab = ${estab} and attempts > 0`).length > 0);
+  await service.load(estab, rosterOf(after), { force: true });
+  await db`update roster_version set instant = instant - interval '91 days' where estab = ${estab}`;
+  assert.ok((await purge()) > 0);
+  await db`update connector_setting set settings = '{"mode": "normal"}' where estab = ${estab}`;
+  type Outcome = { Status: string; Marks: { StudentId: string; Result: string; Code: string | null }[] };
+  const read = async () => (await (await client.s(estab, `Writeback/${TrackingId}`)).json()) as Outcome;
+  await until('it has ended', async () => {
+    await db`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
+    await db`update lane set next_at = now(), open_until = null where key = ${`writeback ${estab}`}`;
+    await db`select pg_notify('schoolbell_outbox', '')`;
+    return (await read()).Status !== 'Pending';
+  });
+  const { Status, Marks } = await read();
+  assert.equal(Status, 'Completed');
+  assert.deepEqual(Marks.map(({ Result, Code }) => [Result, Code]), [['Failed', 'UnknownStudent'], ['Written', null]]);
+  assert.deepEqual([...(await findWords(db, dataDir, theirs))], []);
+});
+
+test('a school that is removed leaves nobody', async () => {
+  for (const { estab } of await db<{ estab: string }[]>`select estab from establishment`) {
+    await removeRoster(db, estab);
+    await removeMarksFiles(dataDir, estab);
+  }
+  await passDays(db, 1, new Date());
+  await forgetOverAge(db, config);
+  assert.deepEqual([...(await findWords(db, dataDir, others))], []);
+});
 
 test('files of a data directory that has none are no trouble', async () => {
   await forgetFiles(db, { dataDir: join(dataDir, 'nowhere'), purgeAfterDays: 1 });

@@ -1,6 +1,6 @@
 // In charge of looking for words everywhere: in every column of every table that can hold text, and in every file of a
 // folder.
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Db } from '../src/db/connect.ts';
 
@@ -27,7 +27,7 @@ export async function findWords(db: Db, folder: string, words: readonly string[]
         : await db<{ text: string | null }[]>`select ${db(column)}::text as text from ${db(table)}`;
     for (const { text } of rows) note(`${table}.${column}`, text ?? '');
   }
-  for (const name of globSync('**/*', { cwd: folder })) {
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     note('file names', name);
     if (statSync(join(folder, name)).isFile()) note(`file ${name.split('/', 1)[0]}`, readFileSync(join(folder, name), 'latin1'));
   }
