@@ -294,6 +294,7 @@ test('who left long ago is found nowhere, although every feature was used for th
     if (estab === 'demo') await db`update connector_setting set settings = '{"mode": "rejecting"}' where estab = 'demo'`;
     const third = await write(estab, [{ ...mark(pupil), Mark: 'N' }]);
     if (estab === 'demo') await db`update connector_setting set settings = '{"mode": "normal"}' where estab = 'demo'`;
+    await refuse(estab);
     const { trackingId } = await undoWriteback(db, estab === 'demo' ? done : third);
     await ended(estab, trackingId);
 
@@ -365,6 +366,7 @@ test('who left long ago is found nowhere, although every feature was used for th
     await write(estab, [mark(staying.pupil, { ...day, Session: 'PM', Mark: '\\' })], staying.pupil);
     const callback = encodeURIComponent(`${receiver.origin}/ready?who=${pupil.sourcedId}`);
     assert.equal((await client.s(estab, `Students?callbackUrl=${callback}`)).status, 202);
+    await refuse(estab);
     // Somebody else's from now on.
     assert.equal((await service.load(estab, rosterOf(after, { shared: staying.pupil }))).outcome, 'done');
     const twice = [`${pupil.sourcedId},2026-10-13,AM,/,,`, `${pupil.sourcedId},2026-10-13,AM,/,,`];
@@ -384,6 +386,13 @@ test('who left long ago is found nowhere, although every feature was used for th
     assert.equal(response.status, 202, JSON.stringify(answer));
     await ended(estab, answer.TrackingId);
     return answer.TrackingId;
+  }
+
+  /** Marks that are refused at once, with faults that quote whose they are. */
+  async function refuse(estab: string): Promise<void> {
+    const callback = { Method: 'POST', Url: `${receiver.origin}/refused?who=${pupil.sourcedId}` };
+    const body = JSON.stringify({ Marks: [mark(pupil, { Date: '2026-10-12' }), mark(pupil, { Date: '2026-10-12', Notes: notes.written })], callback });
+    assert.equal((await client.s(estab, `School/${estab}/Attendance`, { method: 'POST', body })).status, 400);
   }
 
   async function ended(estab: string, trackingId: string): Promise<void> {
@@ -427,7 +436,7 @@ test('a mark that waits for its MIS when its pupil is purged is not written, and
   const read = async () => (await (await client.s(estab, `Writeback/${TrackingId}`)).json()) as Outcome;
   await until('it has ended', async () => {
     await db`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
-    await db`update lane set next_at = now(), open_until = null where key = ${`writeback ${estab}`}`;
+    await db`update lane set next_at = now(), open_until = null where key in (select lane from outbox where estab = ${estab} and state = 'waiting')`;
     await db`select pg_notify('schoolbell_outbox', '')`;
     return (await read()).Status !== 'Pending';
   });
