@@ -74,6 +74,7 @@ create table attendance_history (
   constraint attendance_history_pkey PRIMARY KEY (estab, date, student_id, session, version),
   constraint attendance_history_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX attendance_history_at ON public.attendance_history USING btree (at);
 CREATE INDEX attendance_history_tracking ON public.attendance_history USING btree (estab, tracking_id) WHERE (tracking_id IS NOT NULL);
 
 create table attendance_mark (
@@ -186,14 +187,17 @@ create table demo_mark (
   constraint demo_mark_pkey PRIMARY KEY (estab, date, student_id, session),
   constraint demo_mark_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX demo_mark_date ON public.demo_mark USING btree (date);
 
 create table demo_write (
   estab text collate "C" not null,
   tracking_id uuid not null,
   answer jsonb not null,
+  written_at timestamp with time zone default now() not null,
   constraint demo_write_pkey PRIMARY KEY (estab, tracking_id),
   constraint demo_write_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX demo_write_age ON public.demo_write USING btree (written_at);
 
 create table disclosure (
   estab text collate "C" not null,
@@ -206,6 +210,7 @@ create table disclosure (
   constraint disclosure_pkey PRIMARY KEY (estab, rp, day, collection),
   constraint disclosure_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX disclosure_day ON public.disclosure USING btree (day);
 
 create table establishment (
   estab text collate "C" not null,
@@ -247,6 +252,7 @@ create table import_run (
   constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX import_run_finished ON public.import_run USING btree (finished_at);
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
 
 create table invitation (
@@ -1147,6 +1153,8 @@ create table writeback (
   constraint writeback_status_check CHECK ((status = ANY (ARRAY['Pending'::text, 'Completed'::text, 'Rejected'::text, 'Failed'::text, 'TimedOut'::text]))),
   constraint writeback_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
 );
+CREATE INDEX writeback_addressed ON public.writeback USING btree (completed_at) WHERE ((idempotency_key IS NOT NULL) OR (callbacks <> '[]'::jsonb));
+CREATE INDEX writeback_completed ON public.writeback USING btree (completed_at) WHERE (completed_at IS NOT NULL);
 CREATE UNIQUE INDEX writeback_key ON public.writeback USING btree (estab, rp, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE UNIQUE INDEX writeback_pending ON public.writeback USING btree (estab, rp, request_hash) WHERE ((status = 'Pending'::text) AND (idempotency_key IS NULL));
 CREATE UNIQUE INDEX writeback_undo ON public.writeback USING btree (estab, undo_of) WHERE ((undo_of IS NOT NULL) AND (status = ANY (ARRAY['Pending'::text, 'Completed'::text])));

@@ -1,20 +1,19 @@
 // In charge of what is due again and again: each chore with how often. Any process may do it at any time; what has
 // been done already is found done.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Seal } from './access/seal.ts';
-import { forgetOldCounts } from './access/wrong-tries.ts';
+import { createPseudonym } from './access/pseudonym.ts';
+import { readSecretKeys, type Seal } from './access/seal.ts';
 import { requestDue } from './collection/component-databases.ts';
 import { purgeRosters } from './collection/purge.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
-import { forgetIdentity } from './identity/audit.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
-import { forgetLinks } from './onboarding/links.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
-import { forgetSettled, warnFailingLanes } from './outbox/lane-end.ts';
-import { forgetWaits, sweepWaits } from './schooldata/availability.ts';
+import { warnFailingLanes } from './outbox/lane-end.ts';
+import { createForgetPeople, forgetFiles, forgetOverAge } from './retention.ts';
+import { sweepWaits } from './schooldata/availability.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -33,7 +32,8 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
     { name: 'warning of failing receivers', everyMs: hour, run: () => warn(db, log) },
-    { name: 'forgetting', everyMs: hour, run: () => forget(db, config) },
+    { name: 'forgetting', everyMs: hour, run: () => forgetOverAge(db, config) },
+    { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'purging', everyMs: hour, run: () => purge(db, config, log) },
   ];
   const started = chores.map((chore) => start(chore, log));
@@ -63,16 +63,7 @@ async function warn(db: Db, log: Log): Promise<void> {
     log.warn({ lane: key, failingSince }, 'will be disabled in a day: four days of nothing but failures');
 }
 
-async function forget(db: Db, config: Config): Promise<void> {
-  await forgetOldCounts(db);
-  await forgetSettled(db);
-  await forgetWaits(db);
-  await forgetLinks(db);
-  await forgetIdentity(db);
-  await db`delete from import_run where finished_at < now() - make_interval(days => ${config.purgeAfterDays})`;
-}
-
 async function purge(db: Db, config: Config, log: Log): Promise<void> {
-  const purged = await purgeRosters(db, config.purgeAfterDays);
+  const purged = await purgeRosters(db, config.purgeAfterDays, createForgetPeople(createPseudonym(readSecretKeys(config))));
   if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
 }

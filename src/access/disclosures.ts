@@ -2,6 +2,7 @@
 // which fields. Each process sums up for itself and writes about once a second, so that no request waits for it.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 
 export type Disclosure = { estab: string; rp: string; collection: string; records: number; fields: readonly string[] };
 export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void>; close(): Promise<void> };
@@ -61,4 +62,8 @@ export function createLedger(db: Db): Ledger {
       await Promise.race([writeOnce().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
     },
   };
+}
+
+export async function forgetDisclosures(db: Db, days: number): Promise<void> {
+  await deleteInBatches(db, 'disclosure', db`day < current_date - ${days}::int`);
 }

@@ -1,6 +1,8 @@
 // In charge of secrets: made with 256 random bits and a prefix by kind, kept as a hash, compared in constant time.
 // They are random, not chosen by people, so a plain SHA-256 is as strong as the secret itself.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Db } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 
 export const secretKinds = ['school', 'management', 'client', 'signing'] as const;
 export type SecretKind = (typeof secretKinds)[number];
@@ -29,4 +31,9 @@ export function findMatch<T extends { hash: Uint8Array }>(secret: string, candid
     if (timingSafeEqual(hash, candidate?.hash ?? matchesNothing) && candidate) match ??= candidate;
   }
   return match;
+}
+
+/** Those that were replaced and have ended since. */
+export async function forgetSecrets(db: Db, days: number): Promise<void> {
+  for (const table of ['application_secret', 'school_secret']) await deleteInBatches(db, table, db`valid_until < now() - make_interval(days => ${days})`);
 }

@@ -21,6 +21,11 @@ const advisoryLock = 5_219_006;
 /** Only one change of a school's marks at a time, until the transaction ends. No row is locked: whoever asks how the database stands goes on. */
 export async function lockMarks(tx: Tx, estab: string): Promise<void> {
   await installDatabases(tx, estab, ['Attendance']);
+  await holdMarks(tx, estab);
+}
+
+/** The same for a school that may have no marks, which this does not change. */
+export async function holdMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 

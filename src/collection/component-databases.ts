@@ -144,6 +144,14 @@ export async function recordNothing(sql: Sql, estab: string, name: DatabaseName,
   await tellStatus(sql, estab);
 }
 
+/** What waited for a person's decision is no longer there to be decided on. */
+export async function recordDropped(sql: Sql, estab: string, name: DatabaseName, message: string): Promise<void> {
+  await sql`
+    update component_database set status = case when updated_at is null then 'Error' else 'OK' end, message = ${message}
+    where estab = ${estab} and name = ${name} and status = 'Paused' and refreshing_since is null`;
+  await tellStatus(sql, estab);
+}
+
 export async function recordProgress(sql: Sql, estab: string, name: DatabaseName, progress: number): Promise<void> {
   await sql`update component_database set progress = ${progress} where estab = ${estab} and name = ${name} and refreshing_since is not null`;
 }

@@ -11,6 +11,7 @@ import type { Outbound } from '../http/outbound.ts';
 import { installDatabases, requestCollection } from './component-databases.ts';
 import type { Connector } from './connector.ts';
 import { createCsvConnector } from './connectors/csv/csv-connector.ts';
+import { marksFolder } from './connectors/csv/forget-marks-files.ts';
 import { createDemoConnector, demoModes, type DemoMode } from './connectors/demo/demo-connector.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
 
@@ -82,7 +83,7 @@ export async function openConnector({ db, mis, seal, outbound, dataDir, now = Da
     const { folder } = settings;
     return createCsvConnector({
       folder,
-      writebackFolder: folder === undefined ? join(dataDir, 'writeback', estab) : join(folder, 'writeback'),
+      writebackFolder: folder === undefined ? marksFolder(dataDir, estab) : join(folder, 'writeback'),
       hasAttendance: row.state?.marks === true,
     });
   }

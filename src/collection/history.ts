@@ -31,6 +31,16 @@ export async function keepPurged(tx: Tx, estab: string, resource: Resource, vers
   await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and sourced_id in ${ids}`;
 }
 
+/** What other records said of them goes with theirs. */
+export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly string[]): Promise<void> {
+  for (const resource of allResources) {
+    for (const { column, type } of resource.fields.filter((field) => field.to === 'users' && field.csv !== undefined)) {
+      const named = type === 'refs' ? tx`${tx(column)} && ${ids}::text[]` : tx`${tx(column)} = any(${ids}::text[])`;
+      await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and ${named}`;
+    }
+  }
+}
+
 /** Gives how many states were forgotten. */
 export async function forgetHistory(db: Db, days: number): Promise<number> {
   const hours = Math.max(shortestHours, days * 24);

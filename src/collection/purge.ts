@@ -2,18 +2,23 @@
 // stays refers to it. A purge is a version of its own, so that a walk over pages notices it.
 import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
+import { sourcedIdsOf, type ForgetPeople, type Leaver } from '../roster/leaver.ts';
 import type { Resource } from '../roster/resource.ts';
-import { keepPurged } from './history.ts';
+import { keepPurged, markPurgedPeople } from './history.ts';
 import { finishVersion, lockRoster, sealVersion } from './merge.ts';
 
-export async function purgeRosters(db: Db, afterDays: number): Promise<number> {
+/** How many people are sought at once in what else is kept. */
+const peopleAtOnce = 50;
+
+/** Whatever else is known of people who go, goes in the same transaction: `forgetPeople`. */
+export async function purgeRosters(db: Db, afterDays: number, forgetPeople: ForgetPeople): Promise<number> {
   const due = await db<{ estab: string }[]>`select estab from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab`;
   let purged = 0;
-  for (const { estab } of due) purged += await db.begin((tx) => purgeRoster(tx, estab, afterDays));
+  for (const { estab } of due) purged += await db.begin((tx) => purgeRoster(tx, estab, afterDays, forgetPeople));
   return purged;
 }
 
-async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<number> {
+async function purgeRoster(tx: Tx, estab: string, afterDays: number, forgetPeople: ForgetPeople): Promise<number> {
   const current = await lockRoster(tx, estab);
   const [ripe] = await tx<
     { version: number | null }[]
@@ -24,6 +29,8 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
       and version <= ${ripe?.version ?? 0}`;
   }
   await keepReferenced(tx, estab);
+  const people = await selectLeavers(tx, estab);
+  for (let at = 0; at < people.length; at += peopleAtOnce) await forgetPeople(tx, estab, people.slice(at, at + peopleAtOnce));
   const touched = new Set<Resource>();
   let purged = 0;
   for (const resource of allResources) {
@@ -36,11 +43,20 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   }
   await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
   if (purged > 0) {
+    await markPurgedPeople(tx, estab, sourcedIdsOf(people));
     await finishVersion(tx, estab, current + 1, touched);
     await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
     await sealVersion(tx, estab, current + 1, null);
   }
   return purged;
+}
+
+async function selectLeavers(tx: Tx, estab: string): Promise<Leaver[]> {
+  return tx<Leaver[]>`
+    select u.sourced_id as "sourcedId", presence_id(u.estab, u.sourced_id) as "presenceId", u.username, u.email, u.given_name as "givenName",
+      u.family_name as "familyName"
+    from roster_user u join leaving l on l.collection = ${collections.users.collection} and l.sourced_id = u.sourced_id where u.estab = ${estab}
+    order by u.sourced_id`;
 }
 
 /** What something that stays refers to stays as well; round and round, because that may refer to more. */

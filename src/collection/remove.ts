@@ -17,6 +17,9 @@ export async function removeRoster(db: Db, estab: string): Promise<void> {
     await tx`delete from lane where key = any(${lanes}) and not exists (select from outbox o where o.lane = lane.key)`;
     // What stood in the way of others in a shared lane may just have gone.
     await tx`update lane set next_at = now() where key = any(${lanes})`;
+    // These know the school by its name alone.
+    await tx`delete from identity_audit where estab = ${estab}`;
+    await tx`delete from oidc_record where starts_with(payload ->> 'accountId', ${`${estab}|`})`;
     await tx`delete from establishment where estab = ${estab}`;
   });
 }

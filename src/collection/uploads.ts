@@ -2,7 +2,7 @@
 // database, because those may be two machines.
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { installDatabases, requestCollection } from './component-databases.ts';
+import { installDatabases, recordDropped, requestCollection } from './component-databases.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 
 export const largestUpload = 512 * 1024 * 1024;
@@ -68,4 +68,16 @@ async function* readPieces(db: Db, estab: string, id: string): AsyncGenerator<Ui
 export async function findHeldUpload(db: Db, estab: string): Promise<string | undefined> {
   const [row] = await db<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
   return row?.id;
+}
+
+/** One that nobody approved in time is dropped; what was imported before stays, and the status says what happened. */
+export async function forgetUploads(db: Db, days: number): Promise<void> {
+  const old = await db<{ estab: string; id: string }[]>`select estab, id from upload where created_at < now() - make_interval(days => ${days})`;
+  for (const { estab, id } of old) {
+    await db.begin(async (tx) => {
+      const { count } = await tx`delete from upload where estab = ${estab} and id = ${id}`;
+      const message = `a package was held for ${days} days and not approved; it was dropped. Upload it again if it is still wanted`;
+      if (count > 0) await recordDropped(tx, estab, 'SchoolData', message);
+    });
+  }
 }

@@ -1,6 +1,7 @@
 // In charge of the commands on schools.
 import { addEstablishment, listEstablishments, requireEstablishment } from '../access/establishments.ts';
 import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
+import { removeMarksFiles } from '../collection/connectors/csv/forget-marks-files.ts';
 import { removeRoster } from '../collection/remove.ts';
 import { SchoolbellError } from '../errors.ts';
 import { confirmSchool } from '../onboarding/invitations.ts';
@@ -63,9 +64,10 @@ export const schoolCommands: readonly Command[] = [
     name: 'school remove',
     help: 'Removes an establishment with its roster and authorisations, for good.',
     options: { estab },
-    async run({ db }, given) {
+    async run({ db, config }, given) {
       const found = await requireEstablishment(db, text(given, 'estab'));
       await removeRoster(db, found.estab);
+      await removeMarksFiles(config.dataDir, found.estab);
       return { data: { estab: found.estab, removed: true }, lines: [`removed ${found.estab} ${found.name}`] };
     },
   },

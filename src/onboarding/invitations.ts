@@ -3,6 +3,7 @@
 import { addEstablishment } from '../access/establishments.ts';
 import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { linkDays, linkPath, makeInvitationLink } from './links.ts';
@@ -158,4 +159,9 @@ export async function expireInvitations(db: Db): Promise<void> {
     with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now()
       returning estab, rp)
     insert into authorisation_event (estab, rp, state, actor) select estab, rp, 'Expired', 'service' from expired`;
+}
+
+/** What was decided stands in the authorisation and its events. */
+export async function forgetInvitations(db: Db, days: number): Promise<void> {
+  await deleteInBatches(db, 'invitation', db`decided_at < now() - make_interval(days => ${days})`);
 }

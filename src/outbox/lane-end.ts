@@ -1,12 +1,12 @@
 // In charge of lanes over a long time: a notice to those that have done nothing but fail for four days (one more
 // failure after five ends them), and the forgetting of what was settled long ago.
 import type { Db } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { endAfterHours } from './settle.ts';
 
 export type LaneNotice = { key: string; failingSince: Date };
 
 const noticeHoursBefore = 24;
-const keptDays = 30;
 
 export async function warnFailingLanes(db: Db): Promise<LaneNotice[]> {
   return db<LaneNotice[]>`
@@ -16,8 +16,8 @@ export async function warnFailingLanes(db: Db): Promise<LaneNotice[]> {
 }
 
 /** Settled work with its attempts, and lanes that have nothing to say any more. */
-export async function forgetSettled(db: Db): Promise<number> {
-  const { count } = await db`delete from outbox where settled_at < now() - make_interval(days => ${keptDays})`;
+export async function forgetSettled(db: Db, days: number): Promise<number> {
+  const count = await deleteInBatches(db, 'outbox', db`settled_at < now() - make_interval(days => ${days})`);
   await db`
     delete from lane l where l.next_at is null and l.disabled_at is null and l.failing_since is null and not exists (select from outbox o where o.lane = l.key)
       and l.key in (select key from lane where next_at is null for update skip locked)`;

@@ -18,7 +18,6 @@ export type VersionNames = {
 
 const oneVersion = /^(\d{1,9})-([0-9a-f]{8})$/;
 const severalVersions = /^[\w-]{22}$/;
-const keptDays = 1;
 const notedAgainMs = 3_600_000;
 const rememberedBytes = 4 * 1024 * 1024;
 
@@ -60,7 +59,7 @@ export function pinTargets(targets: readonly Target[], named: readonly Named[]):
 }
 
 /** Of versions of several schools; a single one's needs no keeping. */
-export async function forgetVersionNames(db: Db): Promise<number> {
-  const { count } = await db`delete from roster_version_set where noted_at < now() - make_interval(days => ${keptDays})`;
+export async function forgetVersionNames(db: Db, days: number): Promise<number> {
+  const { count } = await db`delete from roster_version_set where noted_at < now() - make_interval(days => ${days})`;
   return count;
 }

@@ -240,7 +240,7 @@ test('names of several schools at once are forgotten after a day, and those of o
   const single = (await client.b(estabs[0], '/users')).headers.get('x-roster-version') ?? '';
   await renew(estabs[0], 'New');
   await db`update roster_version_set set noted_at = noted_at - interval '25 hours'`;
-  await forgetVersionNames(db);
+  await forgetVersionNames(db, 1);
   assert.equal((await read('/users', { 'if-roster-version': version })).status, 412);
   assert.deepEqual(await familiesOf(await client.b(estabs[0], '/users', { 'if-roster-version': single })), ['Old', 'Old', 'Old']);
 });
@@ -271,7 +271,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
   await db`update roster_version set instant = instant - interval '100 days' where estab = ${estab}`;
-  assert.equal(await purgeRosters(db, 90), 2);
+  assert.equal(await purgeRosters(db, 90, async () => {}), 2);
   const pinned = async () => {
     const response = await client.b(estab, '/users', { 'if-roster-version': version });
     return [response.headers.get('x-total-count'), (await familiesOf(response)).length];

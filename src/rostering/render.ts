@@ -8,8 +8,7 @@ export type Finish = (records: string) => string;
 
 /** Puts the address and the instants in, where records were stored with placeholders for them, and selects fields. */
 export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>, fields: readonly string[] | undefined): Finish {
-  // Versions are numbered from 1 without gaps.
-  const stampOf = (_: string, estab: string, version: string) => versions.get(estab)?.[Number(version) - 1]?.stamp ?? '';
+  const stampOf = (_: string, estab: string, version: string) => findVersion(versions.get(estab) ?? [], Number(version))?.stamp ?? '';
   return (records) => selectFields(records.replaceAll(addressPlaceholder, () => address).replace(versionName, stampOf), fields);
 }
 
@@ -38,4 +37,15 @@ function selectFields(records: string, fields: readonly string[] | undefined): s
   const parsed = JSON.parse(`[${records}]`) as Record<string, unknown>[];
   const selected = parsed.map((record) => Object.fromEntries(Object.entries(record).filter(([name]) => fields.includes(name))));
   return JSON.stringify(selected).slice(1, -1);
+}
+
+/** They are in their order; those that no record carries any more are forgotten, which leaves gaps. */
+function findVersion(versions: readonly Version[], wanted: number): Version | undefined {
+  let [low, high] = [0, versions.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((versions[middle]?.version ?? 0) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return versions[low]?.version === wanted ? versions[low] : undefined;
 }

@@ -5,6 +5,7 @@ import type { SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases, requestCollection, type ComponentDatabase, type DatabaseStatus } from '../collection/component-databases.ts';
 import type { DatabaseName } from '../collection/connector.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 import type { Endpoint } from './catalogue.ts';
@@ -127,6 +128,6 @@ async function end(tx: Tx, wait: Wait, body: Record<string, unknown>): Promise<v
 }
 
 /** Waits that ended long ago say nothing any more. */
-export async function forgetWaits(db: Db): Promise<void> {
-  await db`delete from availability_wait where done_at < now() - interval '7 days'`;
+export async function forgetWaits(db: Db, days: number): Promise<void> {
+  await deleteInBatches(db, 'availability_wait', db`done_at < now() - make_interval(days => ${days})`);
 }

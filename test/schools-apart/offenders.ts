@@ -33,15 +33,27 @@ export const offenders: Offenders = [
   {
     reason: 'What is old or over goes, of all schools in one statement.',
     statements: {
-      'src/housekeeping.ts': [
-        'a70cecfe0cd2 delete from import_run where finished_at < now() - make_interval(days => $n)',
+      'src/access/disclosures.ts': [
+        '279453cbc194 delete from "disclosure" where ctid = any(array(select ctid from "disclosure" where day < current_da',
+      ],
+      'src/access/secrets.ts': [
+        'eeacfaeebc30 delete from "school_secret" where ctid = any(array(select ctid from "school_secret" where valid_unti',
+      ],
+      'src/collection/connectors/demo/forget-demo.ts': [
+        'f04411bde8cd delete from "demo_mark" where ctid = any(array(select ctid from "demo_mark" where date < current_dat',
+        '2382f573c8a7 delete from "demo_write" where ctid = any(array(select ctid from "demo_write" where written_at < now',
+      ],
+      'src/collection/forget-reports.ts': [
+        '30b8aab0bc2c delete from "attendance_history" where ctid = any(array(select ctid from "attendance_history" where',
+        'bb22f864a29f delete from "import_run" where ctid = any(array(select ctid from "import_run" where finished_at < no',
       ],
       'src/identity/audit.ts': [
-        'b33bb30eda3b delete from identity_audit where at < now() - make_interval(days => $n)',
-        '0664ee730e3c delete from login_session where expires_at < now()',
-        '4c4106643ce9 delete from registration_link where expires_at < now()',
+        'bb1425576a65 delete from "identity_audit" where ctid = any(array(select ctid from "identity_audit" where at < now',
+        'a7ba10020b4b delete from "login_session" where ctid = any(array(select ctid from "login_session" where expires_at',
+        '59272bf12891 delete from "registration_link" where ctid = any(array(select ctid from "registration_link" where ex',
       ],
       'src/onboarding/invitations.ts': [
+        '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
         "def1be774c32 with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service'",
       ],
       'src/onboarding/links.ts': [
@@ -50,10 +62,14 @@ export const offenders: Offenders = [
       ],
       'src/outbox/lane-end.ts': [
         'dd8b23632a29 delete from lane l where l.next_at is null and l.disabled_at is null and l.failing_since is null and',
-        '12e8461d6590 delete from outbox where settled_at < now() - make_interval(days => $n)',
+        '5b703727021a delete from "outbox" where ctid = any(array(select ctid from "outbox" where settled_at < now() - mak',
       ],
       'src/schooldata/availability.ts': [
-        "ee809f513b5b delete from availability_wait where done_at < now() - interval '7 days'",
+        '1610b6108dbd delete from "availability_wait" where ctid = any(array(select ctid from "availability_wait" where do',
+      ],
+      'src/schooldata/forget-writebacks.ts': [
+        'fc41a7836618 delete from "writeback" where ctid = any(array(select ctid from "writeback" where completed_at < now',
+        "cbccf4d64a7d update writeback set idempotency_key = null, callbacks = '[]' where completed_at < now() - interval",
       ],
     },
   },
@@ -63,12 +79,18 @@ export const offenders: Offenders = [
       'src/collection/component-databases.ts': [
         '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
       ],
+      'src/collection/forget-versions.ts': [
+        '2caf0a5ec220 select estab from roster',
+      ],
       'src/collection/history.ts': [
         'd4fdb6efaf86 select r.estab, (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <',
         '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
       ],
       'src/collection/purge.ts': [
         '7692fe65aa25 select estab from roster_version where instant < now() - make_interval(days => $n) group by estab',
+      ],
+      'src/collection/uploads.ts': [
+        'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
       ],
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",

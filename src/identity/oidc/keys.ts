@@ -43,6 +43,11 @@ export async function rotateProviderKeys(tx: Tx, seal: Seal, { now }: { now: boo
   return makeKeys(tx, seal);
 }
 
+/** Those that verify nothing any more. */
+export async function forgetProviderKeys(db: Db): Promise<void> {
+  await db`delete from provider_key where trusted_until <= now()`;
+}
+
 async function makeKeys(tx: Tx, seal: Seal): Promise<string> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const kid = randomBytes(8).toString('hex');

@@ -42,7 +42,7 @@ async function holds(path: string, content: Buffer): Promise<boolean> {
   return found?.equals(content) ?? false;
 }
 
-async function replaceFile(folder: string, path: string, content: Buffer): Promise<void> {
+export async function replaceFile(folder: string, path: string, content: Buffer): Promise<void> {
   const half = join(folder, `.${randomUUID()}.tmp`);
   try {
     const file = await open(half, 'wx', fileMode);

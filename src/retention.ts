@@ -1,0 +1,267 @@
+// In charge of what is kept and for how long: one row for each kind of thing, with what ends it. Two chores walk the
+// table: one forgets what is over age, the other what is about people who are purged. The README shows the same table.
+import type { Pseudonym } from './access/pseudonym.ts';
+import { forgetDisclosures } from './access/disclosures.ts';
+import { forgetSecrets } from './access/secrets.ts';
+import { forgetOldCounts } from './access/wrong-tries.ts';
+import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
+import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
+import { forgetMarksOf, forgetReportsOf, forgetTouchesOf } from './collection/forget-people.ts';
+import { forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
+import { forgetVersions } from './collection/forget-versions.ts';
+import { forgetHistory, historyTable } from './collection/history.ts';
+import { sweepSpool } from './collection/spool.ts';
+import { stageTable } from './collection/stage.ts';
+import { forgetUploads } from './collection/uploads.ts';
+import type { Config } from './config.ts';
+import type { Db } from './db/connect.ts';
+import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
+import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
+import { forgetProviderKeys } from './identity/oidc/keys.ts';
+import { forgetInvitations } from './onboarding/invitations.ts';
+import { forgetLinks } from './onboarding/links.ts';
+import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
+import { forgetSettled } from './outbox/lane-end.ts';
+import { allResources } from './roster/collections.ts';
+import type { ForgetPeople } from './roster/leaver.ts';
+import { forgetVersionNames } from './rostering/pin.ts';
+import { forgetWaits } from './schooldata/availability.ts';
+import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
+
+/** So many days after something; `purge` is what PURGE_AFTER_DAYS says, and the most where people are named. */
+type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean; forget(db: Db, days: number): Promise<unknown> }>;
+/** In words; `forget` sweeps what ended by itself. */
+type Otherwise = Readonly<{ until: string; forget?(db: Db): Promise<unknown> }>;
+
+export type Kept = Readonly<{
+  what: string;
+  /** Tables. */
+  where: readonly string[];
+  ends: Age | Otherwise;
+  /** What becomes of it when its person is purged; without, it is about nobody, or the end above comes first. */
+  purged?: Readonly<{ words: string; forget?: (pseudonym: Pseudonym) => ForgetPeople }>;
+  /** Who can ask for less. */
+  less: string;
+}>;
+
+const setting = 'the operator, by `PURGE_AFTER_DAYS`';
+const school = 'the operator, by `school remove`';
+const nobody = 'nobody';
+
+/** Of people first, in the order in which whoever writes marks locks it. */
+export const retention: readonly Kept[] = [
+  {
+    what: 'Rosters: people, classes, enrolments and what is counted of them',
+    where: [...allResources.map(({ table }) => table), 'roster', 'roster_total', 'roster_milestone', 'roster_touch'],
+    ends: { until: 'while the source has it, then `PURGE_AFTER_DAYS`, and longer only while something that stays refers to it' },
+    purged: { words: 'goes', forget: () => forgetTouchesOf },
+    less: setting,
+  },
+  {
+    what: 'What rosters were: records as they stood before they changed, and where they came from',
+    where: allResources.map(historyTable),
+    ends: { days: 30, after: 'they were replaced', namesPeople: true, forget: forgetHistory },
+    purged: { words: 'goes an hour later, when whoever reads page by page has ended' },
+    less: setting,
+  },
+  {
+    what: 'Names of versions of several schools at once',
+    where: ['roster_version_set'],
+    ends: { days: 1, after: 'they were last given', namesPeople: false, forget: forgetVersionNames },
+    less: nobody,
+  },
+  {
+    what: 'What an import stages, until it is merged: in its transaction, or in files without a name that end with the process',
+    where: [...allResources.map(stageTable), 'stage_rejected', 'stage_change', 'stage_mark'],
+    ends: { until: 'while it is merged' },
+    less: nobody,
+  },
+  {
+    what: 'When each version of a roster or of marks came to be',
+    where: ['roster_version', 'attendance_version'],
+    ends: { days: 'purge', after: 'it, and longer while a record or mark is dated by it', namesPeople: false, forget: forgetVersions },
+    less: setting,
+  },
+  {
+    what: 'Attendance marks',
+    where: ['attendance_mark'],
+    ends: { until: 'as long as the pupil is in the roster: which years there are is for the MIS to say' },
+    purged: { words: 'go', forget: () => forgetMarksOf },
+    less: setting,
+  },
+  {
+    what: 'Marks that were replaced, with by whom; the way back of `writeback undo`',
+    where: ['attendance_history'],
+    ends: { days: 'purge', after: 'they were replaced', namesPeople: true, forget: forgetReplacedMarks },
+    purged: { words: 'go' },
+    less: setting,
+  },
+  {
+    what: 'Writebacks with their outcome for each mark (whom to call and the `Idempotency-Key`: one day)',
+    where: ['writeback', 'writeback_mark'],
+    ends: { days: 'purge', after: 'they ended', namesPeople: true, forget: forgetWritebacks },
+    purged: { words: 'numbers stay; notes go, and the pupil’s id becomes a keyed hash', forget: forgetOutcomesOf },
+    less: setting,
+  },
+  {
+    what: 'Requests that waited for data',
+    where: ['availability_wait'],
+    ends: { days: 7, after: 'they ended', namesPeople: true, forget: forgetWaits },
+    purged: { words: 'go, if their URL names the person' },
+    less: setting,
+  },
+  {
+    what: 'Marks and answers of the demo’s MIS',
+    where: ['demo_mark', 'demo_write'],
+    ends: { days: 60, after: 'their day', namesPeople: false, forget: forgetDemo },
+    purged: { words: 'marks go', forget: () => forgetDemoMarksOf },
+    less: nobody,
+  },
+  {
+    what: 'Calls, mails and other work, with bodies, attempts and answers',
+    where: ['outbox', 'outbox_attempt', 'lane'],
+    ends: { days: 30, after: 'they were settled (the text of a mail: until it is sent)', namesPeople: true, forget: forgetSettled },
+    purged: { words: 'go, if they name the person', forget: () => forgetDeliveriesOf },
+    less: setting,
+  },
+  {
+    what: 'Reports of imports, which show values of rows that were wrong',
+    where: ['import_run'],
+    ends: { days: 'purge', after: 'the import', namesPeople: true, forget: forgetReports },
+    purged: { words: 'stay without the values that name the person', forget: () => forgetReportsOf },
+    less: setting,
+  },
+  {
+    what: 'Uploaded packages',
+    where: ['upload', 'upload_piece'],
+    ends: { days: 30, after: 'the upload, if it is held; else until they are imported', namesPeople: true, forget: forgetUploads },
+    less: 'the school, by approving or uploading another',
+  },
+  {
+    what: 'Logins with the hash of the password',
+    where: ['login'],
+    ends: { until: 'as long as the person is in the roster' },
+    purged: { words: 'go, with all that opens them', forget: () => forgetLoginsOf },
+    less: setting,
+  },
+  {
+    what: 'Sessions, registration links and tokens of people',
+    where: ['login_session', 'registration_link', 'oidc_record'],
+    ends: { until: 'until they expire: 12 hours, a link 3 days', forget: forgetExpiredSignIns },
+    purged: { words: 'go' },
+    less: 'the person, by signing out',
+  },
+  {
+    what: 'The record of identity operations and sign-ins',
+    where: ['identity_audit'],
+    ends: { days: 365, after: 'the operation', namesPeople: false, forget: forgetAudited },
+    purged: { words: 'stays about a keyed hash', forget: forgetAuditedOf },
+    less: school,
+  },
+  {
+    what: 'People whom an application added by hand (`CreateUser`)',
+    where: ['manual_user'],
+    ends: { until: 'as long as the school: no source says when they leave' },
+    less: school,
+  },
+  {
+    what: 'Invitations that were decided or have expired',
+    where: ['invitation'],
+    ends: { days: 365, after: 'that', namesPeople: false, forget: forgetInvitations },
+    less: school,
+  },
+  {
+    what: 'What applications have read: numbers and fields by day',
+    where: ['disclosure'],
+    ends: { days: 365, after: 'the day', namesPeople: false, forget: forgetDisclosures },
+    less: nobody,
+  },
+  {
+    what: 'The school’s decisions on applications, and their registrations',
+    where: ['authorisation', 'authorisation_event', 'webhook'],
+    ends: { until: 'as long as the school: they are its record, and name no pupil' },
+    less: school,
+  },
+  {
+    what: 'Links and sessions of a school',
+    where: ['school_link', 'school_session'],
+    ends: { until: 'until they expire: a link 30 days, a session 12 hours', forget: forgetLinks },
+    less: 'the school, by signing out',
+  },
+  {
+    what: 'Wrong tries, and how often a credential was used',
+    where: ['wrong_try', 'request_count'],
+    ends: { until: '10 minutes', forget: forgetOldCounts },
+    less: nobody,
+  },
+  {
+    what: 'Secrets that were replaced (as hashes, signing secrets sealed)',
+    where: ['application_secret', 'school_secret'],
+    ends: { days: 30, after: 'they ended', namesPeople: false, forget: forgetSecrets },
+    less: nobody,
+  },
+  {
+    what: 'Keys that sign',
+    where: ['token_key', 'provider_key'],
+    ends: { until: 'until what they signed has expired; public halves of token keys stay, to tell old tokens from forged ones', forget: forgetProviderKeys },
+    less: 'the operator, by `keys rotate --now`',
+  },
+  {
+    what: 'Schools, applications, how each is set up and how its data stands',
+    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'migration'],
+    ends: { until: 'until they are removed' },
+    less: school,
+  },
+];
+
+/** What lies on the disk of each machine, so that each process looks after its own. */
+export const retainedFiles = {
+  what: 'Marks handed over as files (`DATA_DIR/writeback`) to schools whose packages are uploaded',
+  days: 30,
+  after: 'they were written',
+  purged: 'go',
+  less: setting,
+} as const;
+
+export function keptDays(days: Age['days'], namesPeople: boolean, { purgeAfterDays }: Pick<Config, 'purgeAfterDays'>): number {
+  if (days === 'purge') return purgeAfterDays;
+  return namesPeople ? Math.min(days, purgeAfterDays) : days;
+}
+
+/** One kind that cannot be forgotten at present does not keep the others. */
+export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays'>): Promise<void> {
+  const failures: unknown[] = [];
+  for (const { ends } of retention) {
+    try {
+      if ('days' in ends) await ends.forget(db, keptDays(ends.days, ends.namesPeople, config));
+      else await ends.forget?.(db);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${retention.length} kinds could not be forgotten`);
+}
+
+export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
+  await sweepSpool(dataDir);
+  await forgetMarksFiles(db, dataDir, keptDays(retainedFiles.days, true, { purgeAfterDays }));
+}
+
+/** In the transaction that purges them from the roster. */
+export function createForgetPeople(pseudonym: Pseudonym): ForgetPeople {
+  const all = retention.flatMap(({ purged }) => (purged?.forget ? [purged.forget(pseudonym)] : []));
+  return async (tx, estab, people) => {
+    for (const forget of all) await forget(tx, estab, people);
+  };
+}
+
+/** The table of the README. */
+export function renderRetention(): string {
+  const lasting = (days: Age['days'], after: string) => `${days === 'purge' ? '`PURGE_AFTER_DAYS`' : `${days} days`} after ${after}`;
+  const rows = [
+    ...retention.map(({ what, ends, purged, less }) => [what, 'days' in ends ? lasting(ends.days, ends.after) : ends.until, purged?.words ?? '–', less]),
+    [retainedFiles.what, lasting(retainedFiles.days, retainedFiles.after), retainedFiles.purged, retainedFiles.less],
+  ];
+  const head = ['What', 'How long', 'When its person is purged', 'Who can ask for less'];
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
