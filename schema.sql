@@ -340,6 +340,7 @@ create table migration (
   name text not null,
   checksum text not null,
   applied_at timestamp with time zone default now() not null,
+  breaks_before integer,
   constraint migration_pkey PRIMARY KEY (version)
 );
 
