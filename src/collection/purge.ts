@@ -6,7 +6,11 @@ import type { Resource } from '../roster/resource.ts';
 import { finishVersion, lockRoster } from './merge.ts';
 
 export async function purgeRosters(db: Db, afterDays: number): Promise<number> {
-  const due = await db<{ estab: string }[]>`select estab from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab`;
+  // Nothing can have become ripe, or free of references, where neither the roster nor what is old enough is another than the last time.
+  const due = await db<{ estab: string }[]>`
+    select r.estab from roster r
+      join (select estab, max(version) as ripe from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab) v using (estab)
+    where (r.purge_version, r.purge_ripe) is distinct from (r.version, v.ripe)`;
   let purged = 0;
   for (const { estab } of due) purged += await db.begin((tx) => purgeRoster(tx, estab, afterDays));
   return purged;
@@ -17,6 +21,10 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
   const [ripe] = await tx<
     { version: number | null }[]
   >`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
+  if (!(await hasRipe(tx, estab, ripe?.version ?? 0))) {
+    await noteLooked(tx, estab, ripe?.version ?? 0);
+    return 0;
+  }
   await tx`create temp table leaving (collection text, sourced_id text collate "C", primary key (collection, sourced_id)) on commit drop`;
   for (const { table, collection } of allResources) {
     await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted'
@@ -32,9 +40,23 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number): Promise<nu
     if (count > 0) touched.add(resource);
     purged += count;
   }
-  await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
   if (purged > 0) await finishVersion(tx, estab, current + 1, touched);
+  await noteLooked(tx, estab, ripe?.version ?? 0);
   return purged;
+}
+
+/** By indexes of what is tobedeleted: mostly there is nothing, and what stays need not be read to know it. */
+async function hasRipe(tx: Tx, estab: string, ripe: number): Promise<boolean> {
+  for (const { table } of allResources) {
+    const [found] = await tx`select from ${tx(table)} where estab = ${estab} and status = 'tobedeleted' and version <= ${ripe} limit 1`;
+    if (found) return true;
+  }
+  return false;
+}
+
+async function noteLooked(tx: Tx, estab: string, ripe: number): Promise<void> {
+  await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe}`;
+  await tx`update roster set purge_version = version, purge_ripe = ${ripe} where estab = ${estab}`;
 }
 
 /** What something that stays refers to stays as well; round and round, because that may refer to more. */
