@@ -116,10 +116,15 @@ export async function recordCollected(
   await tellStatus(sql, estab);
 }
 
+/** So many more marks than before: counting those of years at every change would read them all. */
+export async function recordGain(sql: Sql, estab: string, marks: number): Promise<void> {
+  await sql`update component_database set row_count = row_count + ${marks} where estab = ${estab} and name = 'Attendance'`;
+}
+
 /** Marks that were written here are data too, in a school that had none. */
-export async function recordWritten(sql: Sql, estab: string, rowCount: number): Promise<void> {
+export async function recordWritten(sql: Sql, estab: string): Promise<void> {
   await sql`
-    update component_database set row_count = ${rowCount}, changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
+    update component_database set changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
       when status = 'NoData' then 'OK' else status end
     where estab = ${estab} and name = 'Attendance'`;
   await tellStatus(sql, estab);
