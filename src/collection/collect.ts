@@ -122,6 +122,8 @@ async function collectRoster(
     await db.begin(async (tx) => {
       await installDatabases(tx, estab, [name]);
       await requestCollection(tx, estab, name);
+      // Not if the school has got another source meanwhile.
+      await beforeCommit?.(tx);
     });
   }
   return undefined;
