@@ -148,6 +148,12 @@ CREATE INDEX availability_wait_done ON public.availability_wait USING btree (don
 CREATE INDEX availability_wait_open ON public.availability_wait USING btree (next_check_at) WHERE (done_at IS NULL);
 CREATE INDEX availability_wait_rp ON public.availability_wait USING btree (rp) WHERE (done_at IS NULL);
 
+create table chore (
+  name text not null,
+  last_at timestamp with time zone not null,
+  constraint chore_pkey PRIMARY KEY (name)
+);
+
 create table component_database (
   estab text collate "C" not null,
   name text not null,
@@ -348,6 +354,7 @@ create table migration (
   name text not null,
   checksum text not null,
   applied_at timestamp with time zone default now() not null,
+  breaks_before integer,
   constraint migration_pkey PRIMARY KEY (version)
 );
 
@@ -391,6 +398,7 @@ create table outbox (
 );
 CREATE INDEX outbox_created ON public.outbox USING btree (created_at);
 CREATE INDEX outbox_id ON public.outbox USING btree (id);
+CREATE INDEX outbox_lane ON public.outbox USING btree (lane);
 CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (state = 'running'::text);
 CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, seq) WHERE (topic IS NOT NULL);
 CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
@@ -413,6 +421,13 @@ create table outbox_attempt (
   constraint outbox_attempt_estab_id_fkey FOREIGN KEY (estab, id) REFERENCES outbox(estab, id) ON DELETE CASCADE
 );
 CREATE INDEX outbox_attempt_at ON public.outbox_attempt USING btree (at);
+
+create table outbox_tally (
+  since timestamp with time zone not null,
+  settled jsonb not null,
+  attempts jsonb not null,
+  constraint outbox_tally_pkey PRIMARY KEY (since)
+);
 
 create table provider_key (
   id uuid default gen_random_uuid() not null,
@@ -461,6 +476,8 @@ CASE
     WHEN (history_to = version) THEN history_from
     ELSE version
 END) stored,
+  purge_version integer,
+  purge_ripe integer,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -485,6 +502,7 @@ create table roster_academic_session (
   place integer,
   constraint roster_academic_session_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_academic_session_gone ON public.roster_academic_session USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_academic_session_parent ON public.roster_academic_session USING btree (estab, parent_id);
 CREATE INDEX roster_academic_session_version ON public.roster_academic_session USING btree (estab, version);
 
@@ -536,6 +554,7 @@ create table roster_class (
   constraint roster_class_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_class_course ON public.roster_class USING btree (estab, course_id);
+CREATE INDEX roster_class_gone ON public.roster_class USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_class_school ON public.roster_class USING btree (estab, school_id);
 CREATE INDEX roster_class_version ON public.roster_class USING btree (estab, version);
 
@@ -586,6 +605,7 @@ create table roster_course (
   place integer,
   constraint roster_course_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_course_gone ON public.roster_course USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_course_version ON public.roster_course USING btree (estab, version);
 
 create table roster_course_history (
@@ -637,6 +657,7 @@ create table roster_demographics (
   place integer,
   constraint roster_demographics_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_demographics_gone ON public.roster_demographics USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_demographics_version ON public.roster_demographics USING btree (estab, version);
 
 create table roster_demographics_history (
@@ -689,6 +710,7 @@ create table roster_enrollment (
   constraint roster_enrollment_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_enrollment_class ON public.roster_enrollment USING btree (estab, class_id);
+CREATE INDEX roster_enrollment_gone ON public.roster_enrollment USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_enrollment_user ON public.roster_enrollment USING btree (estab, user_id);
 CREATE INDEX roster_enrollment_version ON public.roster_enrollment USING btree (estab, version);
 
@@ -742,6 +764,7 @@ create table roster_org (
   place integer,
   constraint roster_org_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_org_gone ON public.roster_org USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_org_parent ON public.roster_org USING btree (estab, parent_id);
 CREATE INDEX roster_org_version ON public.roster_org USING btree (estab, version);
 
@@ -813,6 +836,7 @@ create table roster_user (
   place integer,
   constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_user_gone ON public.roster_user USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
 CREATE INDEX roster_user_presence ON public.roster_user USING btree (estab, presence_id(estab, sourced_id));
 CREATE INDEX roster_user_version ON public.roster_user USING btree (estab, version);
 

@@ -12,27 +12,161 @@ alter table import_run add column reading int, add column provider text;
 -- The import that made the version; a purge makes one too.
 alter table roster_version add column import uuid;
 
-create unlogged table stage_org (like roster_org);
-alter table stage_org drop column head, drop column version, drop column child_ids;
-alter table stage_org add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_academic_session (like roster_academic_session);
-alter table stage_academic_session drop column head, drop column version, drop column child_ids;
-alter table stage_academic_session add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_course (like roster_course);
-alter table stage_course drop column head, drop column version;
-alter table stage_course add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_class (like roster_class);
-alter table stage_class drop column head, drop column version;
-alter table stage_class add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_user (like roster_user);
-alter table stage_user drop column head, drop column version;
-alter table stage_user add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_enrollment (like roster_enrollment);
-alter table stage_enrollment drop column head, drop column version;
-alter table stage_enrollment add column reading int not null, add column line int not null, add column place int;
-create unlogged table stage_demographics (like roster_demographics);
-alter table stage_demographics drop column head, drop column version;
-alter table stage_demographics add column reading int not null, add column line int not null, add column place int;
+-- The roster's own columns are held to its rules when they are merged.
+
+create unlogged table stage_org (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  name text collate "C",
+  type text collate "C",
+  identifier text collate "C",
+  parent_id text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_academic_session (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  start_date date,
+  end_date date,
+  type text collate "C",
+  parent_id text collate "C",
+  school_year text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_course (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  school_year_id text collate "C",
+  course_code text collate "C",
+  grades text[] collate "C",
+  org_id text collate "C",
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_class (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  title text collate "C",
+  grades text[] collate "C",
+  course_id text collate "C",
+  class_code text collate "C",
+  class_type text collate "C",
+  location text collate "C",
+  school_id text collate "C",
+  term_ids text[] collate "C",
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  periods text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_user (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  enabled_user boolean,
+  org_ids text[] collate "C",
+  role text collate "C",
+  username text collate "C",
+  user_id_types text[] collate "C",
+  user_id_identifiers text[] collate "C",
+  given_name text collate "C",
+  family_name text collate "C",
+  middle_name text collate "C",
+  identifier text collate "C",
+  email text collate "C",
+  sms text collate "C",
+  phone text collate "C",
+  agent_ids text[] collate "C",
+  grades text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_enrollment (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  class_id text collate "C",
+  school_id text collate "C",
+  user_id text collate "C",
+  role text collate "C",
+  "primary" boolean,
+  begin_date date,
+  end_date date,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
+
+create unlogged table stage_demographics (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text,
+  status text not null,
+  birth_date date,
+  sex text collate "C",
+  american_indian_or_alaska_native boolean,
+  asian boolean,
+  black_or_african_american boolean,
+  native_hawaiian_or_other_pacific_islander boolean,
+  white boolean,
+  demographic_race_two_or_more_races boolean,
+  hispanic_or_latino_ethnicity boolean,
+  country_of_birth_code text collate "C",
+  state_of_birth_abbreviation text collate "C",
+  city_of_birth text collate "C",
+  public_school_residence_status text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  reading int not null,
+  line int not null,
+  place int
+);
 
 create unlogged table stage_rejected (
   estab text collate "C" not null,
@@ -67,7 +201,6 @@ create unlogged table stage_mark (
 do $$
 declare
   name text;
-  own record;
 begin
   foreach name in array array['stage_org', 'stage_academic_session', 'stage_course', 'stage_class', 'stage_user', 'stage_enrollment', 'stage_demographics', 'stage_rejected', 'stage_change', 'stage_mark'] loop
     execute format('create index %I on %I (estab, reading)', name || '_reading', name);
@@ -76,12 +209,6 @@ begin
       || 'autovacuum_vacuum_threshold = 5000)', name);
   end loop;
   foreach name in array array['stage_org', 'stage_academic_session', 'stage_course', 'stage_class', 'stage_user', 'stage_enrollment', 'stage_demographics'] loop
-    -- The roster's own columns are held to its rules when they are merged.
-    for own in select attname from pg_attribute where attrelid = name::regclass and attnum > 0 and attnotnull and not attisdropped
-      and attname not in ('estab', 'reading', 'line', 'sourced_id', 'status', 'record', 'late')
-    loop
-      execute format('alter table %I alter column %I drop not null', name, own.attname);
-    end loop;
     execute format('alter table %I alter column sourced_id set (n_distinct = -1)', name);
     execute format('insert into %I (estab, reading, line, sourced_id, status, record, late) values (%L, 0, 0, %L, %L, %L, %L)', name, '', '', '', '', '');
     execute format('analyze %I', name);
@@ -99,39 +226,181 @@ alter table roster_user add column place int;
 alter table roster_enrollment add column place int;
 alter table roster_demographics add column place int;
 
-create table roster_org_history (like roster_org, until_version int not null, purged_at timestamptz);
-alter table roster_org_history drop column head;
-alter table roster_org_history add primary key (estab, sourced_id, version);
+create table roster_org_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  name text collate "C" not null,
+  type text collate "C" not null,
+  identifier text collate "C",
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_org_history_until on roster_org_history (estab, until_version);
 
-create table roster_academic_session_history (like roster_academic_session, until_version int not null, purged_at timestamptz);
-alter table roster_academic_session_history drop column head;
-alter table roster_academic_session_history add primary key (estab, sourced_id, version);
+create table roster_academic_session_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  title text collate "C" not null,
+  start_date date not null,
+  end_date date not null,
+  type text collate "C" not null,
+  parent_id text collate "C",
+  child_ids text[] collate "C",
+  school_year text collate "C" not null,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_academic_session_history_until on roster_academic_session_history (estab, until_version);
 
-create table roster_course_history (like roster_course, until_version int not null, purged_at timestamptz);
-alter table roster_course_history drop column head;
-alter table roster_course_history add primary key (estab, sourced_id, version);
+create table roster_course_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  title text collate "C" not null,
+  school_year_id text collate "C",
+  course_code text collate "C",
+  grades text[] collate "C",
+  org_id text collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_course_history_until on roster_course_history (estab, until_version);
 
-create table roster_class_history (like roster_class, until_version int not null, purged_at timestamptz);
-alter table roster_class_history drop column head;
-alter table roster_class_history add primary key (estab, sourced_id, version);
+create table roster_class_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  title text collate "C" not null,
+  grades text[] collate "C",
+  course_id text collate "C" not null,
+  class_code text collate "C",
+  class_type text collate "C" not null,
+  location text collate "C",
+  school_id text collate "C" not null,
+  term_ids text[] collate "C" not null,
+  subjects text[] collate "C",
+  subject_codes text[] collate "C",
+  periods text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_class_history_until on roster_class_history (estab, until_version);
 
-create table roster_user_history (like roster_user, until_version int not null, purged_at timestamptz);
-alter table roster_user_history drop column head;
-alter table roster_user_history add primary key (estab, sourced_id, version);
+create table roster_user_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  enabled_user boolean not null,
+  org_ids text[] collate "C" not null,
+  role text collate "C" not null,
+  username text collate "C" not null,
+  user_id_types text[] collate "C",
+  user_id_identifiers text[] collate "C",
+  given_name text collate "C" not null,
+  family_name text collate "C" not null,
+  middle_name text collate "C",
+  identifier text collate "C",
+  email text collate "C",
+  sms text collate "C",
+  phone text collate "C",
+  agent_ids text[] collate "C",
+  grades text[] collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_user_history_until on roster_user_history (estab, until_version);
 
-create table roster_enrollment_history (like roster_enrollment, until_version int not null, purged_at timestamptz);
-alter table roster_enrollment_history drop column head;
-alter table roster_enrollment_history add primary key (estab, sourced_id, version);
+create table roster_enrollment_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  class_id text collate "C" not null,
+  school_id text collate "C" not null,
+  user_id text collate "C" not null,
+  role text collate "C" not null,
+  "primary" boolean,
+  begin_date date,
+  end_date date,
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_enrollment_history_until on roster_enrollment_history (estab, until_version);
 
-create table roster_demographics_history (like roster_demographics, until_version int not null, purged_at timestamptz);
-alter table roster_demographics_history drop column head;
-alter table roster_demographics_history add primary key (estab, sourced_id, version);
+create table roster_demographics_history (
+  estab text collate "C" not null,
+  sourced_id text collate "C" not null,
+  kind text not null,
+  status text not null,
+  version int not null,
+  birth_date date,
+  sex text collate "C",
+  american_indian_or_alaska_native boolean,
+  asian boolean,
+  black_or_african_american boolean,
+  native_hawaiian_or_other_pacific_islander boolean,
+  white boolean,
+  demographic_race_two_or_more_races boolean,
+  hispanic_or_latino_ethnicity boolean,
+  country_of_birth_code text collate "C",
+  state_of_birth_abbreviation text collate "C",
+  city_of_birth text collate "C",
+  public_school_residence_status text collate "C",
+  metadata jsonb,
+  record text not null,
+  late text not null,
+  place int,
+  until_version int not null,
+  purged_at timestamptz,
+  primary key (estab, sourced_id, version)
+);
 create index roster_demographics_history_until on roster_demographics_history (estab, until_version);
 
 -- Which versions can be read: from kept_from on. A version that a merge made without keeping what it replaced begins anew.

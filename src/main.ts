@@ -26,7 +26,7 @@ async function main(config: Config): Promise<void> {
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
   try {
-    const database = await openDatabase(config);
+    const database = await openDatabase(config, (words) => console.error(`schoolbell: ${words}`));
     closing.push(database.close);
     const db = database.pool(policies.chores);
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.

@@ -22,6 +22,7 @@ import { forgetInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
 import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
+import { tallyOutbox } from './outbox/tally.ts';
 import { allResources } from './roster/collections.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
 import { forgetVersionNames } from './rostering/pin.ts';
@@ -189,6 +190,12 @@ export const retention: readonly Kept[] = [
     less: 'the school, by signing out',
   },
   {
+    what: 'How many deliveries there were, by kind and outcome',
+    where: ['outbox_tally'],
+    ends: { until: '1 day', forget: tallyOutbox },
+    less: nobody,
+  },
+  {
     what: 'Wrong tries, and how often a credential was used',
     where: ['wrong_try', 'request_count'],
     ends: { until: '10 minutes', forget: forgetOldCounts },
@@ -208,7 +215,7 @@ export const retention: readonly Kept[] = [
   },
   {
     what: 'Schools, applications, how each is set up and how its data stands',
-    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'migration'],
+    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'migration', 'chore'],
     ends: { until: 'until they are removed' },
     less: school,
   },

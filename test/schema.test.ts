@@ -6,9 +6,8 @@ import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { connect } from '../src/db/connect.ts';
+import { connect, type Db } from '../src/db/connect.ts';
 import { isMigrated, migrate } from '../src/db/migrate.ts';
 import { describeSchema } from './describe-schema.ts';
 import { renderGenerated, root, withEmptyDatabase } from './generate.ts';
@@ -17,13 +16,11 @@ const folder = mkdtempSync(join(tmpdir(), 'schoolbell-schema-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const migrations = readdirSync(join(root, 'migrations')).filter((file) => file.endsWith('.sql'));
 
-/** The code that migrates, with a folder of migrations of its own to change. */
-async function copyOfMigrate(): Promise<{ path: (file: string) => string; migrate: typeof migrate }> {
+/** A folder of migrations of its own to change, and the code that applies them. */
+function copyOfMigrate(): { path: (file: string) => string; migrate: (db: Db) => Promise<number> } {
   const copy = mkdtempSync(join(folder, 'copy-'));
-  cpSync(join(root, 'migrations'), join(copy, 'migrations'), { recursive: true });
-  cpSync(join(root, 'src/db/migrate.ts'), join(copy, 'src/db/migrate.ts'));
-  const module = (await import(pathToFileURL(join(copy, 'src/db/migrate.ts')).href)) as { migrate: typeof migrate };
-  return { path: (file) => join(copy, 'migrations', file), migrate: module.migrate };
+  cpSync(join(root, 'migrations'), copy, { recursive: true });
+  return { path: (file) => join(copy, file), migrate: (db) => migrate(db, { folder: copy }) };
 }
 
 const generated = await renderGenerated();
@@ -84,7 +81,7 @@ test('any number of processes and pools may migrate an empty database at once', 
 
 test('a migration that was changed after it was applied is refused by name', async () => {
   await withEmptyDatabase(async (_, db) => {
-    const copy = await copyOfMigrate();
+    const copy = copyOfMigrate();
     await copy.migrate(db);
     const [first = ''] = migrations;
     appendFileSync(copy.path(first), '\n-- An afterthought.\n');
@@ -95,20 +92,46 @@ test('a migration that was changed after it was applied is refused by name', asy
   });
 });
 
-test('a database that is newer than the code is refused', async () => {
+test('a database that is newer than the code: as long as nothing was taken away, it starts and is ready', async () => {
   await withEmptyDatabase(async (_, db) => {
-    const copy = await copyOfMigrate();
+    const copy = copyOfMigrate();
     writeFileSync(copy.path('9000_next.sql'), 'create table next_thing ();');
     assert.equal(await copy.migrate(db), migrations.length + 1);
-    await assert.rejects(migrate(db), /migration 9000, newer than this version of Schoolbell/);
-    assert.equal(await isMigrated(db), false);
-    assert.equal(await copy.migrate(db), 0);
+    assert.deepEqual([await migrate(db), await isMigrated(db)], [0, true]);
+    const newest = Math.max(...migrations.map((file) => Number(file.slice(0, 4))));
+    writeFileSync(copy.path('9001_less.sql'), `-- breaks versions before ${String(newest).padStart(4, '0')}\ndrop table next_thing;`);
+    assert.equal(await copy.migrate(db), 1);
+    assert.deepEqual([await migrate(db), await isMigrated(db)], [0, true], 'this version knows the migration from which on it is done without');
+    writeFileSync(copy.path('9002_least.sql'), '-- breaks versions before 9000\nalter table upload drop column created_at;');
+    assert.equal(await copy.migrate(db), 1);
+    await assert.rejects(migrate(db), /migration 9002, with which only versions of Schoolbell that have migration 9000 work; this one has \d+: install/);
+    assert.deepEqual([await isMigrated(db), await copy.migrate(db)], [false, 0]);
   });
+});
+
+test('a database that lacks a migration is not migrated, also when it has a later one', async () => {
+  await withEmptyDatabase(async (_, db) => {
+    await migrate(db);
+    await db`delete from migration where version = 5`;
+    assert.equal(await isMigrated(db), false);
+  });
+});
+
+/** What the version before may still need. */
+const takesAway = /\b(drop (table|column|constraint|function)|rename|set not null|alter column \w+ (set data )?type|revoke)\b/i;
+
+test('a migration that takes something away says whom it breaks', () => {
+  const silent = migrations.filter((file) => {
+    const text = readFileSync(join(root, 'migrations', file), 'utf8');
+    return takesAway.test(text) && !/^-- breaks versions before \d{4}$/m.test(text);
+  });
+  // From before this rule.
+  assert.deepEqual(silent.filter((file) => file >= '0011'), []);
 });
 
 test('a migration that fails leaves nothing, keeps those before it, and can be tried again', async () => {
   await withEmptyDatabase(async (_, db) => {
-    const copy = await copyOfMigrate();
+    const copy = copyOfMigrate();
     writeFileSync(copy.path('9000_good.sql'), 'create table good_thing ();');
     writeFileSync(copy.path('9001_bad.sql'), 'create table half_a_thing (); insert into good_thing default values; select 1 / 0; create table other_half ();');
     writeFileSync(copy.path('9002_after.sql'), 'create table after_thing ();');

@@ -2,7 +2,7 @@
 // one version and instant per change.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
-import { installDatabases } from './component-databases.ts';
+import { installDatabases, recordGain } from './component-databases.ts';
 import type { MarkRow } from './mark.ts';
 import { listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -77,7 +77,7 @@ async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Pr
       : tx``;
   const [current] = await tx<{ version: number }[]>`select coalesce(max(version), 0)::int as version from attendance_version where estab = ${estab}`;
   const version = (current?.version ?? 0) + 1;
-  const [counted] = await tx<{ written: number }[]>`
+  const [counted] = await tx<{ written: number; gained: number }[]>`
     with differing as materialized (
       select s.*, o.mark as previous_mark, o.minutes_late as previous_minutes_late, o.notes as previous_notes, o.version as previous_version
       from ${marks} s left join attendance_mark o on o.estab = ${estab} and o.date = s.date and o.student_id = s.student_id and o.session = s.session
@@ -94,9 +94,12 @@ async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Pr
         minutes_late, notes, previous_mark, previous_minutes_late, previous_notes
       from differing where previous_version is not null or ${author !== undefined}
     )
-    select count(*)::int as written from differing`;
-  const written = counted?.written ?? 0;
+    select count(*)::int as written,
+      (count(*) filter (where previous_mark is null and mark is not null) - count(*) filter (where previous_mark is not null and mark is null))::int as gained
+    from differing`;
+  const { written, gained } = counted ?? { written: 0, gained: 0 };
   if (written === 0) return { written, version: undefined };
+  await recordGain(tx, estab, gained);
   await announceChange(tx, estab, 'Attendance');
   return { written, version };
 }
@@ -110,6 +113,7 @@ export async function sealMarks(tx: Tx, estab: string, { version }: Merged): Pro
       from attendance_version where estab = ${estab}))`;
 }
 
+/** All of them are read; whoever changes a few says by how many, as a merge does. */
 export async function countMarks(sql: Sql, estab: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from attendance_mark where estab = ${estab} and mark is not null`;
   return row?.count ?? 0;

@@ -12,6 +12,9 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { claimWork, reclaimExpired, type ClaimedWork } from '../outbox/claim.ts';
 import { settleWork, type Outcome } from '../outbox/settle.ts';
+import { isLive } from '../onboarding/installation.ts';
+import { sweepWaits } from '../schooldata/availability.ts';
+import { lockMarks } from './attendance.ts';
 import { createCollecting } from './collect.ts';
 import { readDatabases, requestCollection, requestDue } from './component-databases.ts';
 import type { DatabaseName } from './connector.ts';
@@ -252,4 +255,88 @@ test('a school whose source is gone says so', async () => {
     [(await roster(estab)).status, (await roster(estab)).message],
     ['Error', "This school's folder cannot be read: it, or a file in it, is not there."],
   );
+});
+
+// ---- Another source -----------------------------------------------------------------------------------------------
+
+const provider = { kind: 'oneroster', url: 'https://mis.example/ims/oneroster/v1p1', tokenUrl: undefined, clientId: 'c', clientSecret: 's' } as const;
+const marked = { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,/,,', 'p2,2026-11-12,AM,/,,') };
+const change = (estab: string, setup: Parameters<typeof setConnector>[3]) => db.begin((tx) => setConnector(tx, service.seal, estab, setup));
+const statuses = async (estab: string) => Object.fromEntries((await readDatabases(db, estab)).map(({ name, status }) => [name, status]));
+const waiting = async () => (await db`select payload ->> 'database' as name from outbox where kind = 'collect' and state = 'waiting'`).map((row) => row.name);
+
+test('another source: what it does not offer is forgotten, and what was under way from the one before is not merged', async () => {
+  const { estab, folder } = await newSchool({}, marked);
+  await collect();
+  await fill(folder, { users: [...smallSchool.users, user('px', 'student')] });
+  await request(estab, 'SchoolData');
+  assert.deepEqual([await statuses(estab), (await waiting()).toSorted()], [{ SchoolData: 'Updating', Attendance: 'Updating' }, ['Attendance', 'SchoolData']]);
+  const running = (await claim()).find((work) => work.payload.database === 'SchoolData') ?? assert.fail();
+  const finishing = await db.begin(async (tx) => {
+    // It has opened its source, and waits for the roster.
+    await tx`select from roster where estab = ${estab} for update`;
+    const under = finish(running);
+    const stands = () => db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from roster where%'`;
+    await until('it waits', async () => (await stands()).length > 0);
+    await change(estab, provider);
+    return { under };
+  });
+  assert.deepEqual([await statuses(estab), await waiting()], [{ SchoolData: 'Updating', Attendance: 'NotInstalled' }, ['SchoolData']]);
+  assert.equal((await finishing.under).state, 'cancelled');
+  assert.deepEqual([await versionOf(estab), await statuses(estab)], [1, { SchoolData: 'Updating', Attendance: 'NotInstalled' }]);
+  assert.deepEqual((await rows(estab)).map(({ state }) => state), ['done', 'cancelled', 'cancelled', 'waiting']);
+});
+
+test('those who wait for what the new source does not have are told at once, and the school is live without it', async () => {
+  const { estab } = await newSchool({}, marked);
+  await collect();
+  const client = await service.addClient(`waits-${estab}`, [estab]);
+  const asked = await client.s(estab, `AttendanceForDate?date=2026-11-12&callbackUrl=${encodeURIComponent('https://app.example/ready')}`);
+  assert.equal(asked.status, 202);
+  assert.deepEqual([await sweepWaits(db, { estab }), await isLive(db, estab)], [0, false]);
+  const told: string[] = [];
+  const listening = await db.listen('schoolbell_status', (school) => told.push(school));
+  await change(estab, provider);
+  await until('the status is told', () => told.includes(estab));
+  await listening.unlisten();
+  assert.deepEqual([await sweepWaits(db, { estab }), await isLive(db, estab)], [1, true]);
+  const [call] = await db<{ body: Buffer }[]>`select body from outbox where estab = ${estab} and payload ->> 'event' = 'availability'`;
+  assert.match(call?.body.toString() ?? '', /"DatabaseName":"Attendance","Status":"NotInstalled"/);
+  assert.equal((await client.s(estab, 'AttendanceForDate?date=2026-11-12')).status, 409);
+  assert.equal((await client.s(estab, 'Students')).status, 200);
+});
+
+test('marks stay, and show again when a source has some', async () => {
+  const { estab, folder } = await newSchool({}, marked);
+  const client = await service.addClient(`reads-${estab}`, [estab]);
+  const answer = async () => {
+    const response = await client.s(estab, 'AttendanceForDate?date=2026-11-12');
+    return response.status === 200 ? ((await response.json()) as { AttendanceForDate: unknown[] }).AttendanceForDate.length : response.status;
+  };
+  await collect();
+  await collect();
+  assert.equal(await answer(), 2);
+  await change(estab, { kind: 'csv', folder: undefined });
+  assert.deepEqual([await answer(), (await db`select from attendance_mark where estab = ${estab}`).length, await waiting()], [409, 2, []]);
+  const { status, expiresAt } = await roster(estab);
+  assert.deepEqual([status, expiresAt], ['OK', null], 'what is only uploaded does not grow old');
+  // Somebody enters a mark.
+  await db.begin((tx) => lockMarks(tx, estab));
+  assert.equal((await readDatabases(db, estab))[1]?.rowCount, 2);
+  await change(estab, { kind: 'csv', folder });
+  for (const work of await claim()) await finish(work);
+  assert.deepEqual([await answer(), await statuses(estab)], [2, { SchoolData: 'OK', Attendance: 'OK' }]);
+});
+
+test('what was uploaded is imported though its source is set to uploads meanwhile; another source leaves it behind', async () => {
+  const { estab } = await newSchool();
+  await db`delete from outbox`;
+  await db`update component_database set refreshing_since = null where estab = ${estab}`;
+  const [upload] = await db<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
+  await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { upload: upload?.id ?? '' }));
+  await change(estab, { kind: 'csv', folder: undefined });
+  assert.deepEqual([await waiting(), (await roster(estab)).status], [['SchoolData'], 'Updating']);
+  await change(estab, provider);
+  const [work] = await db`select payload ? 'upload' as uploaded from outbox where estab = ${estab} and state = 'waiting'`;
+  assert.deepEqual([work?.uploaded, (await db`select from upload where estab = ${estab}`).length], [false, 0]);
 });

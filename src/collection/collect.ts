@@ -116,20 +116,21 @@ async function collectRoster(
     force,
     shrinkLimitPercent,
     onProgress: createProgress(db, estab, 'SchoolData'),
+    whenMerged: (tx) => requestOffered(tx, connector, estab),
     ...(beforeCommit ? { beforeCommit } : {}),
   });
   const message = describeTrouble(report);
   if (message !== undefined) return { message, held: report.outcome === 'held' };
-  // A folder may have marks from now on.
-  const known = await readDatabases(db, estab, connector.offers);
-  for (const { name, status } of known) {
-    if (status !== 'NotInstalled') continue;
-    await db.begin(async (tx) => {
-      await installDatabases(tx, estab, [name]);
-      await requestCollection(tx, estab, name);
-    });
-  }
   return undefined;
+}
+
+/** A folder may have marks from now on. */
+async function requestOffered(tx: Tx, connector: Connector, estab: string): Promise<void> {
+  for (const { name, status } of await readDatabases(tx, estab, connector.offers)) {
+    if (status !== 'NotInstalled') continue;
+    await installDatabases(tx, estab, [name]);
+    await requestCollection(tx, estab, name);
+  }
 }
 
 /** The marks of a database of their own, in two phases like a roster. */

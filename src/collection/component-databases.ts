@@ -1,7 +1,7 @@
 // In charge of the component databases of a school: how each stands, when it is fresh, and the asking for a new
 // collection. Whoever waits for a status to change is woken by every change.
 import type { Sql } from '../db/connect.ts';
-import { enqueueOnce } from '../outbox/enqueue.ts';
+import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
 
 export type DatabaseStatus = 'OK' | 'Updating' | 'Expired' | 'NoData' | 'Error' | 'Timeout' | 'Paused' | 'NotInstalled';
@@ -58,9 +58,43 @@ function statusOf({ stored, refreshing, expired, updatedAt }: Row): DatabaseStat
   return stored === 'OK' && expired ? 'Expired' : stored;
 }
 
-/** Databases that a connector offers; those that are there already stay as they are. */
+/** Databases that a connector offers; those that are there already stay as they are. Of a source that the school has left there may be marks. */
 export async function installDatabases(sql: Sql, estab: string, names: readonly DatabaseName[]): Promise<void> {
-  await sql`insert into component_database (estab, name) select ${estab}, name from unnest(${[...names]}::text[]) as name on conflict do nothing`;
+  await sql`
+    insert into component_database (estab, name, row_count)
+    select ${estab}, name, case name
+      when 'Attendance' then (select count(*) from attendance_mark m where m.estab = ${estab} and m.mark is not null) else 0 end
+    from unnest(${[...names]}::text[]) as given (name)
+    where not exists (select from component_database d where d.estab = ${estab} and d.name = given.name) on conflict do nothing`;
+}
+
+/**
+ * The school gets its data from elsewhere now: what that does not offer is forgotten, and what was being collected from
+ * where it came from is not merged. again: the new source can be asked again, so that its data grows old; uploads: what
+ * was uploaded is still wanted. Databases are locked before lanes, and lanes before work, as everywhere.
+ */
+export async function leaveSource(
+  sql: Sql,
+  estab: string,
+  offers: readonly DatabaseName[],
+  { again, uploads }: { again: boolean; uploads: boolean },
+): Promise<void> {
+  await sql`delete from component_database where estab = ${estab} and name <> all(${[...offers]}::text[])`;
+  await sql`select from component_database where estab = ${estab} order by name for update`;
+  await sql`select from lane where key = any(${databaseNames.map((name) => laneOf(estab, name).key)}) order by key for update`;
+  await sql`
+    update outbox set state = 'cancelled', settled_at = now(), claim = null, lease_until = null
+    where estab = ${estab} and kind = ${collectKind} and state in ('waiting', 'running') and not (${uploads}::boolean and payload ? 'upload')`;
+  await sql`
+    update component_database d set refreshing_since = null, progress = null, refresh_at = null, message = null,
+      status = case when updated_at is null then 'NoData' else 'OK' end, expires_at = case when ${again}::boolean then expires_at end
+    where d.estab = ${estab} and not exists (select from outbox o where o.estab = ${estab} and o.kind = ${collectKind}
+      and o.state in ('waiting', 'running') and o.payload ->> 'database' = d.name)`;
+  await tellStatus(sql, estab);
+}
+
+function laneOf(estab: string, name: DatabaseName): Lane {
+  return { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false };
 }
 
 /** Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. */
@@ -81,7 +115,7 @@ export async function requestCollection(
       estab,
       rp: null,
       kind: collectKind,
-      lane: { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false },
+      lane: laneOf(estab, name),
       payload: { database: name, force: how.force ?? false, full: how.full ?? false, ...(how.upload === undefined ? {} : { upload: how.upload }) },
       body: null,
     },
@@ -116,10 +150,15 @@ export async function recordCollected(
   await tellStatus(sql, estab);
 }
 
+/** So many more marks than before: counting those of years at every change would read them all. */
+export async function recordGain(sql: Sql, estab: string, marks: number): Promise<void> {
+  await sql`update component_database set row_count = row_count + ${marks} where estab = ${estab} and name = 'Attendance'`;
+}
+
 /** Marks that were written here are data too, in a school that had none. */
-export async function recordWritten(sql: Sql, estab: string, rowCount: number): Promise<void> {
+export async function recordWritten(sql: Sql, estab: string): Promise<void> {
   await sql`
-    update component_database set row_count = ${rowCount}, changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
+    update component_database set changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
       when status = 'NoData' then 'OK' else status end
     where estab = ${estab} and name = 'Attendance'`;
   await tellStatus(sql, estab);

@@ -8,11 +8,12 @@ import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget, parseTarget } from '../http/address-guard.ts';
 import type { Outbound } from '../http/outbound.ts';
-import { installDatabases, requestCollection } from './component-databases.ts';
-import type { Connector } from './connector.ts';
+import { installDatabases, leaveSource, requestCollection } from './component-databases.ts';
+import { databaseNames, type Connector, type DatabaseName } from './connector.ts';
 import { createCsvConnector } from './connectors/csv/csv-connector.ts';
 import { marksFolder } from './connectors/csv/forget-marks-files.ts';
 import { createDemoConnector, demoModes, type DemoMode } from './connectors/demo/demo-connector.ts';
+import { overtakeAll } from './reading.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
 
 export type ConnectorSetup =
@@ -29,18 +30,32 @@ export const writingKinds: readonly string[] = ['csv', 'demo'];
 type Settings = { folder?: string; url?: string; tokenUrl?: string; mode?: DemoMode };
 type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null; sealed: Uint8Array | null; state: Record<string, unknown> | null };
 
-/** Sets the connector and, where it has something to read, asks for the first collection. */
+/** Sets the connector, leaves the one before, and, where there is something to read, asks for the first collection. */
 export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: ConnectorSetup): Promise<void> {
   const settings = settingsOf(setup);
   const sealed = setup.kind === 'oneroster' ? seal.seal(JSON.stringify({ clientId: setup.clientId, clientSecret: setup.clientSecret })) : null;
+  const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab} for update`;
   await sql`update establishment set connector = ${setup.kind} where estab = ${estab}`;
   await sql`
     insert into connector_setting (estab, settings, sealed_credentials) values (${estab}, ${sql.json(settings)}, ${sealed})
     on conflict (estab) do update set settings = excluded.settings, sealed_credentials = excluded.sealed_credentials, state = '{}'`;
-  const offers = setup.kind === 'demo' ? (['SchoolData', 'Attendance'] as const) : (['SchoolData'] as const);
-  if (setup.kind === 'csv' && setup.folder === undefined) return;
-  await installDatabases(sql, estab, offers);
+  const again = setup.kind !== 'csv' || setup.folder !== undefined;
+  const { known, offers } = offersOf(setup);
+  await leaveSource(sql, estab, offers, { again, uploads: setup.kind === 'csv' });
+  // What a school is uploading stays wanted.
+  if (before?.connector !== 'csv' || setup.kind !== 'csv') await overtakeAll(sql, estab);
+  // A package of another source, held until somebody approves it, is not approved with what this one has held.
+  if (setup.kind !== 'csv') await sql`delete from upload where estab = ${estab}`;
+  if (!again) return;
+  await installDatabases(sql, estab, known);
   for (const name of offers) await requestCollection(sql, estab, name, { full: true });
+}
+
+/** known: before anything was read. What a folder offers besides is installed with its first roster, and stays if it is there. */
+function offersOf(setup: ConnectorSetup): Record<'known' | 'offers', readonly DatabaseName[]> {
+  const known = setup.kind === 'demo' ? databaseNames : (['SchoolData'] as const);
+  if (setup.kind !== 'csv') return { known, offers: known };
+  return { known, offers: createCsvConnector({ folder: setup.folder, writebackFolder: '', hasAttendance: false }).offers };
 }
 
 function settingsOf(setup: ConnectorSetup): Settings {

@@ -29,6 +29,8 @@ export type ImportOptions = {
   force: boolean;
   shrinkLimitPercent: number;
   onProgress?: (bytesRead: number, totalBytes: number) => void;
+  /** What else follows from it, in its transaction. */
+  whenMerged?: (tx: Tx) => Promise<void>;
   /** Throws when the merge must not happen after all. */
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
@@ -186,7 +188,6 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   }
   report.outcome = changed ? 'done' : 'unchanged';
   Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
-  if (changed) await announceChange(tx, estab, 'SchoolData');
   await recordMerged(tx, run, source, report);
   if (marks) await sealMarks(tx, estab, marks);
   if (changed) await sealVersion(tx, estab, report.version, run.id);
@@ -216,6 +217,8 @@ async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: Imp
   >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${estab} and status = 'active'`;
   await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
   await noteMerged(tx, run.reading, 'SchoolData');
+  await run.options.whenMerged?.(tx);
+  if (report.outcome === 'done') await announceChange(tx, estab, 'SchoolData');
   await recordRun(tx, run, source, report);
   await clearStage(tx, run.reading);
   await run.options.beforeCommit?.(tx);

@@ -129,6 +129,40 @@ test('a purge is a version of its own, and with nothing to purge there is none',
   assert.equal(await versionOf(estab), version + 1);
 });
 
+test('where nothing has changed since it was last looked at, nothing is locked or read', async () => {
+  const estab = await newSchool(plus({ orgs: [org('o2')], classes: [schoolClass('k2', { schoolSourcedId: 'o2' })] }));
+  await leave(estab, { orgs: [org('o2')] });
+  await passDays(estab, afterDays + 1);
+  // It stays, since a class refers to it.
+  assert.equal(await purgeRosters(db, afterDays), 0);
+  const [release, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = db.begin(async (tx) => {
+    await tx`select from roster where estab = ${estab} for update`;
+    held.resolve();
+    await release.promise;
+  });
+  await held.promise;
+  try {
+    assert.equal(await purgeRosters(db, afterDays), 0);
+  } finally {
+    release.resolve();
+    await holding;
+  }
+  await leave(estab, { classes: [schoolClass('k2', { schoolSourcedId: 'o2' })] });
+  await passDays(estab, afterDays + 1);
+  assert.equal(await purgeRosters(db, afterDays), 2, 'the class has left, and what only it referred to goes with it');
+});
+
+test('notes of what was touched go when they are old enough, also where no record does', async () => {
+  const estab = await newSchool(base);
+  const touches = async () => (await db`select from roster_touch where estab = ${estab} and what = 'test'`).length;
+  await db`insert into roster_touch (estab, what, sourced_id, version) values (${estab}, 'test', 'p1', 1), (${estab}, 'test', 'p2', 2)`;
+  await purgeRosters(db, afterDays);
+  assert.equal(await touches(), 2);
+  await passDays(estab, afterDays + 1);
+  assert.deepEqual([await purgeRosters(db, afterDays), await touches()], [0, 1]);
+});
+
 test('a record that came back is not purged', async () => {
   const estab = await newSchool(base);
   await leave(estab, { enrollments: [enrolment('e2', 'p2')] });

@@ -12,7 +12,11 @@ const peopleAtOnce = 50;
 
 /** Whatever else is known of people who go, goes in the same transaction: `forgetPeople`. */
 export async function purgeRosters(db: Db, afterDays: number, forgetPeople: ForgetPeople): Promise<number> {
-  const due = await db<{ estab: string }[]>`select estab from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab`;
+  // Nothing can have become ripe, or free of references, where neither the roster nor what is old enough is another than the last time.
+  const due = await db<{ estab: string }[]>`
+    select r.estab from roster r
+      join (select estab, max(version) as ripe from roster_version where instant < now() - make_interval(days => ${afterDays}) group by estab) v using (estab)
+    where (r.purge_version, r.purge_ripe) is distinct from (r.version, v.ripe)`;
   let purged = 0;
   for (const { estab } of due) purged += await db.begin((tx) => purgeRoster(tx, estab, afterDays, forgetPeople));
   return purged;
@@ -23,6 +27,10 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number, forgetPeopl
   const [ripe] = await tx<
     { version: number | null }[]
   >`select max(version) as version from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})`;
+  if (!(await hasRipe(tx, estab, ripe?.version ?? 0))) {
+    await noteLooked(tx, estab, ripe?.version ?? 0);
+    return 0;
+  }
   await tx`create temp table leaving (collection text, sourced_id text collate "C", primary key (collection, sourced_id)) on commit drop`;
   for (const { table, collection } of allResources) {
     await tx`insert into leaving select ${collection}, sourced_id from ${tx(table)} where estab = ${estab} and status = 'tobedeleted'
@@ -41,13 +49,13 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number, forgetPeopl
     if (count > 0) touched.add(resource);
     purged += count;
   }
-  await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe?.version ?? 0}`;
   if (purged > 0) {
     await markPurgedPeople(tx, estab, sourcedIdsOf(people));
     await finishVersion(tx, estab, current + 1, touched);
     await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
-    await sealVersion(tx, estab, current + 1, null);
   }
+  await noteLooked(tx, estab, ripe?.version ?? 0);
+  if (purged > 0) await sealVersion(tx, estab, current + 1, null);
   return purged;
 }
 
@@ -57,6 +65,20 @@ async function selectLeavers(tx: Tx, estab: string): Promise<Leaver[]> {
       u.family_name as "familyName"
     from roster_user u join leaving l on l.collection = ${collections.users.collection} and l.sourced_id = u.sourced_id where u.estab = ${estab}
     order by u.sourced_id`;
+}
+
+/** By indexes of what is tobedeleted: mostly there is nothing, and what stays need not be read to know it. */
+async function hasRipe(tx: Tx, estab: string, ripe: number): Promise<boolean> {
+  for (const { table } of allResources) {
+    const [found] = await tx`select from ${tx(table)} where estab = ${estab} and status = 'tobedeleted' and version <= ${ripe} limit 1`;
+    if (found) return true;
+  }
+  return false;
+}
+
+async function noteLooked(tx: Tx, estab: string, ripe: number): Promise<void> {
+  await tx`delete from roster_touch where estab = ${estab} and version <= ${ripe}`;
+  await tx`update roster set purge_version = version, purge_ripe = ${ripe} where estab = ${estab}`;
 }
 
 /** What something that stays refers to stays as well; round and round, because that may refer to more. */

@@ -1,54 +1,45 @@
-// In charge of the schema's version: applies migrations/NNNN_*.sql in order, forward only, each in its own
-// transaction, under an advisory lock so that any number of processes may start at once.
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Db } from './connect.ts';
+// In charge of the schema's version: applies the migrations in order, forward only, one process at a time, while others
+// serve. None of them waits for a lock for so long that requests behind it would fail.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Connection, Db, Fragment } from './connect.ts';
+import { findIndexName, migrationsFolder, readMigrations, type Migration } from './migrations.ts';
+import { policies } from './policies.ts';
+import { isServerError, sqlStates } from './unavailable.ts';
 
-const folder = join(import.meta.dirname, '../../migrations');
 const advisoryLock = 5_219_001;
 /** Half a megabyte. */
 const fillers = 256;
+/** Readers queue behind whoever waits for a table: half of what the least patient of them waits. */
+const lockMs = Math.min(...Object.values(policies).map((policy) => policy.lockMs)) / 2;
+/** Until the next try, and twice as long after each. */
+const pauseMs = { first: 100, longest: 15_000 } as const;
 
-type Migration = { version: number; name: string; text: string; checksum: string };
+export type MigrateOptions = {
+  folder?: string;
+  /** Hears, in words, that it has to wait. */
+  tell?: (words: string) => void;
+};
 
-function readMigrations(): Migration[] {
-  return readdirSync(folder)
-    .filter((file) => /^\d{4}_.+\.sql$/.test(file))
-    .toSorted()
-    .map((file) => {
-      const text = readFileSync(join(folder, file), 'utf8');
-      return { version: Number(file.slice(0, 4)), name: file, text, checksum: createHash('sha256').update(text).digest('hex') };
-    });
-}
+const known = readMigrations().map(({ version }) => version);
+const newestMigration = known.at(-1) ?? 0;
 
-const newestMigration = readMigrations().at(-1)?.version;
-
-export async function migrate(db: Db): Promise<number> {
+/** Gives how many were applied. */
+export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {} }: MigrateOptions = {}): Promise<number> {
+  const migrations = readMigrations(folder);
   const connection = await db.reserve();
   try {
-    await connection`select pg_advisory_lock(${advisoryLock})`;
+    await takeTurn(connection, db.policy.lockMs, tell);
     await connection`create table if not exists migration (
       version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
-    const applied = new Map((await connection`select version, name, checksum from migration`).map((row) => [row.version as number, row]));
-    const migrations = readMigrations();
-    const newest = migrations.at(-1)?.version ?? 0;
-    const ahead = [...applied.keys()].find((version) => version > newest);
-    if (ahead !== undefined) throw new Error(`the database is at migration ${ahead}, newer than this version of Schoolbell (${newest}): install a newer one`);
+    const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
+    await requireUsable(connection, migrations.at(-1)?.version ?? 0);
     let count = 0;
-    for (const { version, name, text, checksum } of migrations) {
+    for (const migration of migrations) {
+      const { version, name, checksum } = migration;
       const before = applied.get(version);
-      if (before && before.checksum !== checksum) throw new Error(`migration ${name} was changed after it was applied: add a new migration instead`);
-      if (before) continue;
-      await connection`begin`;
-      try {
-        await connection.unsafe(text);
-        await connection`insert into migration (version, name, checksum) values (${version}, ${name}, ${checksum})`;
-        await connection`commit`;
-      } catch (error) {
-        await connection`rollback`;
-        throw error;
-      }
+      if (before !== undefined && before !== checksum) throw new Error(`migration ${name} was changed after it was applied: add a new migration instead`);
+      if (before !== undefined) continue;
+      await untilNotLocked(connection, name, db.policy.lockMs, tell, () => (migration.outside ? runOutside : runInside)(connection, migration));
       count += 1;
     }
     return count;
@@ -58,10 +49,114 @@ export async function migrate(db: Db): Promise<number> {
   }
 }
 
-/** Whether the database answers and stands at the newest migration this code knows. */
+/**
+ * Asked for again and again, not waited for: a statement that waits has a snapshot, for the end of which an index that is
+ * made concurrently waits in turn.
+ */
+async function takeTurn(connection: Connection, longestMs: number, tell: (words: string) => void): Promise<void> {
+  const end = performance.now() + longestMs;
+  for (let wait: number = pauseMs.first; ; wait = Math.min(2 * wait, 1_000)) {
+    const [turn] = await connection<{ mine: boolean }[]>`select pg_try_advisory_lock(${advisoryLock}) as mine`;
+    if (turn?.mine) return;
+    const holder = await describeSession(
+      connection,
+      connection`pid in (select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${advisoryLock} and objsubid = 1)`,
+    );
+    if (performance.now() + wait > end) throw new Error(`the database has been migrated by another process for ${longestMs / 1000} s: ${holder}`);
+    if (wait === pauseMs.first) tell(`another process migrates the database: ${holder}`);
+    await pause(wait);
+  }
+}
+
+/** In words, the first of the sessions on this database of which this holds. */
+async function describeSession(connection: Connection, which: Fragment): Promise<string> {
+  const [session] = await connection<{ pid: number; name: string; host: string; seconds: number; query: string }[]>`
+    select pid, application_name as name, coalesce(host(client_addr), 'this machine') as host,
+      extract(epoch from now() - coalesce(xact_start, query_start))::int as seconds, left(regexp_replace(query, '[[:space:]]+', ' ', 'g'), 120) as query
+    from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${which} order by coalesce(xact_start, query_start) limit 1`;
+  if (!session) return 'nobody is to be seen any more';
+  const { pid, name, host, seconds, query } = session;
+  return `"${name}" from ${host}, for ${seconds} s with "${query}" (to end it: select pg_terminate_backend(${pid}))`;
+}
+
+/** A newer version may have migrated already, and this one may be started again beside it: what only adds breaks nobody. */
+async function requireUsable(connection: Connection, newest: number): Promise<void> {
+  const [breaking] = await connection<{ version: number; before: number }[]>`
+    select version, (to_jsonb(m) ->> 'breaks_before')::int as before from migration m
+    where version > ${newest} and (to_jsonb(m) ->> 'breaks_before')::int > ${newest} order by version desc limit 1`;
+  if (!breaking) return;
+  const { version, before } = breaking;
+  throw new Error(
+    `the database is at migration ${version}, with which only versions of Schoolbell that have migration ${before} work; this one has ${newest}:` +
+      ' install a newer one',
+  );
+}
+
+async function untilNotLocked(
+  connection: Connection,
+  name: string,
+  longestMs: number,
+  tell: (words: string) => void,
+  work: () => Promise<void>,
+): Promise<void> {
+  const end = performance.now() + longestMs;
+  for (let wait: number = pauseMs.first; ; wait = Math.min(2 * wait, pauseMs.longest)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isServerError(error) || ![sqlStates.lockNotAvailable, sqlStates.deadlock].some((state) => state === error.code)) throw error;
+      const words = `migration ${name} waits for others; the oldest transaction: ${await describeSession(connection, connection`xact_start is not null`)}`;
+      if (performance.now() + wait > end) throw new Error(`${words}. It was tried for ${longestMs / 1000} s`, { cause: error });
+      tell(words);
+      await pause(wait);
+    }
+  }
+}
+
+async function runInside(connection: Connection, migration: Migration): Promise<void> {
+  await connection`begin`;
+  try {
+    await connection`select set_config('lock_timeout', ${String(lockMs)}, true)`;
+    for (const statement of migration.statements) await connection.unsafe(statement);
+    await record(connection, migration);
+    await connection`commit`;
+  } catch (error) {
+    await connection`rollback`;
+    throw error;
+  }
+}
+
+/**
+ * What waits here keeps nobody waiting, so that it may wait for long readers to end. A kill in the midst of it leaves what
+ * was done; the next start does the rest, since each statement can be repeated.
+ */
+async function runOutside(connection: Connection, migration: Migration): Promise<void> {
+  for (const statement of migration.statements) {
+    const index = findIndexName(statement);
+    if (index !== undefined) await dropHalfMade(connection, index);
+    await connection.unsafe(statement);
+  }
+  await record(connection, migration);
+}
+
+/** An index that was interrupted is there, costs every write, and helps nobody. */
+async function dropHalfMade(connection: Connection, index: string): Promise<void> {
+  const [half] = await connection`select from pg_index where indexrelid = to_regclass(${index}) and not indisvalid`;
+  if (half) await connection`drop index concurrently if exists ${connection(index)}`;
+}
+
+async function record(connection: Connection, { version, name, checksum, breaksBefore }: Migration): Promise<void> {
+  await connection`insert into migration (version, name, checksum) values (${version}, ${name}, ${checksum})`;
+  if (breaksBefore !== null) await connection`update migration set breaks_before = ${breaksBefore} where version = ${version}`;
+}
+
+/** Whether the database answers, has every migration that this code knows, and none that would break it. */
 export async function isMigrated(db: Db): Promise<boolean> {
-  const [row] = await db`select max(version) as version from migration`;
-  return row?.version === newestMigration;
+  const [row] = await db<{ complete: boolean; broken: boolean }[]>`
+    select count(*) filter (where version = any(${known}::int[])) = ${known.length} as complete,
+      coalesce(bool_or(version > ${newestMigration} and (to_jsonb(m) ->> 'breaks_before')::int > ${newestMigration}), false) as broken
+    from migration m`;
+  return row !== undefined && row.complete && !row.broken;
 }
 
 /** Writes, and takes it back: fails when the server only reads or has no room for what is written. */
@@ -70,6 +165,6 @@ export async function provesWritable(db: Db): Promise<void> {
     // What does not fit in memory goes to disk, and leaves nothing behind.
     await tx`set local work_mem = '64kB'`;
     await tx`with filler as materialized (select repeat(md5(n::text), 64) as text from generate_series(1, ${fillers}) n) select max(length(text)) from filler`;
-    await tx`update migration set applied_at = applied_at where version = ${newestMigration ?? 0}`;
+    await tx`update migration set applied_at = applied_at where version = ${newestMigration}`;
   });
 }

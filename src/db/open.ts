@@ -20,7 +20,8 @@ export type OpenDatabase = {
 /** How long the end waits for statements under way. */
 const longestEndSeconds = 3;
 
-export async function openDatabase(config: Config): Promise<OpenDatabase> {
+/** tell: hears, in words, what it has to wait for. */
+export async function openDatabase(config: Config, tell: (words: string) => void = () => {}): Promise<OpenDatabase> {
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
   const where: Where = embedded?.where ?? (() => config.databaseUrls ?? []);
   const pools: Db[] = [];
@@ -34,7 +35,7 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
     await embedded?.close();
   };
   try {
-    await prepare(connect(where, policies.setup), embedded !== undefined);
+    await prepare(connect(where, policies.setup), embedded !== undefined, tell);
     return { pool, embedded, close };
   } catch (error) {
     await close().catch(() => {});
@@ -42,10 +43,10 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
   }
 }
 
-async function prepare(db: Db, embedded: boolean): Promise<void> {
+async function prepare(db: Db, embedded: boolean, tell: (words: string) => void): Promise<void> {
   try {
     await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db));
-    await migrate(db);
+    await migrate(db, { tell });
   } finally {
     await db.end({ timeout: 1 });
   }

@@ -17,6 +17,7 @@ export class DatabaseUnavailable extends Error {
 export const sqlStates = {
   queryCanceled: '57014',
   lockNotAvailable: '55P03',
+  deadlock: '40P01',
   diskFull: '53100',
   featureNotSupported: '0A000',
   noSuchStatement: '26000',

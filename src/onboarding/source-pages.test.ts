@@ -1,14 +1,16 @@
 // Where a school's data comes from, on its pages: packages that are no packages, wrong ones, large losses, and a OneRoster
 // provider, which is tried before anything is saved.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { beforeEach, test } from 'node:test';
 import { until } from '../../test/until.ts';
 import { useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
 import { rootB, useService } from '../../test/service.ts';
-import { smallPackage, user } from '../../test/small-school.ts';
+import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, arrived, run } = onboarding;
@@ -203,6 +205,26 @@ test('the right one is saved sealed, collected, and a package is then refused', 
   assert.deepEqual(after?.sealed, row?.sealed, 'a failed test leaves what worked');
   assert.equal((await visitor.post('/school/source/refresh', {})).status, 303);
   await collected('OK');
+});
+
+test('a school whose marks could never be read is live with a provider that has none', async () => {
+  const folder = mkdtempSync(join(service.dataDir, 'folder-'));
+  const faulty = smallPackage({}, { raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,noon,/,,') } });
+  for (const { name, open } of faulty.files.values()) writeFileSync(join(folder, name), await buffer(await open()));
+  estab = `${estab}-folder`;
+  await run('school add', { estab, name: 'A School', email: `office@${estab}.example`, connector: 'csv', folder });
+  visitor = await onboarding.signIn(estab);
+  await arrived('the marks are refused', async () => (await db`select from component_database where estab = ${estab} and status = 'Error'`).length === 1);
+  await onboarding.addAsking('moving');
+  await run('authorise', { rp: 'moving', estab });
+  const states = async () => (await onboarding.events(estab)).map(({ state }) => state);
+  assert.match(await page(), /id="database-Attendance"/);
+  assert.ok(!(await states()).includes('Live'));
+  assert.equal((await visitor.post('/school/source/provider', right())).status, 303);
+  await collected('OK');
+  await arrived('the school is live', async () => (await states()).includes('Live'), states);
+  const shown = await page();
+  assert.deepEqual([/id="database-SchoolData"/.test(shown), /id="database-Attendance"/.test(shown)], [true, false]);
 });
 
 test('the operator sees an upload in the list of schools', async () => {

@@ -5,6 +5,7 @@ import { after, beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
 import { listenForMetrics } from '../http/metrics.ts';
 import { measureOutbox } from './measure.ts';
+import { replayOne, requireReplayable } from './replay.ts';
 
 const { db } = await useDatabase();
 let broken = false;
@@ -17,7 +18,7 @@ const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 beforeEach(async () => {
   broken = false;
-  await db`truncate outbox, outbox_attempt, lane`;
+  await db`truncate outbox, outbox_attempt, outbox_tally, lane`;
   await db`
     insert into lane (key, width, lasting, open_until, disabled_at) values
       ('closed', 4, true, null, null), ('open', 4, true, now() + interval '1 minute', null),
@@ -97,6 +98,30 @@ test('attempts of the last day by event and class; breakers by state', async () 
     '{kind="test",class="success"} 1',
   ]);
   assert.deepEqual(of('schoolbell_lanes'), ['{state="closed"} 1', '{state="disabled"} 1', '{state="half_open"} 1', '{state="open"} 1']);
+});
+
+test('what was settled long enough ago is counted once, and again only when some of it is replayed', async () => {
+  const rows = async () => {
+    const got = await read();
+    return ['done', 'failed', 'waiting'].map((state) => got.get(`schoolbell_outbox_rows{kind="database",state="${state}"}`));
+  };
+  for (const id of ['1', '2']) await put(id, 'closed', 'failed', 'database', 10, '3 hours');
+  await put('3', 'closed', 'done', 'database', 10, '3 hours');
+  await put('4', 'closed', 'done', 'database', 10, '0 seconds');
+  await db`insert into outbox_attempt (estab, id, number, success, detail, at) values ('S1', '3', 1, true, '{}', now() - interval '3 hours')`;
+  assert.deepEqual(await rows(), [2, 2, undefined]);
+  // Seen by whoever would count them again.
+  await db`update outbox set payload = '{"event": "other"}' where id = '3'`;
+  assert.deepEqual(await rows(), [2, 2, undefined]);
+  await db`update outbox set payload = '{"event": "database"}' where id = '3'`;
+  await replayOne(db, await requireReplayable(db, '1'));
+  assert.deepEqual(await rows(), [2, 1, 1]);
+  assert.equal((await read()).get('schoolbell_outbox_attempts_day{kind="database",class="success"}'), 1);
+  await db`update outbox_tally set since = since - interval '1 day'`;
+  await db`delete from outbox where id in ('2', '3')`;
+  assert.deepEqual(await rows(), [1, undefined, 1], 'a day later it is no more');
+  const [oldest] = await db`select min(since) > now() - interval '25 hours' as fresh from outbox_tally`;
+  assert.equal(oldest?.fresh, true);
 });
 
 test('anything else is 404; a database that does not answer is 503 without its reason', async () => {

@@ -2,6 +2,7 @@
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { outboxChannel } from './enqueue.ts';
+import { forgetTally } from './tally.ts';
 
 export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string; erased: boolean };
 
@@ -40,6 +41,7 @@ export async function listEndedLanes(db: Db, since: Date): Promise<{ key: string
 async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
   return db.begin(async (tx) => {
     await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
+    await forgetTally(tx, which);
     const rows = await tx<{ id: string; lane: string }[]>`
       update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null
       where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic

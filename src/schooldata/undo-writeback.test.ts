@@ -105,6 +105,20 @@ test('the marks are as they were before, in the MIS too, as an amendment; one th
   );
 });
 
+test('marks are counted as they come and go, without counting the others', async () => {
+  const school = await addSchool();
+  const count = async () => (await db`select row_count as count from component_database where estab = ${school.estab} and name = 'Attendance'`)[0]?.count;
+  const { TrackingId } = await school.post([mark(0, 'I'), mark(1, '/'), mark(2, '/')]);
+  assert.equal(await count(), 3);
+  await school.post([mark(0, 'L'), mark(3, '/')]);
+  assert.equal(await count(), 4, 'one was replaced, one is new');
+  await school.post([mark(3, '/')]);
+  assert.equal(await count(), 4, 'nothing is new');
+  await db`update component_database set row_count = row_count + 1000 where estab = ${school.estab} and name = 'Attendance'`;
+  await undone(school, TrackingId);
+  assert.equal(await count(), 1002, 'two that were new are gone; the third was changed since');
+});
+
 test('what was changed since is left alone', async () => {
   const school = await addSchool();
   const { TrackingId } = await school.post([mark(0), mark(1)]);

@@ -1,6 +1,6 @@
 // In charge of writing marks to the MIS as durable work: tried every five minutes for an hour, written once however
 // often it is tried, and its outcome, the change of the data and the calls about it are one transaction.
-import { countMarks, lockMarks, mergeAuthorsMarks, sealMarks } from '../collection/attendance.ts';
+import { lockMarks, mergeAuthorsMarks, sealMarks } from '../collection/attendance.ts';
 import { recordWritten } from '../collection/component-databases.ts';
 import { MisError, type Rejection } from '../collection/connector.ts';
 import type { MarkRow } from '../collection/mark.ts';
@@ -139,8 +139,8 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
       trackingId,
       reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}`,
     });
+    if (merged.written > 0) await recordWritten(tx, estab);
     await sealMarks(tx, estab, merged);
-    if (merged.written > 0) await recordWritten(tx, estab, await countMarks(tx, estab));
   } else {
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
       and tracking_id = ${trackingId} and result is distinct from 'Failed'`;

@@ -87,7 +87,7 @@ export const offenders: Offenders = [
         '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
       ],
       'src/collection/purge.ts': [
-        '7692fe65aa25 select estab from roster_version where instant < now() - make_interval(days => $n) group by estab',
+        '653493776317 select r.estab from roster r join (select estab, max(version) as ripe from roster_version where inst',
       ],
       'src/collection/uploads.ts': [
         'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
@@ -185,9 +185,14 @@ export const offenders: Offenders = [
     statements: {
       'src/outbox/measure.ts': [
         '73b2e28c618b select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where sta',
-        "b884bbfa6b41 select coalesce(o.payload ->> 'event', o.kind) as kind, coalesce(a.error_class, 'success') as class,",
-        "a35fa56c5728 select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value from outbox whe",
-        "e133dfbe9e8c select coalesce(payload ->> 'event', kind) as kind, state, extract(epoch from now() - min(created_at",
+        "830598f083bb select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value, extract(epoch",
+      ],
+      'src/outbox/tally.ts': [
+        "bb87a319cd89 insert into outbox_tally (since, settled, attempts) select since, (select coalesce(jsonb_agg(c), '[]",
+        '46615a9dafc0 select kind, state, sum(value)::float8 as value from ( select c.kind, c.state, c.value from outbox_t',
+        '0f4778d3e7bc select kind, class, sum(value)::float8 as value from ( select c.kind, c.class, c.value from outbox_t',
+        "9a31ac007fe7 delete from outbox_tally where since in (select date_bin('5 minutes', o.settled_at, 'epoch') from ou",
+        "beaa7ef4b9a7 delete from outbox_tally where since in (select date_bin('5 minutes', o.settled_at, 'epoch') from ou",
       ],
     },
   },

@@ -1,0 +1,58 @@
+// In charge of reading migrations/NNNN_*.sql, in their order, each with what the comments on its first lines say about how
+// it is applied and whom it breaks.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type Migration = Readonly<{
+  version: number;
+  name: string;
+  checksum: string;
+  /** One by one, each for itself and each repeatable; otherwise everything is one transaction. */
+  outside: boolean;
+  statements: readonly string[];
+  /** Code that does not know the migration of this number does not work any more after this one; null: all of it goes on working. */
+  breaksBefore: number | null;
+}>;
+
+export const migrationsFolder = join(import.meta.dirname, '../../migrations');
+
+const headers = { outside: /^-- outside a transaction$/, breaks: /^-- breaks versions before (\d{4})$/ } as const;
+const betweenStatements = /^-- next$/m;
+
+export function readMigrations(folder = migrationsFolder): Migration[] {
+  return readdirSync(folder)
+    .filter((file) => /^\d{4}_.+\.sql$/.test(file))
+    .toSorted()
+    .map((file) => parseMigration(file, readFileSync(join(folder, file), 'utf8')));
+}
+
+export function parseMigration(name: string, text: string): Migration {
+  const lines = text.split(/\r?\n/);
+  const opening = lines.slice(0, lines.findIndex((line) => !line.startsWith('--')));
+  const outside = opening.some((line) => headers.outside.test(line));
+  const breaks = opening.map((line) => headers.breaks.exec(line)?.[1]).find((number) => number !== undefined);
+  const statements = outside ? text.split(betweenStatements).map((statement) => statement.trim()) : [text];
+  for (const statement of outside ? statements : []) requireRepeatable(name, statement);
+  return {
+    version: Number(name.slice(0, 4)),
+    name,
+    checksum: createHash('sha256').update(text).digest('hex'),
+    outside,
+    statements,
+    breaksBefore: breaks === undefined ? null : Number(breaks),
+  };
+}
+
+const makesIndex = /\bcreate\s+(?:unique\s+)?index\b/i;
+const makesIndexAgain = /\bcreate\s+(?:unique\s+)?index\s+concurrently\s+if\s+not\s+exists\s+(\w+)/i;
+
+/** The index that a statement makes while others write. */
+export function findIndexName(statement: string): string | undefined {
+  return makesIndexAgain.exec(statement)?.[1];
+}
+
+function requireRepeatable(name: string, statement: string): void {
+  if (makesIndex.test(statement) && findIndexName(statement) === undefined)
+    throw new Error(`migration ${name}: outside a transaction an index is made with "create index concurrently if not exists <name>"`);
+}
