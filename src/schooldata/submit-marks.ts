@@ -3,6 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { writingKinds } from '../collection/connector-settings.ts';
+import { misLane } from '../collection/mis-answers.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
@@ -129,16 +130,8 @@ async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged)
   });
 }
 
-/** One lane per school: a MIS is written to by one at a time, in the order of the requests. */
 export async function enqueueWriteback(tx: Tx, { estab, rp }: { estab: string; rp: string }, trackingId: string): Promise<void> {
-  await enqueue(tx, {
-    estab,
-    rp,
-    kind: writebackKind,
-    lane: { key: `writeback ${estab}`, host: null, width: 1, lasting: false },
-    payload: { trackingId },
-    body: null,
-  });
+  await enqueue(tx, { estab, rp, kind: writebackKind, lane: misLane(estab), payload: { trackingId }, body: null });
 }
 
 /** What was judged faulty is part of the outcome, as failed, and is not written. */
