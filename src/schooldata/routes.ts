@@ -19,6 +19,7 @@ import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
 import { findParameter, parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
 import { answerMarks } from './answer-marks.ts';
+import { createOutcomeWaits } from './outcome-waits.ts';
 import { findOutcome } from './outcome.ts';
 
 export type SchoolData = {
@@ -30,6 +31,8 @@ export type SchoolData = {
   ledger: Ledger;
   slowReader: SlowReaderLimit;
   now: () => number;
+  /** How often a request that waits for an outcome looks by itself. */
+  lookEveryMs?: number | undefined;
 };
 
 const root = '/api/v1';
@@ -43,6 +46,8 @@ const json = 'application/json; charset=utf-8';
 type Params = { estab?: string; name: string };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
+  const waits = createOutcomeWaits(data.db, data.lookEveryMs);
+  app.addHook('preClose', () => waits.end());
   const read = async (request: FastifyRequest, reply: FastifyReply) => {
     const { name } = request.params as Params;
     if (name.toLowerCase() === marksName) refuse(name);
@@ -52,7 +57,7 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const write = async (request: FastifyRequest, reply: FastifyReply) => {
     const { name } = request.params as Partial<Params>;
     if (name !== undefined && name.toLowerCase() !== marksName) refuse(name);
-    return answerMarks(data, await requireOwn(data, request), request, reply);
+    return answerMarks({ ...data, waits }, await requireOwn(data, request), request, reply);
   };
   app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
   app.get(
