@@ -10,7 +10,7 @@ import type { Query } from '../http/query.ts';
 import { findParameter } from './data-request.ts';
 import type { OutcomeWaits } from './outcome-waits.ts';
 import type { WritebackOutcome } from './outcome.ts';
-import { submitMarks, type Submitted } from './submit-marks.ts';
+import { describeFaults, submitMarks, type Submitted } from './submit-marks.ts';
 
 export async function answerMarks(
   { db, allowed, now, waits }: { db: Db; allowed: AllowList; now: () => number; waits: OutcomeWaits },
@@ -29,7 +29,7 @@ export async function answerMarks(
     Estab: who.estab,
     Status: 'Pending',
     Total: submitted.total,
-    Path: `/api/v1/Writeback/${submitted.trackingId}`,
+    Path: outcomePath(submitted.trackingId),
     ...fine,
     Message: 'The marks were taken and will be written to the MIS.',
   };
@@ -53,15 +53,14 @@ function parseModes(query: Query): { partial: boolean; validateOnly: boolean } {
 
 function answerJudged(submitted: Exclude<Submitted, { kind: 'taken' }>, reply: FastifyReply): unknown {
   if (submitted.kind === 'faulty') {
-    const count = submitted.faults.length;
-    return reply
-      .code(400)
-      .send({
-        Errors: submitted.faults,
-        ...fine,
-        ExceptionType: 'invalid_marks',
-        ExceptionMessage: `${count} fault${count === 1 ? '' : 's'} in the marks; nothing was written.`,
-      });
+    const { faults, trackingId } = submitted;
+    return reply.code(400).send({
+      Errors: faults,
+      ...(trackingId === undefined ? {} : { TrackingId: trackingId, Path: outcomePath(trackingId) }),
+      ...fine,
+      ExceptionType: 'invalid_marks',
+      ExceptionMessage: describeFaults(faults),
+    });
   }
   const marks = submitted.marks.map(({ index, studentId, date, session, mark, previousMark }) => ({
     Index: index,
@@ -90,6 +89,10 @@ async function waitForOutcome(waits: OutcomeWaits, { estab, rp }: SchoolCaller, 
   if (socket.destroyed) leave();
   socket.once('close', leave);
   return waits.wait({ estab, rp, trackingId }, gone.signal).finally(() => socket.off('close', leave));
+}
+
+function outcomePath(trackingId: string): string {
+  return `/api/v1/Writeback/${trackingId}`;
 }
 
 /** Clients look at ExceptionMessage: what was not written must not look like a success. */

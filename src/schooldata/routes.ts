@@ -71,7 +71,8 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     write,
   );
   app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
-  app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
+  const ofOutcome = { summary: 'What became of a writeback; also of one that was refused at once, where a callback was given' };
+  app.get(`${root}/Writeback/:trackingId`, { schema: ofOutcome }, async (request) => {
     const who = await data.requireCaller(request.headers.authorization);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
