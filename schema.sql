@@ -300,6 +300,7 @@ create table lane (
   disabled_at timestamp with time zone,
   disabled_why text,
   epoch integer default 0 not null,
+  woken_at timestamp with time zone,
   constraint lane_pkey PRIMARY KEY (key),
   constraint lane_width_check CHECK ((width > 0))
 );
@@ -392,6 +393,7 @@ create table outbox (
   created_at timestamp with time zone default clock_timestamp() not null,
   settled_at timestamp with time zone,
   seq bigint generated always as identity not null,
+  waits_for text,
   constraint outbox_pkey PRIMARY KEY (estab, id),
   constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
@@ -1173,6 +1175,7 @@ create table writeback (
   attempts integer default 0 not null,
   message text,
   undo_of uuid,
+  faults jsonb,
   constraint writeback_pkey PRIMARY KEY (estab, tracking_id),
   constraint writeback_status_check CHECK ((status = ANY (ARRAY['Pending'::text, 'Completed'::text, 'Rejected'::text, 'Failed'::text, 'TimedOut'::text]))),
   constraint writeback_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
@@ -1201,6 +1204,7 @@ create table writeback_mark (
   constraint writeback_mark_result_check CHECK ((result = ANY (ARRAY['Written'::text, 'Unchanged'::text, 'Failed'::text]))),
   constraint writeback_mark_estab_tracking_id_fkey FOREIGN KEY (estab, tracking_id) REFERENCES writeback(estab, tracking_id) ON DELETE CASCADE
 );
+CREATE INDEX writeback_mark_open ON public.writeback_mark USING btree (estab, student_id, date, session) WHERE (result IS NULL);
 
 create unlogged table wrong_try (
   client text not null,

@@ -46,6 +46,8 @@ export type AppParts = {
   slowReader?: SlowReaderLimit;
   /** Bytes of a package that a school uploads. */
   largestUpload?: number;
+  /** How often a request that waits for the outcome of a writeback looks by itself. */
+  lookEveryMs?: number;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
 };
@@ -119,7 +121,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now });
+    schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs });
     rosteringRoutes(api, {
       authenticate: createAuthenticate(callers, tokens, limit),
       reader: {

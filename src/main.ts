@@ -16,8 +16,8 @@ import { createWorkPools, startWork, workPools } from './work.ts';
 const sameSignalMs = 2_000;
 /** Whatever is under way: what was not finished by then is repeated later, by whoever runs then. */
 const longestEndMs = 29_000;
-/** Of a worker: for work, and for changes of status. */
-const listeners = 2;
+/** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
+const listeners = { worker: 2, api: 1 } as const;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
@@ -75,7 +75,8 @@ async function openPools(open: OpenPool): Promise<Pools> {
 /** As many as all pools of this process may open. */
 function connectionsOf({ role }: Config): number {
   const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
-  return used.reduce((sum, name) => sum + policies[name].max, role === 'api' ? 0 : listeners);
+  const listening = role === 'all' ? listeners.worker + listeners.api : listeners[role];
+  return used.reduce((sum, name) => sum + policies[name].max, listening);
 }
 
 /** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */

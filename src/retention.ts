@@ -98,7 +98,7 @@ export const retention: readonly Kept[] = [
     less: setting,
   },
   {
-    what: 'Writebacks with their outcome for each mark (whom to call and the `Idempotency-Key`: one day)',
+    what: 'Writebacks with their outcome for each mark (whom to call, the `Idempotency-Key` and its faults: one day)',
     where: ['writeback', 'writeback_mark'],
     ends: { days: 'purge', after: 'they ended', namesPeople: true, forget: forgetWritebacks },
     purged: { words: 'numbers stay; notes go, and the pupil’s id becomes a keyed hash', forget: forgetOutcomesOf },

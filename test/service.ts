@@ -45,8 +45,8 @@ export type Client = NewApplication & {
   schoolSecrets: Record<string, string>;
   tokenA(): Promise<string>;
   tokenB(estab: string): Promise<string>;
-  /** A request with the school token of an establishment; the path begins behind /api/v1/. */
-  s(estab: string, path: string, init?: RequestInit): Promise<Response>;
+  /** A request with the school token of an establishment; the path begins behind /api/v1/, of this process or of another. */
+  s(estab: string, path: string, init?: RequestInit, at?: string): Promise<Response>;
   /** GET under variant A. */
   a(path: string, headers?: Record<string, string>): Promise<Response>;
   /** GET under variant B, as that establishment's client. */
@@ -59,7 +59,7 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'hashing' | 'largestUpload'>> & { patience?: number };
+type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload'>> & { patience?: number };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
@@ -135,8 +135,8 @@ export async function useService(env: Record<string, string> = {}, { patience = 
         schoolSecrets,
         tokenA,
         tokenB,
-        s: async (estab, path, init = {}) =>
-          fetch(`${url}/api/v1/${path}`, {
+        s: async (estab, path, init = {}, at = url) =>
+          fetch(`${at}/api/v1/${path}`, {
             ...init,
             headers: {
               ...(init.body ? { 'content-type': 'application/json' } : {}),

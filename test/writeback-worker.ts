@@ -14,8 +14,11 @@ import { startWorker, type Handler } from '../src/outbox/worker.ts';
 import { writebackKind } from '../src/schooldata/submit-marks.ts';
 import { createWriteback } from '../src/schooldata/write-back.ts';
 
-/** In this order: before anything, before the MIS has committed, when it has answered, before our commit, after it. */
-export const steps = ['claimed', 'writing', 'answered', 'finishing', 'finished'] as const;
+/**
+ * In this order: before anything, before the turn is taken, when it is, before the MIS has committed, when it has
+ * answered, before our commit, after it.
+ */
+export const steps = ['claimed', 'turning', 'turned', 'writing', 'answered', 'finishing', 'finished'] as const;
 
 type Begin = (work: (tx: never) => Promise<unknown>) => Promise<unknown>;
 
@@ -41,12 +44,17 @@ async function run(): Promise<void> {
   const outbound = createOutbound(parseAllowList(config.outboundAllow));
   const parts: ConnectorParts = { db, mis, seal, outbound, dataDir: config.dataDir };
   const beforeCommit = (really: Begin): Begin => (work) => really(async (tx) => (await work(tx), die()));
+  const afterCommit = (really: Begin): Begin => (work) => really(work).then(die);
+  // A writeback's transactions: the first takes its turn, the second says what became of it.
+  const ends: Record<string, (really: Begin) => Begin>[] = [
+    { turning: beforeCommit, turned: afterCommit },
+    { answered: () => die, finishing: beforeCommit, finished: afterCommit },
+  ];
+  let begun = 0;
   const lost: ConnectorParts = {
     ...parts,
     mis: told.step === 'writing' ? withBegin(mis, beforeCommit) : mis,
-    db: withBegin(db, (really) =>
-      told.step === 'answered' ? die : told.step === 'finishing' ? beforeCommit(really) : told.step === 'finished' ? (work) => really(work).then(die) : really,
-    ),
+    db: withBegin(db, (really) => (ends[begun++]?.[told.step] ?? ((same) => same))(really)),
   };
   const [whole, losing] = [createWriteback(parts), createWriteback(lost)];
   const handler: Handler = {

@@ -36,8 +36,8 @@ export type WritingSchool = Awaited<ReturnType<Awaited<ReturnType<typeof useWrit
 export const student = (at: number) => `s${String(at).padStart(4, '0')}`;
 export const mark = (at: number, Mark = 'I', more: Given = {}): Given => ({ StudentId: student(at), MarkType: 'S', Date: date, Session: 'AM', Mark, ...more });
 
-export async function useWriteback({ work = true }: { work?: boolean } = {}) {
-  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => Date.parse(now) });
+export async function useWriteback({ work = true, ...parts }: { work?: boolean; lookEveryMs?: number } = {}) {
+  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => Date.parse(now), ...parts });
   const { db } = service;
   if (work) await service.work();
   let schools = 0;

@@ -11,6 +11,7 @@ import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { openSpooledPackage } from './connectors/csv/package.ts';
 import { describeTrouble, importRoster } from './import.ts';
+import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
 import { spoolMarks } from './read-source.ts';
 import { beginReading, isOvertaken, noteMerged } from './reading.ts';
@@ -75,6 +76,8 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(parts, estab, how.upload);
     if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
     const trouble = database === 'SchoolData' ? await collectRoster(parts, connector, estab, how) : await collectMarks(parts, connector, estab, how);
+    // Whatever was wrong with what it said, it answered. Should this be lost, those who wait have their own times.
+    if (how.upload === undefined) await db.begin((tx) => tellMisAnswers(tx, estab)).catch(() => {});
     if (trouble) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
     if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
     return trouble;

@@ -8,6 +8,8 @@ export type Outcome = {
   /** waiting: to be tried again, after so many seconds. */
   state: 'waiting' | 'done' | 'failed' | 'cancelled';
   delaySeconds?: number;
+  /** What wakes it earlier; see `wake`. */
+  waitsFor?: string;
   errorClass?: string;
   /** For the log; never a secret. */
   detail: Record<string, unknown>;
@@ -63,6 +65,8 @@ function describe({ work, outcome }: Finished): object {
     success: outcome.success,
     charged: outcome.charged ?? outcome.errorClass !== ownFault,
     delay: outcome.delaySeconds ?? 0,
+    waits_for: outcome.state === 'waiting' ? (outcome.waitsFor ?? null) : null,
+    claimed_at: work.claimedAt,
     error_class: outcome.errorClass ?? null,
     detail: outcome.detail,
     response: outcome.response?.toString('base64') ?? null,
@@ -75,15 +79,19 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
   const moved = tx`(given.state = 'failed' and given.epoch <> l.epoch and o.topic is not null)`;
   const newer = tx`exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq and n.state in ('waiting', 'running', 'done'))`;
   const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
+  // Somebody woke the lane while this was under way: it may have found what is no longer so.
+  const missed = tx`(given.waits_for is not null and l.woken_at > to_timestamp(given.claimed_at))`;
   return tx<{ key: string; why: string }[]>`
     with given as (
       select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean,
-        delay float8, error_class text, detail jsonb, response text, disable text)
+        delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
       update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1
         else 0 end, claim = null, lease_until = null,
         state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,
-        due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => given.delay) else o.due_at end,
+        due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => case when ${missed} then 0 else given.delay end)
+          else o.due_at end,
+        waits_for = given.waits_for,
         settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
       from given, lane l
       where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim and o.state = 'running'

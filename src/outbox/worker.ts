@@ -210,13 +210,15 @@ function onlyIfTaken(error: unknown): undefined {
 }
 
 /** What cannot be stored must not be lost with what was to be said beside it. */
-function withoutDetail({ work, outcome: { success, state, delaySeconds = 0, errorClass = 'unstorable', disableLane = '' } }: Finished): Finished {
+function withoutDetail({ work, outcome }: Finished): Finished {
+  const { success, state, delaySeconds = 0, waitsFor = '', errorClass = 'unstorable', disableLane = '' } = outcome;
   return {
     work,
     outcome: {
       success,
       state,
       delaySeconds,
+      ...(waitsFor ? { waitsFor } : {}),
       ...(success ? {} : { errorClass }),
       ...(disableLane ? { disableLane } : {}),
       detail: { message: 'the details of this attempt could not be stored' },

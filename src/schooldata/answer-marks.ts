@@ -1,7 +1,6 @@
 // In charge of answering a request that writes marks: every fault at once, the outcome if it comes soon, or the way to
 // ask for it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -9,14 +8,12 @@ import type { AllowList } from '../http/address-guard.ts';
 import { fine } from '../http/envelope.ts';
 import type { Query } from '../http/query.ts';
 import { findParameter } from './data-request.ts';
-import { findOutcome, type WritebackOutcome } from './outcome.ts';
-import { submitMarks, type Submitted } from './submit-marks.ts';
-
-const longestWaitMs = 30_000;
-const lookEveryMs = 100;
+import type { OutcomeWaits } from './outcome-waits.ts';
+import type { WritebackOutcome } from './outcome.ts';
+import { describeFaults, submitMarks, type Submitted } from './submit-marks.ts';
 
 export async function answerMarks(
-  { db, allowed, now }: { db: Db; allowed: AllowList; now: () => number },
+  { db, allowed, now, waits }: { db: Db; allowed: AllowList; now: () => number; waits: OutcomeWaits },
   who: SchoolCaller,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -32,12 +29,12 @@ export async function answerMarks(
     Estab: who.estab,
     Status: 'Pending',
     Total: submitted.total,
-    Path: `/api/v1/Writeback/${submitted.trackingId}`,
+    Path: outcomePath(submitted.trackingId),
     ...fine,
     Message: 'The marks were taken and will be written to the MIS.',
   };
   if (submitted.called) return reply.code(202).send(pending);
-  const outcome = await waitForOutcome(db, who, submitted.trackingId, request);
+  const outcome = await waitForOutcome(waits, who, submitted.trackingId, request);
   return outcome ? renderOutcome(outcome) : reply.code(202).send(pending);
 }
 
@@ -56,15 +53,14 @@ function parseModes(query: Query): { partial: boolean; validateOnly: boolean } {
 
 function answerJudged(submitted: Exclude<Submitted, { kind: 'taken' }>, reply: FastifyReply): unknown {
   if (submitted.kind === 'faulty') {
-    const count = submitted.faults.length;
-    return reply
-      .code(400)
-      .send({
-        Errors: submitted.faults,
-        ...fine,
-        ExceptionType: 'invalid_marks',
-        ExceptionMessage: `${count} fault${count === 1 ? '' : 's'} in the marks; nothing was written.`,
-      });
+    const { faults, trackingId } = submitted;
+    return reply.code(400).send({
+      Errors: faults,
+      ...(trackingId === undefined ? {} : { TrackingId: trackingId, Path: outcomePath(trackingId) }),
+      ...fine,
+      ExceptionType: 'invalid_marks',
+      ExceptionMessage: describeFaults(faults),
+    });
   }
   const marks = submitted.marks.map(({ index, studentId, date, session, mark, previousMark }) => ({
     Index: index,
@@ -85,15 +81,18 @@ function answerJudged(submitted: Exclude<Submitted, { kind: 'taken' }>, reply: F
   };
 }
 
-/** The work is done by a worker, which may be another process. Gives up early when nobody listens any more. */
-async function waitForOutcome(db: Db, who: SchoolCaller, trackingId: string, request: FastifyRequest): Promise<WritebackOutcome | undefined> {
-  const until = performance.now() + longestWaitMs;
-  while (performance.now() < until && !request.raw.socket.destroyed) {
-    const [row] = await db`select from writeback where estab = ${who.estab} and tracking_id = ${trackingId} and status <> 'Pending'`;
-    if (row) return findOutcome(db, who.estab, who.rp, trackingId);
-    await pause(lookEveryMs);
-  }
-  return undefined;
+/** Gives up early when nobody listens any more. */
+async function waitForOutcome(waits: OutcomeWaits, { estab, rp }: SchoolCaller, trackingId: string, request: FastifyRequest) {
+  const gone = new AbortController();
+  const { socket } = request.raw;
+  const leave = () => gone.abort();
+  if (socket.destroyed) leave();
+  socket.once('close', leave);
+  return waits.wait({ estab, rp, trackingId }, gone.signal).finally(() => socket.off('close', leave));
+}
+
+function outcomePath(trackingId: string): string {
+  return `/api/v1/Writeback/${trackingId}`;
 }
 
 /** Clients look at ExceptionMessage: what was not written must not look like a success. */

@@ -194,5 +194,6 @@ function fieldOrder({ Field }: Fault): number {
 }
 
 function quote(text: string): string {
-  return `"${text.slice(0, 60)}"`;
+  // Not half of a character: what is said is also stored.
+  return `"${text.slice(0, 60).toWellFormed()}"`;
 }

@@ -1,5 +1,6 @@
 // In charge of what became of a writeback: the same object for whoever asks and for whoever is called.
-import type { Sql } from '../db/connect.ts';
+import type { Sql, Tx } from '../db/connect.ts';
+import { enqueueOneOff } from '../notifications/one-off.ts';
 
 export type WritebackOutcome = Readonly<
   { TrackingId: string; Estab: string; Status: string; Total: number; Written: number; Unchanged: number; Failed: number } & Record<string, unknown>
@@ -17,6 +18,9 @@ type Mark = {
   code: string | null;
   message: string | null;
 };
+
+/** Where the TrackingId of every writeback that has ended is said, for requests that wait for it in any process. */
+export const outcomeChannel = 'schoolbell_writeback';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -62,4 +66,15 @@ export function renderOutcomeUrl(url: string, { TrackingId, Status }: Pick<Write
   const [address = '', fragment] = url.split('#', 2);
   const joint = !address.includes('?') ? '?' : /[?&]$/.test(address) ? '' : '&';
   return `${address}${joint}trackingid=${TrackingId}&completed=${Status === 'Completed' ? 'True' : 'False'}${fragment === undefined ? '' : `#${fragment}`}`;
+}
+
+/** In the transaction that ends it: whoever asked to be called will be, and whoever waits is woken. */
+export async function tellOutcome(tx: Tx, writeback: { estab: string; rp: string; trackingId: string; callbacks: readonly { url: string }[] }): Promise<void> {
+  const { estab, rp, trackingId, callbacks } = writeback;
+  const outcome = callbacks.length > 0 ? await findOutcome(tx, estab, rp, trackingId) : undefined;
+  // Each locks the lane of its receiver: in the same order as everybody else, or two might wait for one another.
+  if (outcome)
+    for (const { url } of callbacks.toSorted((a, b) => (a.url < b.url ? -1 : 1)))
+      await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
+  await tx`select pg_notify(${outcomeChannel}, ${trackingId})`;
 }

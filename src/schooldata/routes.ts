@@ -19,6 +19,7 @@ import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
 import { findParameter, parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
 import { answerMarks } from './answer-marks.ts';
+import { createOutcomeWaits } from './outcome-waits.ts';
 import { findOutcome } from './outcome.ts';
 
 export type SchoolData = {
@@ -30,6 +31,8 @@ export type SchoolData = {
   ledger: Ledger;
   slowReader: SlowReaderLimit;
   now: () => number;
+  /** How often a request that waits for an outcome looks by itself. */
+  lookEveryMs?: number | undefined;
 };
 
 const root = '/api/v1';
@@ -43,6 +46,8 @@ const json = 'application/json; charset=utf-8';
 type Params = { estab?: string; name: string };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
+  const waits = createOutcomeWaits(data.db, data.lookEveryMs);
+  app.addHook('preClose', () => waits.end());
   const read = async (request: FastifyRequest, reply: FastifyReply) => {
     const { name } = request.params as Params;
     if (name.toLowerCase() === marksName) refuse(name);
@@ -52,7 +57,7 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const write = async (request: FastifyRequest, reply: FastifyReply) => {
     const { name } = request.params as Partial<Params>;
     if (name !== undefined && name.toLowerCase() !== marksName) refuse(name);
-    return answerMarks(data, await requireOwn(data, request), request, reply);
+    return answerMarks({ ...data, waits }, await requireOwn(data, request), request, reply);
   };
   app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
   app.get(
@@ -66,7 +71,8 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     write,
   );
   app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
-  app.get(`${root}/Writeback/:trackingId`, { schema: { summary: 'What became of a writeback' } }, async (request) => {
+  const ofOutcome = { summary: 'What became of a writeback; also of one that was refused at once, where a callback was given' };
+  app.get(`${root}/Writeback/:trackingId`, { schema: ofOutcome }, async (request) => {
     const who = await data.requireCaller(request.headers.authorization);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');

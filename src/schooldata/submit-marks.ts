@@ -1,21 +1,24 @@
-// In charge of taking marks in: judged at once, and then a row and its work in one transaction. The same request again
-// is the same writeback.
+// In charge of taking marks in: judged at once, and then a row and its work in one transaction; or refused, with a row
+// and its calls where somebody waits to be called. The same request again is the same writeback.
 import { createHash, randomUUID } from 'node:crypto';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { writingKinds } from '../collection/connector-settings.ts';
+import { misLane } from '../collection/mis-answers.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
 import { enqueue } from '../outbox/enqueue.ts';
 import { judgeMarks, type Fault } from './judge-marks.ts';
-import { parseMarksBody, type GivenMark, type MarksBody } from './marks-body.ts';
-import { renderOutcomeUrl } from './outcome.ts';
+import { parseMarksBody, type MarksBody } from './marks-body.ts';
+import { renderOutcomeUrl, tellOutcome } from './outcome.ts';
+import { failUnwritten, storeMarks, type JudgedMarks } from './store-marks.ts';
 
 export type Submission = Readonly<{ body: unknown; partial: boolean; validateOnly: boolean; idempotencyKey: string | undefined }>;
 
 export type Submitted =
-  | { kind: 'faulty'; faults: Fault[] }
+  /** Without a callback nothing is kept of it. */
+  | { kind: 'faulty'; faults: Fault[]; trackingId: string | undefined }
   | {
       kind: 'judged';
       marks: { index: number; studentId: string; date: string; session: string; mark: string | undefined; previousMark: string | null }[];
@@ -41,13 +44,17 @@ export async function submitMarks(db: Db, who: SchoolCaller, submission: Submiss
   };
   if (!submission.validateOnly) {
     const known = await findSame(db, who, request);
-    if (known) return { kind: 'taken', trackingId: known.trackingId, total: known.total, called: body.callbacks.length > 0 };
+    if (known) return describe(known, body);
   }
   const { faults, good } = await judgeMarks(db, { ...school, now }, body.marks);
-  if (faults.length > 0 && (!submission.partial || good.length === 0)) return { kind: 'faulty', faults };
+  const refused = faults.length > 0 && (!submission.partial || good.length === 0);
+  if (refused && (submission.validateOnly || body.callbacks.length === 0)) return { kind: 'faulty', faults, trackingId: undefined };
   if (submission.validateOnly) return { kind: 'judged', faults, marks: await withPrevious(db, who.estab, good) };
-  const trackingId = await store(db, who, body, { partial: submission.partial, faults, good, ...request });
-  return { kind: 'taken', trackingId, total: body.marks.length, called: body.callbacks.length > 0 };
+  return describe(await store(db, who, body, { partial: submission.partial, refused, faults, good, ...request }), body);
+}
+
+function describe({ trackingId, total, faults }: Same, { callbacks }: MarksBody): Submitted {
+  return faults ? { kind: 'faulty', faults, trackingId } : { kind: 'taken', trackingId, total, called: callbacks.length > 0 };
 }
 
 async function requireWritable(db: Db, estab: string): Promise<{ estab: string; timeZone: string }> {
@@ -67,7 +74,8 @@ function requireKey(key: string | undefined): string | undefined {
   return key;
 }
 
-type Same = { trackingId: string; total: number };
+/** faults: of one that was refused. */
+type Same = { trackingId: string; total: number; faults: Fault[] | null };
 
 /** With a key: whatever became of it, for a day. Without: only one that is still pending. */
 async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: string | undefined; hash: Buffer }): Promise<Same | undefined> {
@@ -75,7 +83,7 @@ async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: s
   if (key === undefined) {
     const [pending] = await sql<
       Same[]
-    >`select w.tracking_id as "trackingId", ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash}
+    >`select w.tracking_id as "trackingId", w.faults, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp} and w.request_hash = ${hash}
       and w.status = 'Pending' and w.idempotency_key is null`;
     return pending;
   }
@@ -83,8 +91,8 @@ async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: s
     and submitted_at < now() - interval '1 day' and status <> 'Pending'`;
   const [same] = await sql<
     (Same & { equal: boolean })[]
-  >`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, ${total} from writeback w where w.estab = ${who.estab} and w.rp = ${who.rp}
-    and w.idempotency_key = ${key}`;
+  >`select w.tracking_id as "trackingId", w.request_hash = ${hash} as equal, w.faults, ${total} from writeback w
+    where w.estab = ${who.estab} and w.rp = ${who.rp} and w.idempotency_key = ${key}`;
   if (same && !same.equal)
     throw new SchoolbellError('conflict', `This Idempotency-Key was used for another request within a day (TrackingId ${same.trackingId}); use a new one.`);
   return same;
@@ -108,62 +116,37 @@ async function withPrevious(db: Db, estab: string, good: Awaited<ReturnType<type
   }));
 }
 
-type Judged = { partial: boolean; faults: readonly Fault[]; good: Awaited<ReturnType<typeof judgeMarks>>['good']; key: string | undefined; hash: Buffer };
+type Judged = JudgedMarks & { partial: boolean; refused: boolean; key: string | undefined; hash: Buffer };
 
-async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged): Promise<string> {
+async function store(db: Db, who: SchoolCaller, body: MarksBody, judged: Judged): Promise<Same> {
+  const { refused } = judged;
   return db.begin(async (tx) => {
     // Two equal requests at once: the second finds the first here.
-    const [row] = await tx<{ trackingId: string }[]>`
-      insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at)
+    const [row] = await tx<Same[]>`
+      insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, status, message, completed_at, faults, deadline_at)
       values (${who.estab}, ${who.rp}, ${judged.partial}, ${judged.hash}, ${judged.key ?? null}, ${tx.json(body.callbacks)},
-        now() + make_interval(mins => ${longestMinutes}))
-      on conflict do nothing returning tracking_id as "trackingId"`;
+        ${refused ? 'Rejected' : 'Pending'}, ${refused ? describeFaults(judged.faults) : null}, case when ${refused} then now() end,
+        case when ${refused} then ${tx.json(judged.faults)} end, now() + make_interval(mins => ${longestMinutes}))
+      on conflict do nothing returning tracking_id as "trackingId", ${body.marks.length}::int as total, faults`;
     if (!row) {
       const same = await findSame(tx, who, judged);
       if (!same) throw new SchoolbellError('conflict', 'The same marks were just taken; ask again.');
-      return same.trackingId;
+      return same;
     }
-    await storeMarks(tx, who.estab, row.trackingId, body.marks, judged);
-    await enqueueWriteback(tx, who, row.trackingId);
-    return row.trackingId;
+    const { trackingId } = row;
+    await storeMarks(tx, who.estab, trackingId, body.marks, judged);
+    if (refused) {
+      await failUnwritten(tx, who.estab, trackingId);
+      await tellOutcome(tx, { estab: who.estab, rp: who.rp, trackingId, callbacks: body.callbacks });
+    } else await enqueueWriteback(tx, who, trackingId);
+    return row;
   });
 }
 
-/** One lane per school: a MIS is written to by one at a time, in the order of the requests. */
+export function describeFaults({ length }: readonly Fault[]): string {
+  return `${length} fault${length === 1 ? '' : 's'} in the marks; nothing was written.`;
+}
+
 export async function enqueueWriteback(tx: Tx, { estab, rp }: { estab: string; rp: string }, trackingId: string): Promise<void> {
-  await enqueue(tx, {
-    estab,
-    rp,
-    kind: writebackKind,
-    lane: { key: `writeback ${estab}`, host: null, width: 1, lasting: false },
-    payload: { trackingId },
-    body: null,
-  });
-}
-
-/** What was judged faulty is part of the outcome, as failed, and is not written. */
-async function storeMarks(tx: Tx, estab: string, trackingId: string, given: readonly GivenMark[], { faults, good }: Judged): Promise<void> {
-  const firstFault = new Map(faults.toReversed().map((fault) => [fault.Index, fault]));
-  const byIndex = new Map(good.map((row) => [row.line, row]));
-  const rows = given.map(({ index, studentId, date, session, mark }) => {
-    const row = byIndex.get(index);
-    const fault = firstFault.get(index);
-    const shown = row ?? { studentId: studentId ?? '', date: date ?? '', session: session ?? '', mark, minutesLate: undefined, notes: undefined };
-    return {
-      index,
-      student_id: shown.studentId,
-      date: shown.date,
-      session: shown.session,
-      mark: shown.mark ?? null,
-      minutes_late: shown.minutesLate ?? null,
-      notes: shown.notes ?? null,
-      result: fault ? 'Failed' : null,
-      code: fault?.Code ?? null,
-      message: fault?.Message ?? null,
-    };
-  });
-  await tx`
-    insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes, result, code, message)
-    select ${estab}, ${trackingId}, * from jsonb_to_recordset(${tx.json(rows)}) as given (index int, student_id text, date text, session text, mark text,
-      minutes_late int, notes text, result text, code text, message text)`;
+  await enqueue(tx, { estab, rp, kind: writebackKind, lane: misLane(estab), payload: { trackingId }, body: null });
 }

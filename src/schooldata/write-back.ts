@@ -1,51 +1,66 @@
-// In charge of writing marks to the MIS as durable work: tried every five minutes for an hour, written once however
-// often it is tried, and its outcome, the change of the data and the calls about it are one transaction.
-import { lockMarks, mergeAuthorsMarks, sealMarks } from '../collection/attendance.ts';
+// In charge of writing marks to the MIS as durable work: tried every five minutes for an hour and when the MIS answers
+// others again, written once however often it is tried; its outcome, the change of the data and the calls are one transaction.
+import { lockMarks, mergeAuthorsMarks, sealMarks, type Merged } from '../collection/attendance.ts';
 import { recordWritten } from '../collection/component-databases.ts';
 import { MisError, type Rejection } from '../collection/connector.ts';
 import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
+import { forMis } from '../collection/mis-answers.ts';
 import type { Db, Tx } from '../db/connect.ts';
-import { enqueueOneOff } from '../notifications/one-off.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
+import { wakeWork } from '../outbox/wake.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { findOutcome, renderOutcomeUrl } from './outcome.ts';
+import { tellOutcome } from './outcome.ts';
+import { takeTurn, type Turn } from './turn.ts';
 
-type Writeback = { trackingId: string; rp: string; partial: boolean; undoOf: string | null; callbacks: { url: string }[]; secondsLeft: number };
 type End = { status: 'Completed' | 'Rejected' | 'Failed' | 'TimedOut'; message: string | null; rejections: readonly Rejection[] };
 
 const everySeconds = 300;
+/** Whoever waits for another is woken; this is for a word that was lost. */
+const lookAgainSeconds = 60;
 /** The lease is renewed while the MIS takes its time; this is what one step may take. */
 const longestStepSeconds = 20;
 
+const forWriteback = (trackingId: string) => `writeback ${trackingId}`;
+
 export function createWriteback(parts: ConnectorParts): Handler {
   const { db } = parts;
+  const oneByOne = createQueues();
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const turn = await findTurn(db, work);
-      if (turn > 0)
-        return {
-          success: false,
-          state: 'waiting',
-          charged: false,
-          delaySeconds: turn,
-          errorClass: ownFault,
-          detail: { message: 'waits for an earlier writeback of the school' },
-        };
-      const writeback = await beginAttempt(db, work);
-      if (!writeback) return { success: true, state: 'done', detail: { message: 'was settled before' } };
-      if (writeback.undoOf !== null) await leaveChanged(db, work.estab, writeback);
-      const marks = await selectPending(db, work.estab, writeback.trackingId);
-      const ended = await write(parts, work.estab, writeback, marks);
-      if ('retrySeconds' in ended)
-        return { success: false, state: 'waiting', charged: false, delaySeconds: ended.retrySeconds, errorClass: 'mis', detail: { message: ended.message } };
-      const finished = await db.begin((tx) => finish(tx, work, writeback, marks, ended));
+      const turn = await takeTurn(db, work.estab, String(work.payload.trackingId));
+      if (!turn) return { success: true, state: 'done', detail: { message: 'was settled before' } };
+      if ('after' in turn) {
+        const detail = { message: `waits for the writeback ${turn.after}, which has a mark of the same pupil and session` };
+        return wait(lookAgainSeconds, forWriteback(turn.after), ownFault, detail);
+      }
+      if (turn.undoOf !== null) await leaveChanged(db, work.estab, turn);
+      const marks = await selectPending(db, work.estab, turn.trackingId);
+      const ended = await write(parts, work.estab, turn, marks);
+      if ('retrySeconds' in ended) return wait(ended.retrySeconds, forMis, 'mis', { message: ended.message });
+      const finished = await oneByOne(work.estab, () => db.begin((tx) => finish(tx, work, turn, marks, ended)));
       return finished
         ? describe(ended)
         : { success: false, state: 'cancelled', charged: false, errorClass: 'mis', detail: { message: 'another worker has taken this over' } };
     },
+  };
+}
+
+function wait(delaySeconds: number, waitsFor: string, errorClass: string, detail: Outcome['detail']): Outcome {
+  return { success: false, state: 'waiting', charged: false, delaySeconds, waitsFor, errorClass, detail };
+}
+
+/** Of a school one at a time: all change the same marks, and would each hold a connection while they wait for the lock. */
+function createQueues(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (key, work) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(work, work);
+    last.set(key, mine);
+    const forget = () => last.get(key) === mine && last.delete(key);
+    mine.then(forget, forget);
+    return mine;
   };
 }
 
@@ -55,26 +70,8 @@ function describe({ status, message }: End): Outcome {
     : { success: false, state: 'failed', charged: false, errorClass: 'mis', detail: { status, message } };
 }
 
-/** Seconds until it is this one's turn: an earlier one that waits for the MIS must not overwrite it later. */
-async function findTurn(db: Db, work: ClaimedWork): Promise<number> {
-  const [earlier] = await db<{ seconds: number }[]>`
-    select greatest(1, extract(epoch from max(o.due_at) - now()) + 1)::float8 as seconds
-    from writeback own join writeback w on w.estab = own.estab and w.status = 'Pending'
-      and (w.submitted_at, w.tracking_id) < (own.submitted_at, own.tracking_id)
-    join outbox o on o.estab = w.estab and o.kind = ${work.kind} and o.payload ->> 'trackingId' = w.tracking_id::text and o.state in ('waiting', 'running')
-    where own.estab = ${work.estab} and own.tracking_id = ${String(work.payload.trackingId)} having count(*) > 0`;
-  return earlier?.seconds ?? 0;
-}
-
-async function beginAttempt(db: Db, work: ClaimedWork): Promise<Writeback | undefined> {
-  const [row] = await db<Writeback[]>`
-    update writeback set attempts = attempts + 1 where estab = ${work.estab} and tracking_id = ${String(work.payload.trackingId)} and status = 'Pending'
-    returning tracking_id as "trackingId", rp, partial, undo_of as "undoOf", callbacks, extract(epoch from deadline_at - now())::float8 as "secondsLeft"`;
-  return row;
-}
-
 /** Somebody may have entered another mark since it was asked to take this one back. */
-async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Writeback): Promise<void> {
+async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Turn): Promise<void> {
   await db`
     update writeback_mark m set result = 'Failed', code = 'ChangedSince', message = 'the mark was changed since; it is left alone'
     where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and not exists (
@@ -95,7 +92,7 @@ async function selectPending(db: Db, estab: string, trackingId: string): Promise
 async function write(
   parts: ConnectorParts,
   estab: string,
-  { trackingId, rp, partial, secondsLeft, undoOf }: Writeback,
+  { trackingId, rp, partial, secondsLeft, undoOf }: Turn,
   marks: readonly MarkRow[],
 ): Promise<End | { retrySeconds: number; message: string }> {
   try {
@@ -121,7 +118,7 @@ async function write(
 }
 
 /** False when another worker has taken the work over meanwhile. */
-async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: readonly MarkRow[], { status, message, rejections }: End): Promise<boolean> {
+async function finish(tx: Tx, work: ClaimedWork, writeback: Turn, marks: readonly MarkRow[], { status, message, rejections }: End): Promise<boolean> {
   const { estab } = work;
   const { trackingId, rp } = writeback;
   if (!(await holdsClaim(tx, work))) return false;
@@ -132,24 +129,26 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Writeback, marks: re
     update writeback_mark m set result = 'Failed', code = r.code, message = r.message
     from jsonb_to_recordset(${tx.json(rejections)}) as r (index int, code text, message text) where m.estab = ${estab} and m.tracking_id = ${trackingId}
       and m.index = r.index`;
+  let merged: Merged | undefined;
   if (status === 'Completed') {
     const refused = new Set(rejections.map(({ index }) => index));
-    const merged = await mergeAuthorsMarks(tx, estab, marks.filter(({ line }) => !refused.has(line)), {
+    merged = await mergeAuthorsMarks(tx, estab, marks.filter(({ line }) => !refused.has(line)), {
       rp,
       trackingId,
       reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}`,
     });
     if (merged.written > 0) await recordWritten(tx, estab);
-    await sealMarks(tx, estab, merged);
   } else {
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
       and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
   }
   await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab}
     and tracking_id = ${trackingId}`;
-  const outcome = await findOutcome(tx, estab, rp, trackingId);
-  if (outcome)
-    for (const { url } of writeback.callbacks) await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
+  await tellOutcome(tx, { ...writeback, estab });
+  // Last, since it holds up whoever puts something into the lane. What an MIS cannot make sense of is no answer.
+  const answered = status === 'Completed' || status === 'Rejected';
+  await wakeWork(tx, { estab, lane: work.lane }, [forWriteback(trackingId), ...(answered ? [forMis] : [])]);
+  if (merged) await sealMarks(tx, estab, merged);
   return true;
 }
 

@@ -64,7 +64,7 @@ for (const round of rounds) {
       const now = await writers(school);
       assert.deepEqual(
         [now.length, (await school.outcome(TrackingId)).Status],
-        [step === 'claimed' || step === 'writing' ? 0 : 3, step === 'finished' ? 'Completed' : 'Pending'],
+        [steps.indexOf(step) <= steps.indexOf('writing') ? 0 : 3, step === 'finished' ? 'Completed' : 'Pending'],
         step,
       );
       if (written.length > 0) assert.deepEqual(now, written, 'the MIS was not written to again');
@@ -92,6 +92,34 @@ for (const round of rounds) {
     assert.deepEqual(
       [arrivals.length, arrivals[0]?.url, (await school.work()).filter(({ kind }) => kind === 'call').length],
       [1, `/${estab}?trackingid=${TrackingId}&completed=True`, 1],
+    );
+  });
+}
+
+for (const step of steps) {
+  test(`killed when ${step}: a later mark of the same pupil comes after it all the same, one of another waits for nobody`, async () => {
+    const school = await addSchool();
+    const first = await school.post([mark(0, 'N'), mark(1, 'N')], { callback: { Url: `${receiver.origin}/first` } });
+    await lose(step, school.estab);
+    // What was lost is found a lease later at the earliest.
+    await db`update outbox set lease_until = now() + interval '1 hour' where estab = ${school.estab} and state = 'running'`;
+    const later = await school.post([mark(1, '/')], { callback: { Url: `${receiver.origin}/later` } });
+    const other = await school.post([mark(2, 'I')], { callback: { Url: `${receiver.origin}/other` } });
+    const worker = launch('never', school.estab);
+    assert.equal((await school.ended(other.TrackingId)).Status, 'Completed', worker.said());
+    const ended = step === 'finished';
+    if (ended) assert.equal((await school.ended(later.TrackingId)).Status, 'Completed');
+    else {
+      const waits = () => db`select from outbox where estab = ${school.estab} and state = 'waiting' and waits_for = ${`writeback ${first.TrackingId}`}`;
+      await until('the later one waits', async () => (await waits()).length === 1, () => school.work());
+    }
+    await db`update outbox set lease_until = now() where estab = ${school.estab} and state = 'running'`;
+    assert.deepEqual([(await school.ended(later.TrackingId)).Status, (await school.outcome(first.TrackingId)).Status], ['Completed', 'Completed']);
+    const expected = { 's0000 AM': 'N', 's0001 AM': '/', 's0002 AM': 'I' };
+    assert.deepEqual([await school.shown(), await school.kept()], [expected, expected]);
+    assert.deepEqual(
+      (await school.history()).filter(({ id }) => id === student(1)).map(({ mark: entered, previous }) => [entered, previous]),
+      [['N', null], ['/', 'N']],
     );
   });
 }

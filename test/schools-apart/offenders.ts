@@ -26,7 +26,7 @@ export const offenders: Offenders = [
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
-        '9d36e762fc93 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
+        '526f44c170d5 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
       ],
     },
   },
