@@ -2,6 +2,7 @@
 import { createSeal, readSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { apiPools, createApp, createHealthApp, createPools, type Pools } from './app.ts';
+import { sweepSpool } from './collection/spool.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
@@ -28,6 +29,7 @@ async function main(config: Config): Promise<void> {
   try {
     const database = await openDatabase(config, (words) => console.error(`schoolbell: ${words}`));
     closing.push(database.close);
+    await sweepSpool(config.dataDir);
     const db = database.pool(policies.chores);
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();

@@ -33,10 +33,11 @@ export type Visitor = {
 
 const commands = [...applicationCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands];
 
-export async function useOnboarding(env: Record<string, string> = {}) {
+export async function useOnboarding(env: Record<string, string> = {}, parts: Parameters<typeof useService>[1] = {}) {
   const mail = await receiveMail();
   const receiver = await useReceiver();
-  const service = await useService({ SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <schoolbell@trust.example>', OUTBOUND_ALLOW: '127.0.0.0/8', ...env });
+  const mailing = { SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <schoolbell@trust.example>' };
+  const service = await useService({ ...mailing, OUTBOUND_ALLOW: '127.0.0.0/8', ...env }, parts);
   const { db, url, seal } = service;
 
   /** Its forms arrive under /<rp>. */

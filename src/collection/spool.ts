@@ -1,7 +1,8 @@
 // In charge of what must lie on disk for a moment: private files under DATA_DIR that have no name, so that whatever ends
 // the process takes them along. Between being made and losing its name a file is empty; such ones are swept away.
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
@@ -15,6 +16,7 @@ export type SpoolFile = {
 };
 
 const pieceBytes = 256 * 1024;
+const longestUploadMs = 3_600_000;
 
 const folderOf = (dataDir: string) => join(dataDir, 'spool');
 
@@ -30,8 +32,15 @@ export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
 
 /** What was left by a process that ended between two lines; safe at any time. */
 export async function sweepSpool(dataDir: string): Promise<void> {
-  for (const name of await readdir(folderOf(dataDir)).catch((): string[] => [])) await rm(join(folderOf(dataDir), name), { force: true, recursive: true });
+  for (const name of await namesIn(folderOf(dataDir))) await rm(join(folderOf(dataDir), name), { force: true, recursive: true });
+  // The version before put uploads into the temporary folder, and may still be using one.
+  for (const name of (await namesIn(tmpdir())).filter((one) => one.startsWith('schoolbell-upload-'))) {
+    const found = await stat(join(tmpdir(), name)).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > longestUploadMs) await rm(join(tmpdir(), name), { force: true, recursive: true });
+  }
 }
+
+const namesIn = (folder: string) => readdir(folder).catch((): string[] => []);
 
 class Spooled implements SpoolFile {
   readonly #file: FileHandle;

@@ -54,11 +54,11 @@ export const policies = {
   changes: policy('changes', 8, 'chosen', [4 * second, 8 * second, 5 * second, 10 * second, 9 * second]),
   /** The worker's own statements: few, and always the same. */
   outbox: policy('outbox', 6, 'kept', [5 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
-  /** Collections, each of which holds a connection for as long as it goes on. */
-  collections: policy('collections', 8, 'chosen', [30 * second, 5 * minute, 2 * minute, 15 * minute, 5.5 * minute]),
+  /** Merging what was collected; while a source is read nothing is held. */
+  collections: policy('collections', 8, 'chosen', [30 * second, 5 * minute, 2 * minute, minute, 5.5 * minute]),
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
   chores: policy('chores', 4, 'chosen', [10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
-  commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 15 * minute, 16 * minute]),
+  commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 2 * minute, 16 * minute]),
   /** Migrations, and whoever waits for another process to finish them. */
   setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
 } as const satisfies Record<string, PoolPolicy>;

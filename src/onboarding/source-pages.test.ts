@@ -1,18 +1,18 @@
 // Where a school's data comes from, on its pages: packages that are no packages, wrong ones, large losses, and a OneRoster
 // provider, which is tried before anything is saved.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, test } from 'node:test';
-import { until } from '../../test/until.ts';
 import { useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
 import { rootB, useService } from '../../test/service.ts';
 import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
 
-const onboarding = await useOnboarding();
+const largestUpload = 1024 * 1024;
+const onboarding = await useOnboarding({}, { largestUpload });
 const { db, service, url, arrived, run } = onboarding;
 const provider = await useService();
 await provider.addSchool('MIS', smallPackage());
@@ -91,12 +91,22 @@ test('what is no zip, or half of one, is refused in words a school can act on, a
 });
 
 test('a package that cannot be opened leaves no copy on the disk, and where it was is not told', async () => {
-  const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith('schoolbell-upload-'));
-  const before = copies();
   const shown = await uploaded(Buffer.from('this is a letter'), 'Error');
-  await until('the copy is removed', () => copies().every((name) => before.includes(name)), copies, 2);
-  assert.doesNotMatch(shown, /schoolbell-upload/);
+  assert.deepEqual(readdirSync(join(service.dataDir, 'spool')), []);
+  assert.ok(!shown.includes(service.dataDir));
   assert.match(shown, /the uploaded package/);
+});
+
+test('a package that is larger than is taken is refused as such, and nothing of it is kept', async () => {
+  const atMost = await visitor.upload(randomBytes(largestUpload));
+  assert.equal(atMost.status, 303);
+  await collected('Error');
+  const uploads = async () => (await db`select from upload where estab = ${estab}`).length;
+  await arrived('the copy is removed', async () => (await uploads()) === 0);
+  const more = await visitor.upload(randomBytes(largestUpload + 1));
+  assert.equal(more.status, 413);
+  assert.match(await more.text(), /larger than 1 MB, which is the most that is taken/);
+  assert.deepEqual([await uploads(), readdirSync(join(service.dataDir, 'spool'))], [0, []]);
 });
 
 test('a wrong package: each problem with file, line, column and value; nothing is changed, and a right one mends it', async () => {
