@@ -8,6 +8,7 @@ import { parseOptionsOf, type Command, type Given, type Outcome } from './comman
 import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
+import { historyCommands } from './commands/history.ts';
 import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
 import { rosterCommands } from './commands/roster.ts';
@@ -19,7 +20,7 @@ import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 
 const commands: readonly Command[] = [
-  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands,
+  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
   ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
 ];
 
