@@ -1,6 +1,5 @@
 // In charge of the figures of the import: against a bare COPY of the same rows into a table with the same indexes,
 // and the same file again.
-import { tmpdir } from 'node:os';
 import { pipeline } from 'node:stream/promises';
 import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../src/collection/connectors/csv/package.ts';
@@ -13,7 +12,7 @@ export async function benchImport(bench: Bench, folder: string): Promise<void> {
     const started = performance.now();
     const report = await importRoster(db, async () => openCsvSource(await openPackage(folder)), {
       estab,
-      dataDir: tmpdir(),
+      dataDir: bench.folder,
       partial: false,
       force: false,
       shrinkLimitPercent: 20,

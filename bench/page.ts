@@ -1,6 +1,5 @@
 // In charge of the figures of pages: against the same bytes sent constant by the same server, deep offsets, and the
 // filter of a delta reader. `first` is a page that nobody asked for before; `again` is one that is remembered.
-import { tmpdir } from 'node:os';
 import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../src/collection/connectors/csv/package.ts';
 import { importRoster } from '../src/collection/import.ts';
@@ -40,7 +39,7 @@ export async function benchPages(bench: Bench, deltaFolder: string, total: numbe
   const before = new Date().toISOString();
   const report = await importRoster(bench.db, async () => openCsvSource(await openPackage(deltaFolder)), {
     estab,
-    dataDir: tmpdir(),
+    dataDir: bench.folder,
     partial: false,
     force: false,
     shrinkLimitPercent: 20,

@@ -89,7 +89,10 @@ test('each kind ends when the table says, and not before', async () => {
     ['provider_key', (at) => db`(sealed, trusted_until) values ('', ${at})`],
   ];
   const swept = retention.filter(({ ends }) => ends.forget).flatMap(({ where }) => where);
-  const elsewhere = ['outbox_attempt', 'lane', 'writeback_mark', 'upload_piece', 'roster_version', 'attendance_version', 'token_key', 'outbox_tally', ...allResources.map(historyTable)];
+  const elsewhere = [
+    'outbox_attempt', 'lane', 'writeback_mark', 'upload_piece', 'roster_version', 'attendance_version', 'token_key', 'outbox_tally',
+    ...allResources.map(historyTable),
+  ];
   assert.deepEqual(swept.filter((table) => !elsewhere.includes(table)).toSorted(), cases.map(([table]) => table).toSorted());
   const ownOf = (table: string) => retention.find(({ where }) => where.includes(table))?.ends;
   const count = async (table: string) => Number((await db`select count(*) as count from ${db(table)}`)[0]?.count);

@@ -22,7 +22,8 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
         : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp
           and (s.valid_until is null or s.valid_until > now()))`;
     const rows = await db<(Reach & { state: string; secretHolds: boolean; keyTrusted: boolean })[]>`
-      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", ${secretHolds} as "secretHolds", ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
+      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", ${secretHolds} as "secretHolds",
+        ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
       from authorisation a join roster r using (estab)
       where a.rp = ${claims.rp} ${claims.estab === undefined ? db`` : db`and a.estab = ${claims.estab}`}
       order by a.estab`;

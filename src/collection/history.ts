@@ -46,7 +46,8 @@ export async function forgetHistory(db: Db, days: number): Promise<number> {
   const hours = Math.max(shortestHours, days * 24);
   // What was current back then can still be read; what had been replaced by then cannot.
   const due = await db<{ estab: string; oldest: number | null }[]>`
-    select r.estab, (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <= now() - make_interval(hours => ${hours}))::int as oldest
+    select r.estab,
+      (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <= now() - make_interval(hours => ${hours}))::int as oldest
     from roster r order by r.estab`;
   let forgotten = 0;
   for (const { estab, oldest } of due) if (oldest !== null) forgotten += await forgetBefore(db, estab, oldest);

@@ -51,9 +51,11 @@ async function contents(): Promise<string> {
   for (const { table } of allResources) parts.push(await db`select * from ${db(table)} where estab = ${estab} order by sourced_id`);
   for (const table of ['attendance_mark', 'roster_total', 'roster_touch', 'roster_milestone', 'attendance_history', 'connector_setting'])
     parts.push(await db`select * from ${db(table)} where estab = ${estab} order by 1, 2, 3`);
-  parts.push(await db`select version, kept_from from roster where estab = ${estab}`, await db`select version from roster_version where estab = ${estab} order by 1`);
+  parts.push(await db`select version, kept_from from roster where estab = ${estab}`);
+  parts.push(await db`select version from roster_version where estab = ${estab} order by 1`);
   for (const { table } of allResources) parts.push(await db`select * from ${db(`${table}_history`)} where estab = ${estab} order by sourced_id, version`);
-  parts.push(await db`select count(*) from import_run where estab = ${estab}`, await db`select row_count, status from component_database where estab = ${estab} order by name`);
+  parts.push(await db`select count(*) from import_run where estab = ${estab}`);
+  parts.push(await db`select row_count, status from component_database where estab = ${estab} order by name`);
   return JSON.stringify(parts);
 }
 

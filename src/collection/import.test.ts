@@ -1,7 +1,6 @@
 // Covers imports on a real database: bulk and delta, references, partial imports, the shrink guard, what is derived,
 // and that an import which fails in any way leaves the roster exactly as it was.
 import assert from 'node:assert/strict';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-package.ts';
@@ -123,7 +122,8 @@ async function rowsReadFor(files: Files): Promise<number> {
   await service.addSchool(estab);
   const before = await read();
   const counted = connect(service.databaseUrl, { max: 4, name: 'counted' });
-  const report = await importRoster(counted, () => openCsvSource(csvPackage(files)), { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+  const options = { estab, dataDir: service.dataDir, partial: false, force: false, shrinkLimitPercent: 20 };
+  const report = await importRoster(counted, () => openCsvSource(csvPackage(files)), options);
   assert.equal(report.outcome, 'done', JSON.stringify(report.problems));
   // A connection says what it read when it ends.
   await counted.end({ timeout: 60 });

@@ -128,7 +128,8 @@ async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, re
 async function recordRun(tx: Tx, { id, reading }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
   await tx`
     insert into import_run (estab, id, started_at, outcome, version, report, reading, provider)
-    values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number}, ${source?.provider ?? null})`;
+    values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number},
+      ${source?.provider ?? null})`;
 }
 
 /** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */

@@ -27,7 +27,8 @@ export async function readRecordHistory(db: Db, estab: string, resource: Resourc
     select s.version as from, f.stamp as "fromAt", s.until_version as until, u.stamp as "untilAt", s.status, s.head || s.record || s.late || '}' as stored,
       f.import, r.provider, s.place
     from (
-      select version, null::int as until_version, status, head, record, late, place from ${db(resource.table)} where estab = ${estab} and sourced_id = ${sourcedId}
+      select version, null::int as until_version, status, head, record, late, place from ${db(resource.table)}
+      where estab = ${estab} and sourced_id = ${sourcedId}
       union all
       select version, until_version, status, roster_head(estab, sourced_id, status, version), record, late, place from ${db(historyTable(resource))}
       where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s

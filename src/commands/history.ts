@@ -24,7 +24,8 @@ export const historyCommands: readonly Command[] = [
       const [sourcedId, ...more] = positionals;
       if (sourcedId === undefined || more.length > 0) throw new SchoolbellError('invalid_request', 'give exactly one sourcedId');
       const states = await readRecordHistory(db, estab, resource, sourcedId);
-      if (states.length === 0) throw new SchoolbellError('not_found', `${estab} has no record "${sourcedId}" among its ${name}, nor is there one in its history`);
+      if (states.length === 0)
+        throw new SchoolbellError('not_found', `${estab} has no record "${sourcedId}" among its ${name}, nor is there one in its history`);
       const versions = new Map([[estab, states.map(({ from, fromAt }) => ({ version: from, instant: 0, stamp: fromAt ?? '' })).toReversed()]]);
       const finish = createFinish(config.publicUrl, versions, undefined);
       const shown = states.map(({ stored, ...state }) => ({ ...state, record: JSON.parse(finish(stored)) as Record<string, unknown> }));

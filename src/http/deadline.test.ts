@@ -13,7 +13,14 @@ const soon = { config: { longestMs: 200 } };
 const never = Promise.withResolvers<void>();
 const late = Promise.withResolvers<Readable>();
 
-app.get('/silent', soon, () => new Promise(() => {}));
+let begun = () => {};
+const silent = () => {
+  begun();
+  return new Promise(() => {});
+};
+
+app.get('/silent', soon, silent);
+app.get('/forgotten', silent);
 app.get('/long', soon, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
 app.get('/late', soon, async (_request, reply) => {
   await never.promise;
@@ -29,10 +36,23 @@ async function* slowly(): AsyncGenerator<string> {
   }
 }
 
-test('a route that never answers: 503 with Retry-After', async () => {
-  const { statusCode, headers, body } = await app.inject('/silent');
-  assert.deepEqual([statusCode, headers['retry-after'], (JSON.parse(body) as { ExceptionType: string }).ExceptionType], [503, '5', 'unavailable']);
-});
+for (const [path, longestMs] of [['/silent', 200], ['/forgotten', 14_500]] as const) {
+  test(`${path}, which never answers: 503 with Retry-After after ${longestMs} ms, and not before`, { timeout: 30_000 }, async (context) => {
+    await app.ready();
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const asked = Promise.withResolvers<void>();
+    begun = asked.resolve;
+    let answered = false;
+    const answer = app.inject(path).finally(() => (answered = true));
+    await asked.promise;
+    context.mock.timers.tick(longestMs - 1);
+    await new Promise(setImmediate);
+    assert.equal(answered, false);
+    context.mock.timers.tick(1);
+    const { statusCode, headers, body } = await answer;
+    assert.deepEqual([statusCode, headers['retry-after'], (JSON.parse(body) as { ExceptionType: string }).ExceptionType], [503, '5', 'unavailable']);
+  });
+}
 
 test('an answer that has begun in time is read to its end', async () => {
   const { statusCode, body } = await app.inject('/long');

@@ -99,7 +99,8 @@ function visibleAgents(sql: Sql, targets: readonly Target[], rowsOf: RowsOf): Fr
 
 function recordJson(sql: Sql, resource: Resource, targets: readonly Target[], address: string, rowsOf: RowsOf): Fragment {
   if (!resource.fields.some((field) => field.late)) return sql`t.head || t.record`;
-  return sql`t.head || t.record || ${resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address, rowsOf)}`;
+  const late = resource.collection !== 'users' || targets.every(seesEveryone) ? sql`t.late` : visibleLate(sql, targets, address, rowsOf);
+  return sql`t.head || t.record || ${late}`;
 }
 
 /** The agents' references, without those that the scopes hide. */

@@ -1,6 +1,5 @@
 // What a filter and a sort mean, sentence by sentence, through HTTP on a small school made up for it.
 import assert from 'node:assert/strict';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { addApplication } from '../access/applications.ts';
 import { authorise } from '../access/authorisations.ts';
@@ -354,7 +353,8 @@ test('sorted by code point also where the database has an order of its own', asy
     const orgs = ['b', 'A', 'é', 'a', 'Z'].map((mark, at) => ({
       sourcedId: `o${at}-${mark}`, name: mark, type: 'school', identifier: mark, 'metadata.mark': mark,
     }));
-    await importRoster(db, () => openCsvSource(csvPackage({ orgs })), { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+    const options = { estab, dataDir: service.dataDir, partial: false, force: false, shrinkLimitPercent: 20 };
+    await importRoster(db, () => openCsvSource(csvPackage({ orgs })), options);
     await addApplication(db, service.seal, { rp: 'app', name: 'App', callbackUrl: 'http://127.0.0.1:9/', scopes: 'School', redirectUris: [] });
     const { schoolSecret } = await authorise(db, { rp: 'app', estab });
     const { access_token: token } = (

@@ -69,7 +69,7 @@ export const offenders: Offenders = [
       ],
       'src/schooldata/forget-writebacks.ts': [
         'fc41a7836618 delete from "writeback" where ctid = any(array(select ctid from "writeback" where completed_at < now',
-        "cbccf4d64a7d update writeback set idempotency_key = null, callbacks = '[]' where completed_at < now() - interval",
+        "c82d9a181eb1 update writeback set idempotency_key = null, callbacks = '[]', faults = null where completed_at < no",
       ],
     },
   },

@@ -2,8 +2,8 @@
 // write is one write, again and at once.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
+import { useDataDir } from '../../../../test/data-dir.ts';
 import { useDatabase } from '../../../../test/database.ts';
 import { addEstablishment } from '../../../access/establishments.ts';
 import { MisError, type Connector, type MarksToWrite } from '../../connector.ts';
@@ -15,6 +15,7 @@ import { createDemoConnector, demoModes, type DemoMode } from './demo-connector.
 import { demoPackage } from './demo-package.ts';
 
 const { db } = await useDatabase();
+const options = { partial: false, force: false, dataDir: useDataDir(), shrinkLimitPercent: 20 };
 const start = Date.parse('2026-11-13T20:00:00Z');
 let schools = 0;
 
@@ -49,7 +50,7 @@ test('a normal demo hands its school to any establishment, and another one ten m
   const { estab, set, clock } = await newDemo();
   const connector = set('normal');
   assert.deepEqual(connector.offers, ['SchoolData', 'Attendance']);
-  const load = () => importRoster(db, () => connector.openRoster({ full: false }), { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+  const load = () => importRoster(db, () => connector.openRoster({ full: false }), { estab, ...options });
   const first = await load();
   assert.deepEqual([first.outcome, first.problems], ['done', []]);
   clock.now += 60_000;
@@ -66,7 +67,7 @@ test('a normal demo hands its school to any establishment, and another one ten m
 
 test('the marks of a joiner wait until the roster knows them', async () => {
   const { estab, set } = await newDemo();
-  const load = (open: () => ReturnType<Connector['openRoster']>) => importRoster(db, open, { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+  const load = (open: () => ReturnType<Connector['openRoster']>) => importRoster(db, open, { estab, ...options });
   const studentsWithMarks = async () => new Set((await marksOf(set('normal'))).map(({ studentId }) => studentId));
   await load(() => openCsvSource(demoPackage()));
   const before = await studentsWithMarks();

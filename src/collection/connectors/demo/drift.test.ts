@@ -1,8 +1,8 @@
 // Covers the demo school as it moves: in small steps, within bounds, with every reference whole, and always a school
 // that an import takes.
 import assert from 'node:assert/strict';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
+import { useDataDir } from '../../../../test/data-dir.ts';
 import { useDatabase } from '../../../../test/database.ts';
 import { addEstablishment } from '../../../access/establishments.ts';
 import { importRoster } from '../../import.ts';
@@ -144,9 +144,10 @@ test('at any slot it is a sound school', () => {
 
 test('an import takes any slot, counts what moved, and nothing is held', async () => {
   const { db } = await useDatabase();
+  const options = { partial: false, force: false, dataDir: useDataDir(), shrinkLimitPercent: 2 };
   const estab = '9990001';
   await addEstablishment(db, { estab, name: 'Demo', email: 'office@demo.example' });
-  const load = (at?: Date) => importRoster(db, () => openCsvSource(demoPackage(at)), { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 2 });
+  const load = (at?: Date) => importRoster(db, () => openCsvSource(demoPackage(at)), { estab, ...options });
   assert.equal((await load()).outcome, 'done');
   let last: readonly DemoFile[] = base;
   // To and fro in time; the joiner who arrives has gone again 594 slots later.

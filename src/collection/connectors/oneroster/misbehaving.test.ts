@@ -1,7 +1,6 @@
 // Covers providers that misbehave: whatever they do, the roster is whole or it is as it was, and the fault is said in
 // words. Every pull is forced past the shrink guard, so that only the connector stands between a fault and the roster.
 import assert from 'node:assert/strict';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from '../../../../test/fake-provider.ts';
 import { useService } from '../../../../test/service.ts';
@@ -13,7 +12,7 @@ import { importRoster } from '../../import.ts';
 import { Problems } from '../../problem.ts';
 import { createOneRosterConnector, pageLimits, type OneRosterParts } from './oneroster-connector.ts';
 
-const { db, addSchool } = await useService();
+const { db, addSchool, dataDir } = await useService();
 const fake = await useFakeProvider();
 const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), { ...pageLimits, connectMs: 300, totalMs: 400 });
 test.after(() => outbound.close());
@@ -27,7 +26,7 @@ function connect(more: Partial<OneRosterParts> = {}) {
   });
 }
 const pull = (estab: string, more: Partial<OneRosterParts> = {}) =>
-  importRoster(db, () => connect(more).openRoster({ full: true }), { estab, partial: false, force: true, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+  importRoster(db, () => connect(more).openRoster({ full: true }), { estab, partial: false, force: true, dataDir, shrinkLimitPercent: 20 });
 
 /** A school that has everything of the provider as it is when it behaves. */
 async function newSchool(): Promise<string> {

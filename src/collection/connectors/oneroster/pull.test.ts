@@ -2,7 +2,6 @@
 // changes asks for little and ends at the same roster, and one without changes changes nothing.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { csvPackage } from '../../../../test/csv-package.ts';
@@ -42,7 +41,7 @@ async function addLinked(link: Link, pageSize: number) {
   let state: Record<string, unknown> = {};
   const pull = async (full: boolean): Promise<{ report: ImportReport; reading: RosterReading; records: number }> => {
     const reading = await createOneRosterConnector({ ...link, tokenUrl: undefined, state, outbound, pageSize }).openRoster({ full });
-    const report = await importRoster(near.db, async () => reading, { estab, partial: false, force: false, dataDir: tmpdir(), shrinkLimitPercent: 20 });
+    const report = await importRoster(near.db, async () => reading, { estab, partial: false, force: false, dataDir: near.dataDir, shrinkLimitPercent: 20 });
     assert.deepEqual(report.problems, []);
     state = JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
     return { report, reading, records: reading.bytesRead() / 100 };
