@@ -43,7 +43,9 @@ export async function readRosterSource(
       let seen = 0;
       for await (const batch of read(problems)) {
         seen += batch.rows.length + batch.rejected.length;
-        await rows.write(batch.rows.map(encode).join(''));
+        let text = '';
+        for (const row of batch.rows) text += encode(row);
+        await rows.write(text);
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
         onProgress(source.bytesRead(), source.totalBytes);
       }
