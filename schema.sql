@@ -470,6 +470,8 @@ create table roster (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
   version integer default 0 not null,
+  purge_version integer,
+  purge_ripe integer,
   history_from integer default 0 not null,
   history_to integer default 0 not null,
   purged_at timestamp with time zone,
@@ -478,8 +480,6 @@ CASE
     WHEN (history_to = version) THEN history_from
     ELSE version
 END) stored,
-  purge_version integer,
-  purge_ripe integer,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -527,7 +527,8 @@ create table roster_academic_session_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_academic_session_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_academic_session_history_until ON public.roster_academic_session_history USING btree (estab, until_version);
 
@@ -583,7 +584,8 @@ create table roster_class_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_class_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_class_history_until ON public.roster_class_history USING btree (estab, until_version);
 
@@ -629,7 +631,8 @@ create table roster_course_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_course_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_course_history_until ON public.roster_course_history USING btree (estab, until_version);
 
@@ -687,7 +690,8 @@ create table roster_demographics_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_demographics_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_demographics_history_until ON public.roster_demographics_history USING btree (estab, until_version);
 
@@ -735,7 +739,8 @@ create table roster_enrollment_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_enrollment_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_enrollment_history_until ON public.roster_enrollment_history USING btree (estab, until_version);
 
@@ -787,7 +792,8 @@ create table roster_org_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_org_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_org_history_until ON public.roster_org_history USING btree (estab, until_version);
 
@@ -869,7 +875,8 @@ create table roster_user_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
-  constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version)
+  constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version),
+  constraint roster_user_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 CREATE INDEX roster_user_history_until ON public.roster_user_history USING btree (estab, until_version);
 
@@ -943,7 +950,7 @@ create unlogged table stage_academic_session (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_academic_session_reading ON public.stage_academic_session USING btree (estab, reading);
+CREATE INDEX stage_academic_session_reading ON public.stage_academic_session USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_change (
   estab text collate "C" not null,
@@ -977,7 +984,7 @@ create unlogged table stage_class (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_class_reading ON public.stage_class USING btree (estab, reading);
+CREATE INDEX stage_class_reading ON public.stage_class USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_course (
   estab text collate "C" not null,
@@ -998,7 +1005,7 @@ create unlogged table stage_course (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_course_reading ON public.stage_course USING btree (estab, reading);
+CREATE INDEX stage_course_reading ON public.stage_course USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_demographics (
   estab text collate "C" not null,
@@ -1025,7 +1032,7 @@ create unlogged table stage_demographics (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_demographics_reading ON public.stage_demographics USING btree (estab, reading);
+CREATE INDEX stage_demographics_reading ON public.stage_demographics USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_enrollment (
   estab text collate "C" not null,
@@ -1046,7 +1053,7 @@ create unlogged table stage_enrollment (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading);
+CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_mark (
   estab text collate "C" not null,
@@ -1077,7 +1084,7 @@ create unlogged table stage_org (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_org_reading ON public.stage_org USING btree (estab, reading);
+CREATE INDEX stage_org_reading ON public.stage_org USING btree (estab, reading, sourced_id);
 
 create unlogged table stage_rejected (
   estab text collate "C" not null,
@@ -1115,7 +1122,7 @@ create unlogged table stage_user (
   line integer not null,
   place integer
 );
-CREATE INDEX stage_user_reading ON public.stage_user USING btree (estab, reading);
+CREATE INDEX stage_user_reading ON public.stage_user USING btree (estab, reading, sourced_id);
 
 create table token_key (
   kid text not null,

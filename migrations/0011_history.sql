@@ -1,3 +1,13 @@
+-- place: the line of the file, or the page of the provider, that a record came from. What is read the longest comes first:
+-- nothing is held while it is waited for.
+alter table roster_enrollment add column place int;
+alter table roster_user add column place int;
+alter table roster_class add column place int;
+alter table roster_course add column place int;
+alter table roster_academic_session add column place int;
+alter table roster_org add column place int;
+alter table roster_demographics add column place int;
+
 -- Imports in two phases: readings are numbered when they start, and what was read is staged in ordinary tables, keyed by
 -- the school and the reading, for as long as the transaction that merges it.
 create table reading (
@@ -30,6 +40,7 @@ create unlogged table stage_org (
   line int not null,
   place int
 );
+create index stage_org_reading on stage_org (estab, reading, sourced_id);
 
 create unlogged table stage_academic_session (
   estab text collate "C" not null,
@@ -49,6 +60,7 @@ create unlogged table stage_academic_session (
   line int not null,
   place int
 );
+create index stage_academic_session_reading on stage_academic_session (estab, reading, sourced_id);
 
 create unlogged table stage_course (
   estab text collate "C" not null,
@@ -69,6 +81,7 @@ create unlogged table stage_course (
   line int not null,
   place int
 );
+create index stage_course_reading on stage_course (estab, reading, sourced_id);
 
 create unlogged table stage_class (
   estab text collate "C" not null,
@@ -93,6 +106,7 @@ create unlogged table stage_class (
   line int not null,
   place int
 );
+create index stage_class_reading on stage_class (estab, reading, sourced_id);
 
 create unlogged table stage_user (
   estab text collate "C" not null,
@@ -121,6 +135,7 @@ create unlogged table stage_user (
   line int not null,
   place int
 );
+create index stage_user_reading on stage_user (estab, reading, sourced_id);
 
 create unlogged table stage_enrollment (
   estab text collate "C" not null,
@@ -141,6 +156,7 @@ create unlogged table stage_enrollment (
   line int not null,
   place int
 );
+create index stage_enrollment_reading on stage_enrollment (estab, reading, sourced_id);
 
 create unlogged table stage_demographics (
   estab text collate "C" not null,
@@ -167,6 +183,7 @@ create unlogged table stage_demographics (
   line int not null,
   place int
 );
+create index stage_demographics_reading on stage_demographics (estab, reading, sourced_id);
 
 create unlogged table stage_rejected (
   estab text collate "C" not null,
@@ -175,6 +192,7 @@ create unlogged table stage_rejected (
   line int not null,
   sourced_id text collate "C"
 );
+create index stage_rejected_reading on stage_rejected (estab, reading);
 
 -- What the merge will do, found by one comparison of what is staged with what is there.
 create unlogged table stage_change (
@@ -184,6 +202,7 @@ create unlogged table stage_change (
   sourced_id text collate "C" not null,
   what text not null
 );
+create index stage_change_reading on stage_change (estab, reading);
 
 create unlogged table stage_mark (
   estab text collate "C" not null,
@@ -196,35 +215,9 @@ create unlogged table stage_mark (
   minutes_late int,
   notes text
 );
-
--- Statistics would be of readings that have gone. Whoever stages is taken for the only one, and rows for as many as fit.
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['stage_org', 'stage_academic_session', 'stage_course', 'stage_class', 'stage_user', 'stage_enrollment', 'stage_demographics', 'stage_rejected', 'stage_change', 'stage_mark'] loop
-    execute format('create index %I on %I (estab, reading)', name || '_reading', name);
-    execute format('alter table %I alter column estab set (n_distinct = 1), alter column reading set (n_distinct = 1)', name);
-    execute format('alter table %I set (autovacuum_analyze_threshold = 2000000000, autovacuum_vacuum_scale_factor = 0, '
-      || 'autovacuum_vacuum_threshold = 5000)', name);
-  end loop;
-  foreach name in array array['stage_org', 'stage_academic_session', 'stage_course', 'stage_class', 'stage_user', 'stage_enrollment', 'stage_demographics'] loop
-    execute format('alter table %I alter column sourced_id set (n_distinct = -1)', name);
-    execute format('insert into %I (estab, reading, line, sourced_id, status, record, late) values (%L, 0, 0, %L, %L, %L, %L)', name, '', '', '', '', '');
-    execute format('analyze %I', name);
-    execute format('truncate %I', name);
-  end loop;
-end $$;
+create index stage_mark_reading on stage_mark (estab, reading);
 
 -- History: what a merge replaces, with the version that replaced it. A state holds from its own version until that one.
--- place: the line of the file, or the page of the provider, that the state came from.
-alter table roster_org add column place int;
-alter table roster_academic_session add column place int;
-alter table roster_course add column place int;
-alter table roster_class add column place int;
-alter table roster_user add column place int;
-alter table roster_enrollment add column place int;
-alter table roster_demographics add column place int;
 
 create table roster_org_history (
   estab text collate "C" not null,
@@ -243,7 +236,8 @@ create table roster_org_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_org_history_until on roster_org_history (estab, until_version);
 
@@ -266,7 +260,8 @@ create table roster_academic_session_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_academic_session_history_until on roster_academic_session_history (estab, until_version);
 
@@ -289,7 +284,8 @@ create table roster_course_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_course_history_until on roster_course_history (estab, until_version);
 
@@ -316,7 +312,8 @@ create table roster_class_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_class_history_until on roster_class_history (estab, until_version);
 
@@ -347,7 +344,8 @@ create table roster_user_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_user_history_until on roster_user_history (estab, until_version);
 
@@ -370,7 +368,8 @@ create table roster_enrollment_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_enrollment_history_until on roster_enrollment_history (estab, until_version);
 
@@ -399,15 +398,10 @@ create table roster_demographics_history (
   place int,
   until_version int not null,
   purged_at timestamptz,
-  primary key (estab, sourced_id, version)
+  primary key (estab, sourced_id, version),
+  foreign key (estab) references roster (estab) on delete cascade
 );
 create index roster_demographics_history_until on roster_demographics_history (estab, until_version);
-
--- Which versions can be read: from kept_from on. A version that a merge made without keeping what it replaced begins anew.
-alter table roster add column history_from int not null default 0, add column history_to int not null default 0;
--- Since when there is history of records that were purged.
-alter table roster add column purged_at timestamptz;
-alter table roster add column kept_from int generated always as (case when history_to = version then history_from else version end) stored;
 
 -- What X-Roster-Version names for several schools at once.
 create table roster_version_set (

@@ -5,8 +5,5 @@
 alter table outbox add column waits_for text;
 alter table lane add column woken_at timestamptz;
 
--- Who else is about to write a pupil's mark; those that were written or judged faulty are not in it.
-create index writeback_mark_open on writeback_mark (estab, student_id, date, session) where result is null;
-
 -- Every fault of marks that were refused at once, for whoever asks again under the same Idempotency-Key.
 alter table writeback add column faults jsonb;

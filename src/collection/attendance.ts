@@ -1,8 +1,6 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
 // one version and instant per change.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
-import { announceChange } from '../notifications/announce.ts';
-import { installDatabases, recordGain } from './component-databases.ts';
 import type { MarkRow } from './mark.ts';
 import { listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -12,24 +10,18 @@ import { stagedMarks } from './stage.ts';
 export type Author = { rp: string; trackingId: string; reason: string | null };
 /** Marks of an author, or as an MIS had them at an instant: what was written here later is newer. */
 type Origin = { author: Author } | { asOf: Date };
-/** How many differed, and the version that they are; undefined when none did. */
-export type Merged = { written: number; version: number | undefined };
+/** How many differed, how many more marks there are than before, and the version that they are; undefined when none did. */
+export type Merged = { written: number; gained: number; version: number | undefined };
 export type MarksCount = Merged & { unchanged: number; rejected: number };
 
 const advisoryLock = 5_219_006;
 
-/** Only one change of a school's marks at a time, until the transaction ends. No row is locked: whoever asks how the database stands goes on. */
+/** Only one change of a school's marks at a time, until the transaction ends. No row is locked: whoever asks how they stand goes on. */
 export async function lockMarks(tx: Tx, estab: string): Promise<void> {
-  await installDatabases(tx, estab, ['Attendance']);
-  await holdMarks(tx, estab);
-}
-
-/** The same for a school that may have no marks, which this does not change. */
-export async function holdMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 
-/** Marks that were staged by a reading. Their instant is yet to be sealed. */
+/** Marks that were staged by a reading. How the database stands is yet to be said, and their instant to be sealed. */
 export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Problems, asOf: Date): Promise<MarksCount> {
   await lockMarks(tx, reading.estab);
   const rejected = await rejectUnknown(tx, reading, problems);
@@ -38,7 +30,10 @@ export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Probl
   return { ...merged, unchanged: (staged?.count ?? 0) - merged.written, rejected };
 }
 
-/** Marks of an author; of somebody who has gone from the roster since there are none. Their instant is yet to be sealed. */
+/**
+ * Marks of an author; of somebody who has gone from the roster since there are none. How the database stands is yet to be
+ * said, and their instant to be sealed.
+ */
 export async function mergeAuthorsMarks(tx: Tx, estab: string, rows: readonly MarkRow[], author: Author): Promise<Merged> {
   await lockMarks(tx, estab);
   return merge(
@@ -98,10 +93,7 @@ async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Pr
       (count(*) filter (where previous_mark is null and mark is not null) - count(*) filter (where previous_mark is not null and mark is null))::int as gained
     from differing`;
   const { written, gained } = counted ?? { written: 0, gained: 0 };
-  if (written === 0) return { written, version: undefined };
-  await recordGain(tx, estab, gained);
-  await announceChange(tx, estab, 'Attendance');
-  return { written, version };
+  return written === 0 ? { written, gained, version: undefined } : { written, gained, version };
 }
 
 /** The instant of a change, by which readers of deltas ask: to be taken last, when only the commit is left to do. */

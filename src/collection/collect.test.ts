@@ -14,9 +14,8 @@ import { claimWork, reclaimExpired, type ClaimedWork } from '../outbox/claim.ts'
 import { settleWork, type Outcome } from '../outbox/settle.ts';
 import { isLive } from '../onboarding/installation.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
-import { lockMarks } from './attendance.ts';
 import { createCollecting } from './collect.ts';
-import { readDatabases, requestCollection, requestDue } from './component-databases.ts';
+import { readDatabases, requestCollection, requestDue, recordWritten } from './component-databases.ts';
 import type { DatabaseName } from './connector.ts';
 import { setConnector, setDemoMode } from './connector-settings.ts';
 
@@ -321,9 +320,13 @@ test('marks stay, and show again when a source has some', async () => {
   const { status, expiresAt } = await roster(estab);
   assert.deepEqual([status, expiresAt], ['OK', null], 'what is only uploaded does not grow old');
   // Somebody enters a mark.
-  await db.begin((tx) => lockMarks(tx, estab));
+  await db.begin((tx) => recordWritten(tx, estab, 0));
   assert.equal((await readDatabases(db, estab))[1]?.rowCount, 2);
   await change(estab, { kind: 'csv', folder });
+  // The marks wait for the roster of the new source.
+  for (const work of await claim()) await finish(work);
+  await db`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
+  await db`update lane set next_at = now()`;
   for (const work of await claim()) await finish(work);
   assert.deepEqual([await answer(), await statuses(estab)], [2, { SchoolData: 'OK', Attendance: 'OK' }]);
 });

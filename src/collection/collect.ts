@@ -1,11 +1,14 @@
 // In charge of a collection as durable work: opens the school's connector, brings one database in, and says how it
 // ended. What a worker that lost its claim would merge is not merged.
 import type { Db, Tx } from '../db/connect.ts';
+import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { countMarks, lockMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
-import { installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordProgress, requestCollection } from './component-databases.ts';
+import {
+  installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, recordProgress, requestCollection,
+} from './component-databases.ts';
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
@@ -19,7 +22,7 @@ import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
 import { openUpload } from './uploads.ts';
 
-type Payload = { database: DatabaseName; force: boolean; full: boolean; upload?: string };
+type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string };
 
 /** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
 const retries = [60, 300, 900, 3600] as const;
@@ -30,25 +33,37 @@ const rosterFirstSeconds = 2;
 
 class LostClaim extends Error {}
 class RosterFirst extends Error {}
+class Overtaken extends Error {}
+const overtaken: Trouble = { message: 'a newer one was merged while this one was read', held: false, overtaken: true };
 
 /** How a collection ended that could be read but not merged. */
-export type Trouble = { message: string; held: boolean };
-type How = { force: boolean; full: boolean; upload?: string | undefined; shrinkLimitPercent: number; beforeCommit?: (tx: Tx) => Promise<void> };
+export type Trouble = { message: string; held: boolean; overtaken?: true };
+type How = {
+  force: boolean;
+  full: boolean;
+  /** Marks wait for a roster that is being collected. */
+  rosterFirst?: boolean | undefined;
+  upload?: string | undefined;
+  shrinkLimitPercent: number;
+  beforeCommit?: (tx: Tx) => Promise<void>;
+};
 
 export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: { shrinkLimitPercent: number }): Handler {
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const { database, force, full, upload } = work.payload as Payload;
+      const { database, force, full, rosterFirst, upload } = work.payload as Payload;
       try {
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
           full,
+          rosterFirst,
           upload,
           shrinkLimitPercent,
           beforeCommit: (tx) => requireClaim(tx, work),
         });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
+        if (trouble.overtaken) return end('cancelled', trouble.message);
         // What was half written, or moved while it was read, is right a moment later.
         const again = !trouble.held && work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
@@ -78,7 +93,13 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     const trouble = database === 'SchoolData' ? await collectRoster(parts, connector, estab, how) : await collectMarks(parts, connector, estab, how);
     // Whatever was wrong with what it said, it answered. Should this be lost, those who wait have their own times.
     if (how.upload === undefined) await db.begin((tx) => tellMisAnswers(tx, estab)).catch(() => {});
-    if (trouble) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
+    if (trouble?.overtaken) {
+      await db.begin(async (tx) => {
+        await recordOvertaken(tx, estab, database, trouble.message);
+        await how.beforeCommit?.(tx);
+      });
+    }
+    if (trouble && !trouble.overtaken) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
     if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
     return trouble;
   } catch (error) {
@@ -123,6 +144,7 @@ async function collectRoster(
     ...(beforeCommit ? { beforeCommit } : {}),
   });
   const message = describeTrouble(report);
+  if (report.overtaken) return overtaken;
   if (message !== undefined) return { message, held: report.outcome === 'held' };
   return undefined;
 }
@@ -141,9 +163,9 @@ export async function collectMarks(
   { db, dataDir }: Pick<ConnectorParts, 'db' | 'dataDir'>,
   connector: Connector,
   estab: string,
-  { beforeCommit }: Pick<How, 'beforeCommit'> = {},
+  { beforeCommit, rosterFirst }: Pick<How, 'beforeCommit' | 'rosterFirst'> = {},
 ): Promise<Trouble | undefined> {
-  await requireRoster(db, estab);
+  await requireRoster(db, estab, rosterFirst ?? false);
   const reading = await beginReading(db, estab);
   const problems = new Problems();
   const spool = await openSpoolFile(dataDir);
@@ -153,20 +175,22 @@ export async function collectMarks(
     if (problems.total > 0) throw new SourceError('attendance.csv', 'has problems');
     return await db.begin(async (tx) => {
       await lockMarks(tx, estab);
-      if (await isOvertaken(tx, reading, 'Attendance')) return { message: 'a newer reading was merged while this one was read', held: false };
+      if (await isOvertaken(tx, reading, 'Attendance')) return overtaken;
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
       const unknown = new Problems();
       await stageMarks(tx, spool);
       const merged = await mergeStagedMarks(tx, reading, unknown, asOf);
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
       await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: merged.written > 0, message });
-      await noteMerged(tx, reading, 'Attendance');
+      if (!(await noteMerged(tx, reading, 'Attendance'))) throw new Overtaken();
+      if (merged.written > 0) await announceChange(tx, estab, 'Attendance');
       await clearStage(tx, reading);
       await beforeCommit?.(tx);
       await sealMarks(tx, estab, merged);
       return undefined;
     });
   } catch (error) {
+    if (error instanceof Overtaken) return overtaken;
     if (!(error instanceof SourceError)) throw error;
     const [first = error.problem] = problems.listed;
     const place = first.line === null ? first.file : `${first.file}, line ${first.line}`;
@@ -195,9 +219,10 @@ function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, u
   };
 }
 
-/** Marks are of pupils: on the first collection those have to be there. */
-async function requireRoster(db: Db, estab: string): Promise<void> {
+/** Marks are of pupils: on the first collection from a source those have to be there. */
+async function requireRoster(db: Db, estab: string, first: boolean): Promise<void> {
   const [roster] = await readDatabases(db, estab, ['SchoolData']);
+  if (first && roster?.refreshing) throw new RosterFirst();
   if (roster?.updatedAt) return;
   if (roster?.status === 'Updating') throw new RosterFirst();
   throw new MisError('Error', 'the roster has to be collected first', { later: true });

@@ -10,18 +10,26 @@ import type { Modes } from './verify.ts';
 /** new; changed; marked: changed from active to tobedeleted; missing: no longer in a bulk file. */
 export type Change = 'new' | 'changed' | 'marked' | 'missing';
 
+type Keyed = { sourcedId: string; what: Change };
+
+/** So few are looked up by their keys; more are joined as a whole. */
+const fewChanges = 2_000;
+
 /** How a collection will be afterwards. */
 export type MergeCount = { added: number; changed: number; removed: number; unchanged: number };
 
 export type Changes = Readonly<{
   reading: Reading;
   counts: ReadonlyMap<Resource, MergeCount>;
+  /** What changes, where it is little. */
+  few: ReadonlyMap<Resource, readonly Keyed[]>;
   /** Collections of which nothing is there yet: every staged row is new, and none is noted. */
   empty: ReadonlySet<Resource>;
 }>;
 
 export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Promise<Changes> {
   const counts = new Map<Resource, MergeCount>();
+  const few = new Map<Resource, readonly Keyed[]>();
   const empty = new Set<Resource>();
   for (const resource of allResources) {
     const mode = modes.get(resource);
@@ -37,6 +45,8 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Prom
     }
     const found = await noteChanges(tx, reading, resource, mode);
     const of = (what: Change) => found.get(what) ?? 0;
+    const total = [...found.values()].reduce((sum, count) => sum + count, 0);
+    if (total <= fewChanges) few.set(resource, total === 0 ? [] : await selectKeys(tx, reading, resource));
     counts.set(resource, {
       added: of('new'),
       changed: of('changed'),
@@ -44,7 +54,7 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Prom
       unchanged: rows - of('new') - of('changed') - of('marked'),
     });
   }
-  return { reading, counts, empty };
+  return { reading, counts, few, empty };
 }
 
 async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: 'bulk' | 'delta'): Promise<Map<Change, number>> {
@@ -66,8 +76,14 @@ async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: '
   return new Map(rows.map(({ what, count }) => [what, count]));
 }
 
-/** The keys of what changes in one of these ways, to join with. */
-export function changedKeys(tx: Tx, { estab, number }: Reading, resource: Resource, ...ways: readonly Change[]): Fragment {
-  return tx`(select sourced_id from stage_change where estab = ${estab} and reading = ${number} and collection = ${resource.collection}
-    and what = any(${[...ways]}))`;
+async function selectKeys(tx: Tx, { estab, number }: Reading, { collection }: Resource): Promise<readonly Keyed[]> {
+  return tx<Keyed[]>`select sourced_id as "sourcedId", what from stage_change where estab = ${estab} and reading = ${number} and collection = ${collection}`;
+}
+
+/** Whether an id is of what changes in one of these ways. Whoever joins two tables asks it of both, so that each is looked up by its index. */
+export function changes(tx: Tx, { reading, few }: Changes, resource: Resource, id: Fragment, ...ways: readonly Change[]): Fragment {
+  const keys = few.get(resource)?.filter(({ what }) => ways.includes(what)).map(({ sourcedId }) => sourcedId);
+  if (keys) return tx`${id} = any(${keys}::text[])`;
+  return tx`${id} in (select sourced_id from stage_change where estab = ${reading.estab} and reading = ${reading.number}
+    and collection = ${resource.collection} and what = any(${[...ways]}))`;
 }

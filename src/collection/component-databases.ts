@@ -79,8 +79,9 @@ export async function leaveSource(
   offers: readonly DatabaseName[],
   { again, uploads }: { again: boolean; uploads: boolean },
 ): Promise<void> {
+  // The roster's first, as whoever asks for collections does.
+  await sql`select from component_database where estab = ${estab} order by name desc for update`;
   await sql`delete from component_database where estab = ${estab} and name <> all(${[...offers]}::text[])`;
-  await sql`select from component_database where estab = ${estab} order by name for update`;
   await sql`select from lane where key = any(${databaseNames.map((name) => laneOf(estab, name).key)}) order by key for update`;
   await sql`
     update outbox set state = 'cancelled', settled_at = now(), claim = null, lease_until = null
@@ -102,7 +103,7 @@ export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
-  how: { force?: boolean; full?: boolean; upload?: string } = {},
+  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string } = {},
 ): Promise<void> {
   const [row] = await sql<
     { refreshing: boolean }[]
@@ -116,7 +117,13 @@ export async function requestCollection(
       rp: null,
       kind: collectKind,
       lane: laneOf(estab, name),
-      payload: { database: name, force: how.force ?? false, full: how.full ?? false, ...(how.upload === undefined ? {} : { upload: how.upload }) },
+      payload: {
+        database: name,
+        force: how.force ?? false,
+        full: how.full ?? false,
+        ...(how.rosterFirst ? { rosterFirst: true } : {}),
+        ...(how.upload === undefined ? {} : { upload: how.upload }),
+      },
       body: null,
     },
     `collect ${name}`,
@@ -150,13 +157,10 @@ export async function recordCollected(
   await tellStatus(sql, estab);
 }
 
-/** So many more marks than before: counting those of years at every change would read them all. */
-export async function recordGain(sql: Sql, estab: string, marks: number): Promise<void> {
-  await sql`update component_database set row_count = row_count + ${marks} where estab = ${estab} and name = 'Attendance'`;
-}
-
-/** Marks that were written here are data too, in a school that had none. */
-export async function recordWritten(sql: Sql, estab: string): Promise<void> {
+/** Marks that were written here are data too, in a school that had none. Counting those of years at every change would read them all. */
+export async function recordWritten(sql: Sql, estab: string, gained: number): Promise<void> {
+  const { count } = await sql`update component_database set row_count = row_count + ${gained} where estab = ${estab} and name = 'Attendance'`;
+  if (count === 0) await installDatabases(sql, estab, ['Attendance']);
   await sql`
     update component_database set changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
       when status = 'NoData' then 'OK' else status end
@@ -171,6 +175,12 @@ export async function recordFailure(sql: Sql, estab: string, name: DatabaseName,
     update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case
       when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
     from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+/** A newer one was merged while this one was read: what is there stays as it is. */
+export async function recordOvertaken(sql: Sql, estab: string, name: DatabaseName, message: string): Promise<void> {
+  await sql`update component_database set refreshing_since = null, progress = null, message = ${message} where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }
 

@@ -21,7 +21,7 @@ export type ConnectorSetup =
   | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string }
   | { kind: 'demo' };
 
-/** mis: where the demo's MIS lives, as if it were elsewhere; never the pool in which a collection holds a connection. */
+/** mis: where the demo's MIS lives, as if it were elsewhere. */
 export type ConnectorParts = { db: Db; mis: Db; seal: Seal; outbound: Outbound; dataDir: string; now?: () => number };
 
 /** Connectors that can write marks. */
@@ -34,7 +34,7 @@ type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null
 export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: ConnectorSetup): Promise<void> {
   const settings = settingsOf(setup);
   const sealed = setup.kind === 'oneroster' ? seal.seal(JSON.stringify({ clientId: setup.clientId, clientSecret: setup.clientSecret })) : null;
-  const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab} for update`;
+  const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab} for no key update`;
   await sql`update establishment set connector = ${setup.kind} where estab = ${estab}`;
   await sql`
     insert into connector_setting (estab, settings, sealed_credentials) values (${estab}, ${sql.json(settings)}, ${sealed})
@@ -48,7 +48,8 @@ export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: C
   if (setup.kind !== 'csv') await sql`delete from upload where estab = ${estab}`;
   if (!again) return;
   await installDatabases(sql, estab, known);
-  for (const name of offers) await requestCollection(sql, estab, name, { full: true });
+  // Marks of the new source's pupils are not held against the old roster.
+  for (const name of offers) await requestCollection(sql, estab, name, { full: true, rosterFirst: name === 'Attendance' });
 }
 
 /** known: before anything was read. What a folder offers besides is installed with its first roster, and stays if it is there. */

@@ -1,11 +1,11 @@
 // In charge of forgetting people who are purged, in what their school's collections left behind.
 import { patternsOf, sourcedIdsOf, type ForgetPeople } from '../roster/leaver.ts';
-import { holdMarks } from './attendance.ts';
+import { lockMarks } from './attendance.ts';
 
 /** Their marks, with every entry that was replaced. Whoever is merging marks of theirs finds them gone from the roster. */
 export const forgetMarksOf: ForgetPeople = async (tx, estab, people) => {
   const ids = sourcedIdsOf(people);
-  await holdMarks(tx, estab);
+  await lockMarks(tx, estab);
   await tx`delete from attendance_history where estab = ${estab} and student_id = any(${ids})`;
   const gone = await tx<{ mark: string | null }[]>`delete from attendance_mark where estab = ${estab} and student_id = any(${ids}) returning mark`;
   const shown = gone.filter(({ mark }) => mark !== null).length;

@@ -1,8 +1,9 @@
 // In charge of the history of rosters: what a version replaces is kept, with the version until which it held, for as long
 // as the retention table says. A version can be read while nothing that it showed has been forgotten.
 import type { Db, Fragment, Tx } from '../db/connect.ts';
-import { allResources } from '../roster/collections.ts';
+import { allResources, collections } from '../roster/collections.ts';
 import { columnsOf, storedFields, type Resource } from '../roster/resource.ts';
+import { lockRoster } from './lock-roster.ts';
 
 export const historyTable = (resource: Resource) => `${resource.table}_history`;
 
@@ -25,20 +26,18 @@ export async function keepReplaced(tx: Tx, estab: string, resource: Resource, ve
     where t.estab = ${estab} and t.version < ${version} and ${which}`;
 }
 
-/** Of records that leave for good; their history follows them as soon as no walk can need it. `ids` gives their keys. */
-export async function keepPurged(tx: Tx, estab: string, resource: Resource, version: number, ids: Fragment): Promise<void> {
-  await keepReplaced(tx, estab, resource, version, tx`t.sourced_id in ${ids}`);
-  await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and sourced_id in ${ids}`;
-}
-
-/** What other records said of them goes with theirs. */
+/** Of people who leave for good, and of what was about them or named them: all of it follows as soon as no walk can need it. */
 export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
   for (const resource of allResources) {
-    for (const { column, type } of resource.fields.filter((field) => field.to === 'users' && field.csv !== undefined)) {
-      const named = type === 'refs' ? tx`${tx(column)} && ${ids}::text[]` : tx`${tx(column)} = any(${ids}::text[])`;
-      await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and ${named}`;
-    }
+    const named = resource.fields
+      .filter((field) => field.to === 'users' && field.csv !== undefined)
+      .map(({ column, type }) => (type === 'refs' ? tx`${tx(column)} && ${ids}::text[]` : tx`${tx(column)} = any(${ids}::text[])`));
+    const own = resource === collections.users || resource.personColumn === 'sourced_id' ? [tx`sourced_id = any(${ids}::text[])`] : [];
+    const which = [...own, ...named].reduce<Fragment | undefined>((all, one) => (all ? tx`${all} or ${one}` : one), undefined);
+    if (which) await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and (${which})`;
   }
+  await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
 }
 
 /** Gives how many states were forgotten. */
@@ -52,26 +51,33 @@ export async function forgetHistory(db: Db, days: number): Promise<number> {
   let forgotten = 0;
   for (const { estab, oldest } of due) if (oldest !== null) forgotten += await forgetBefore(db, estab, oldest);
   const purged = await db<{ estab: string }[]>`select estab from roster where purged_at < now() - make_interval(hours => ${shortestHours}) order by estab`;
-  for (const { estab } of purged) forgotten += await forgetPurged(db, estab);
+  for (const { estab } of purged) forgotten += await db.begin((tx) => forgetPurged(tx, estab));
   return forgotten;
 }
 
 async function forgetBefore(db: Db, estab: string, oldest: number): Promise<number> {
-  const { count } = await db`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
-  if (count === 0) return 0;
+  await db`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
   let forgotten = 0;
   for (const resource of allResources) forgotten += await forgetRows(db, estab, resource, db`until_version <= ${oldest}`);
   return forgotten;
 }
 
-async function forgetPurged(db: Db, estab: string): Promise<number> {
-  let [forgotten, younger] = [0, false];
+/** With them go the versions in which they stood: what can be read is exactly as it was. */
+async function forgetPurged(tx: Tx, estab: string): Promise<number> {
+  await lockRoster(tx, estab);
+  let forgotten = 0;
   for (const resource of allResources) {
-    forgotten += await forgetRows(db, estab, resource, db`purged_at < now() - make_interval(hours => ${shortestHours})`);
-    const [left] = await db`select from ${db(historyTable(resource))} where estab = ${estab} and purged_at is not null limit 1`;
-    younger ||= left !== undefined;
+    const rows = await tx<{ until: number }[]>`
+      delete from ${tx(historyTable(resource))} where estab = ${estab} and purged_at < now() - make_interval(hours => ${shortestHours})
+      returning until_version as until`;
+    const last = rows.reduce((most, { until }) => Math.max(most, until), 0);
+    await tx`update roster set history_from = ${last} where estab = ${estab} and history_from < ${last}`;
+    forgotten += rows.length;
   }
-  await db`update roster set purged_at = ${younger ? db`now()` : db`null`} where estab = ${estab}`;
+  const younger = allResources
+    .map((resource) => tx`exists (select from ${tx(historyTable(resource))} where estab = ${estab} and purged_at is not null)`)
+    .reduce((all, one) => tx`${all} or ${one}`);
+  await tx`update roster set purged_at = case when ${younger} then now() end where estab = ${estab}`;
   return forgotten;
 }
 

@@ -6,11 +6,13 @@ import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
-import { countMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
+import { countMarks, lockMarks, mergeStagedMarks, sealMarks, type MarksCount } from './attendance.ts';
 import { compareStage, type MergeCount } from './compare-stage.ts';
 import { recordCollected, recordFailure } from './component-databases.ts';
 import type { RosterReading } from './connector.ts';
-import { lockRoster, mergeStage, sealVersion } from './merge.ts';
+import { lockRoster } from './lock-roster.ts';
+import { mergeStage, sealVersion } from './merge.ts';
+import { attendanceFile } from './connectors/csv/read-attendance.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster } from './read-source.ts';
 import { beginReading, isOvertaken, noteMerged, type Reading } from './reading.ts';
@@ -38,6 +40,8 @@ export type ImportOptions = {
 export type ImportReport = MergeCount & {
   estab: string;
   outcome: 'done' | 'unchanged' | 'held' | 'refused';
+  /** It was refused for having come too late. */
+  overtaken?: true;
   rejected: number;
   version: number;
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
@@ -68,6 +72,15 @@ class NothingChanged extends Error {
   }
 }
 
+/** A newer one was merged while this one was read, or another source was set. */
+class Overtaken extends NothingChanged {
+  constructor(version: number, problems: Problems) {
+    super({ outcome: 'refused', overtaken: true, version }, problems);
+    const rule = 'a newer one was merged while this one was read; import what is current';
+    problems.add({ file: 'this import', line: null, column: null, value: null, rule });
+  }
+}
+
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const { estab } = options;
   const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options };
@@ -94,8 +107,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     await recordEnd(db, run, source, report);
     return report;
   } finally {
-    await spooled?.close();
-    await source?.close();
+    await Promise.all([spooled?.close(), source?.close()]);
   }
 }
 
@@ -159,7 +171,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const { reading, options } = run;
   const { estab } = options;
   const current = await lockRoster(tx, estab);
-  await requireNewest(tx, reading, current, problems);
+  if (await isOvertaken(tx, reading, 'SchoolData')) throw new Overtaken(current, problems);
   // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
   if (spooled.bytes > bytesWorthHashing) await tx`set local enable_nestloop = off`;
   await stageRoster(tx, spooled);
@@ -176,40 +188,39 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const changes = await compareStage(tx, reading, modes);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
   const { shrinkage, rejected } = report;
-  if (shrinkage.length > 0 && !options.force) throw new NothingChanged({ outcome: 'held', shrinkage, rejected, collections: report.collections }, problems);
+  if (shrinkage.length > 0 && !options.force)
+    throw new NothingChanged({ outcome: 'held', version: current, shrinkage, rejected, collections: report.collections }, problems);
   report.version = await mergeStage(tx, changes, current);
   const changed = report.version !== current;
-  // As of when the reading began: a mark that was written here since is newer.
   const marks = spooled.marks && (await mergePackedMarks(tx, run, spooled.marks, problems));
-  if (problems.total > 0 && !options.partial) throw refuse();
+  if (problems.total > 0 && !options.partial) {
+    for (const { resource, mode } of spooled.collections) report.collections[resource.collection] ??= { mode, ...nothingMerged, rejected: 0 };
+    throw refuse();
+  }
   if (marks) report.marks = { written: marks.written, unchanged: marks.unchanged, rejected: marks.rejected };
+  else if (spooled.marks) report.ignored.push(`${attendanceFile} (newer marks were collected meanwhile)`);
   for (const [resource, count] of changes.counts) {
     for (const key of ['added', 'changed', 'removed', 'unchanged'] as const) report[key] += count[key];
     report.collections[resource.collection] = { mode: modes.get(resource) ?? '', rejected: report.collections[resource.collection]?.rejected ?? 0, ...count };
   }
   report.outcome = changed ? 'done' : 'unchanged';
   Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
-  await recordMerged(tx, run, source, report);
+  await recordMerged(tx, run, source, report, marks);
   if (marks) await sealMarks(tx, estab, marks);
   if (changed) await sealVersion(tx, estab, report.version, run.id);
   return report;
 }
 
-async function requireNewest(tx: Tx, reading: Reading, current: number, problems: Problems): Promise<void> {
-  if (!(await isOvertaken(tx, reading, 'SchoolData'))) return;
-  problems.add({ file: 'this import', line: null, column: null, value: null, rule: 'a newer one was merged while this one was read; import what is current' });
-  throw new NothingChanged({ outcome: 'refused', version: current }, problems);
-}
 
-async function mergePackedMarks(tx: Tx, { reading, options }: Run, marks: SpoolFile, problems: Problems) {
+/** As of when the reading began: a mark that was written here since is newer, and so are marks of a later reading. */
+async function mergePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, problems: Problems): Promise<MarksCount | undefined> {
+  await lockMarks(tx, reading.estab);
+  if (await isOvertaken(tx, reading, 'Attendance')) return undefined;
   await stageMarks(tx, marks);
-  const merged = await mergeStagedMarks(tx, reading, problems, reading.startedAt);
-  await recordCollected(tx, options.estab, 'Attendance', { rowCount: await countMarks(tx, options.estab), changed: merged.written > 0 });
-  await noteMerged(tx, reading, 'Attendance');
-  return merged;
+  return mergeStagedMarks(tx, reading, problems, reading.startedAt);
 }
 
-async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport): Promise<void> {
+async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<void> {
   const { estab } = report;
   await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
   await rememberState(tx, estab, source);
@@ -217,9 +228,12 @@ async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: Imp
     { count: number }[]
   >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${estab} and status = 'active'`;
   await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
-  await noteMerged(tx, run.reading, 'SchoolData');
+  if (marks) await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: marks.written > 0 });
+  if (marks) await noteMerged(tx, run.reading, 'Attendance');
+  if (!(await noteMerged(tx, run.reading, 'SchoolData'))) throw new Overtaken(report.version, new Problems());
   await run.options.whenMerged?.(tx);
   if (report.outcome === 'done') await announceChange(tx, estab, 'SchoolData');
+  if (marks && marks.written > 0) await announceChange(tx, estab, 'Attendance');
   await recordRun(tx, run, source, report);
   await clearStage(tx, run.reading);
   await run.options.beforeCommit?.(tx);

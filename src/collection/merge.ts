@@ -3,31 +3,20 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
-import { changedKeys, type Changes } from './compare-stage.ts';
+import { changes, type Changes } from './compare-stage.ts';
 import { deriveChildren, derivePersonKinds } from './derive.ts';
 import { keepReplaced } from './history.ts';
 import { measureCollection } from './measure-collection.ts';
-import type { Reading } from './reading.ts';
 import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
 import { noteTouches } from './touches.ts';
 
-/** So few are looked up one by one; more are joined as a whole. */
-const fewChanges = 2_000;
-
-/** Only one merge at a time per establishment; the lock is held until the transaction ends. */
-export async function lockRoster(tx: Tx, estab: string): Promise<number> {
-  const [row] = await tx<{ version: number }[]>`select version from roster where estab = ${estab} for no key update`;
-  if (!row) throw new Error(`there is no roster for ${estab}`);
-  return row.version;
-}
-
 /** Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed. */
-export async function mergeStage(tx: Tx, changes: Changes, current: number): Promise<number> {
-  const { estab } = changes.reading;
+export async function mergeStage(tx: Tx, all: Changes, current: number): Promise<number> {
+  const { estab } = all.reading;
   const next = current + 1;
-  const touched = new Set([...changes.counts].filter(([, { added, changed, removed }]) => added + changed + removed > 0).map(([resource]) => resource));
+  const touched = new Set([...all.counts].filter(([, { added, changed, removed }]) => added + changed + removed > 0).map(([resource]) => resource));
   if (touched.size === 0) return current;
-  for (const resource of allResources) if (touched.has(resource)) await mergeCollection(tx, changes, resource, next);
+  for (const resource of allResources) if (touched.has(resource)) await mergeCollection(tx, all, resource, next);
   await finishVersion(tx, estab, next, touched);
   return next;
 }
@@ -54,44 +43,41 @@ export async function sealVersion(tx: Tx, estab: string, version: number, import
       where estab = ${estab})) as instant) now`;
 }
 
-async function mergeCollection(tx: Tx, { reading, counts, empty }: Changes, resource: Resource, version: number): Promise<void> {
-  const { added = 0, changed = 0, removed = 0 } = counts.get(resource) ?? {};
-  if (empty.has(resource)) {
-    await insertNew(tx, reading, resource, version, undefined);
-    return;
-  }
-  await tx`select set_config('enable_nestloop', ${added + changed + removed <= fewChanges ? 'on' : 'off'}, true)`;
+async function mergeCollection(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {
+  const { added = 0, changed = 0, removed = 0 } = all.counts.get(resource) ?? {};
   if (changed + removed > 0) {
-    const replaced = changedKeys(tx, reading, resource, 'changed', 'marked', 'missing');
-    await keepReplaced(tx, reading.estab, resource, version, tx`t.sourced_id in ${replaced}`);
-    await noteTouches(tx, reading, resource, version);
-    await updateLive(tx, reading, resource, version);
+    await keepReplaced(tx, all.reading.estab, resource, version, changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked', 'missing'));
+    await noteTouches(tx, all, resource, version);
+    await updateLive(tx, all, resource, version);
   }
-  if (added > 0) await insertNew(tx, reading, resource, version, changedKeys(tx, reading, resource, 'new'));
+  if (added > 0) await insertNew(tx, all, resource, version);
 }
 
-async function updateLive(tx: Tx, reading: Reading, resource: Resource, version: number): Promise<void> {
+async function updateLive(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {
+  const { reading } = all;
   const { estab } = reading;
   const table = tx(resource.table);
   await tx`
     update ${table} t set status = 'tobedeleted', version = ${version}, place = null
-    from ${changedKeys(tx, reading, resource, 'missing')} c where t.estab = ${estab} and t.sourced_id = c.sourced_id`;
-  const assignments = sourceColumns(resource).map((name) => tx`, ${tx(name)} = s.${tx(name)}`).reduce((all, one) => tx`${all}${one}`);
+    where t.estab = ${estab} and ${changes(tx, all, resource, tx`t.sourced_id`, 'missing')}`;
+  const assignments = sourceColumns(resource).map((name) => tx`, ${tx(name)} = s.${tx(name)}`).reduce((some, one) => tx`${some}${one}`);
   await tx`
     update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)} ${assignments}
-    from ${staged(tx, resource, reading)} s join ${changedKeys(tx, reading, resource, 'changed', 'marked')} c on c.sourced_id = s.sourced_id
-      ${joinPerson(tx, estab, resource)}
-    where t.estab = ${estab} and t.sourced_id = s.sourced_id`;
+    from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
+    where t.estab = ${estab} and t.sourced_id = s.sourced_id and ${changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked')}
+      and ${changes(tx, all, resource, tx`s.sourced_id`, 'changed', 'marked')}`;
 }
 
-async function insertNew(tx: Tx, reading: Reading, resource: Resource, version: number, keys: Fragment | undefined): Promise<void> {
+async function insertNew(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {
+  const { reading, empty } = all;
   const { estab } = reading;
   const names = sourceColumns(resource);
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   await tx`
     insert into ${tx(resource.table)} (estab, sourced_id, kind, status, version, ${tx(names)})
     select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${tx(names.map((name) => `s.${name}`))}
-    from ${staged(tx, resource, reading)} s ${keys ? tx`join ${keys} c on c.sourced_id = s.sourced_id` : tx``} ${joinPerson(tx, estab, resource)}
+    from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
+    ${empty.has(resource) ? tx`` : tx`where ${changes(tx, all, resource, tx`s.sourced_id`, 'new')}`}
     order by s.sourced_id`;
 }
 

@@ -4,8 +4,9 @@ import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { sourcedIdsOf, type ForgetPeople, type Leaver } from '../roster/leaver.ts';
 import type { Resource } from '../roster/resource.ts';
-import { keepPurged, markPurgedPeople } from './history.ts';
-import { finishVersion, lockRoster, sealVersion } from './merge.ts';
+import { keepReplaced, markPurgedPeople } from './history.ts';
+import { lockRoster } from './lock-roster.ts';
+import { finishVersion, sealVersion } from './merge.ts';
 
 /** How many people are sought at once in what else is kept. */
 const peopleAtOnce = 50;
@@ -42,7 +43,7 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number, forgetPeopl
   const touched = new Set<Resource>();
   let purged = 0;
   for (const resource of allResources) {
-    await keepPurged(tx, estab, resource, current + 1, tx`(select sourced_id from leaving where collection = ${resource.collection})`);
+    await keepReplaced(tx, estab, resource, current + 1, tx`t.sourced_id in (select sourced_id from leaving where collection = ${resource.collection})`);
     const { count } =
       await tx`delete from ${tx(resource.table)} t using leaving l where t.estab = ${estab} and l.collection = ${resource.collection}
         and t.sourced_id = l.sourced_id`;
@@ -52,7 +53,6 @@ async function purgeRoster(tx: Tx, estab: string, afterDays: number, forgetPeopl
   if (purged > 0) {
     await markPurgedPeople(tx, estab, sourcedIdsOf(people));
     await finishVersion(tx, estab, current + 1, touched);
-    await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
   }
   await noteLooked(tx, estab, ripe?.version ?? 0);
   if (purged > 0) await sealVersion(tx, estab, current + 1, null);

@@ -2,7 +2,7 @@
 // merged comes too late, however long it took.
 import type { Db, Sql, Tx } from '../db/connect.ts';
 
-/** key: what it staged is found by. startedAt is by the database's clock. */
+/** What it stages is found by its school and number. startedAt is by the database's clock. */
 export type Reading = Readonly<{ estab: string; number: number; startedAt: Date }>;
 
 const columns = { SchoolData: 'roster_merged', Attendance: 'marks_merged' } as const;
@@ -22,9 +22,11 @@ export async function isOvertaken(tx: Tx, { estab, number }: Reading, database: 
   return row !== undefined;
 }
 
-export async function noteMerged(tx: Tx, { estab, number }: Reading, database: Read): Promise<void> {
+/** False when it was overtaken after all: another source may have been set while it was merged. */
+export async function noteMerged(tx: Tx, { estab, number }: Reading, database: Read): Promise<boolean> {
   const column = tx(columns[database]);
-  await tx`update reading set ${column} = ${number} where estab = ${estab} and ${column} < ${number}`;
+  const { count } = await tx`update reading set ${column} = ${number} where estab = ${estab} and ${column} < ${number}`;
+  return count > 0;
 }
 
 /** What is being read now is of a source that no longer counts. */

@@ -2,7 +2,7 @@
 import type { Db } from '../db/connect.ts';
 import { allResources } from '../roster/collections.ts';
 import { historyTable } from './history.ts';
-import { lockRoster } from './merge.ts';
+import { lockRoster } from './lock-roster.ts';
 
 export async function removeRoster(db: Db, estab: string): Promise<void> {
   await db.begin(async (tx) => {

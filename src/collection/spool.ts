@@ -33,10 +33,11 @@ export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
 /** What was left by a process that ended between two lines; safe at any time. */
 export async function sweepSpool(dataDir: string): Promise<void> {
   for (const name of await namesIn(folderOf(dataDir))) await rm(join(folderOf(dataDir), name), { force: true, recursive: true });
-  // The version before put uploads into the temporary folder, and may still be using one.
+  // The version before put uploads into the temporary folder, where others' things lie too, and may still be using one.
   for (const name of (await namesIn(tmpdir())).filter((one) => one.startsWith('schoolbell-upload-'))) {
     const found = await stat(join(tmpdir(), name)).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > longestUploadMs) await rm(join(tmpdir(), name), { force: true, recursive: true });
+    const own = found?.uid === process.getuid?.() && Date.now() - (found?.mtimeMs ?? 0) > longestUploadMs;
+    if (own) await rm(join(tmpdir(), name), { force: true, recursive: true }).catch(() => {});
   }
 }
 

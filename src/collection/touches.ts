@@ -3,21 +3,21 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
-import { changedKeys } from './compare-stage.ts';
-import type { Reading } from './reading.ts';
+import { changes, type Changes } from './compare-stage.ts';
 import { staged } from './stage.ts';
 
 /** To be called before the changed rows are written. */
-export async function noteTouches(tx: Tx, reading: Reading, resource: Resource, version: number): Promise<void> {
+export async function noteTouches(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {
+  const { reading } = all;
   const { estab } = reading;
   for (const { touched, when } of touchesOf(tx, resource)) {
     await tx`
       insert into roster_touch (estab, what, sourced_id, version)
       select distinct ${estab}, touched.what, touched.id, ${version}::int
       from ${tx(resource.table)} t join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
-        join ${changedKeys(tx, reading, resource, 'changed', 'marked')} c on c.sourced_id = t.sourced_id
         cross join lateral (${touched}) as touched (what, id)
-      where t.estab = ${estab} and ${when}
+      where t.estab = ${estab} and ${changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked')}
+        and ${changes(tx, all, resource, tx`s.sourced_id`, 'changed', 'marked')} and ${when}
       on conflict (estab, what, sourced_id) do update set version = excluded.version`;
   }
 }

@@ -1,6 +1,7 @@
 // In charge of transactions on one connection: all of it or nothing, with savepoints inside.
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Runner, type Sql } from './statement.ts';
+import { isDeadlock } from './unavailable.ts';
 
 export type Tx = Sql & {
   /** What fails inside is undone; the transaction goes on. */
@@ -10,8 +11,8 @@ export type Tx = Sql & {
 export const command = (text: string): Composed => ({ text, values: [] });
 
 /**
- * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction; then
- * everything is done once more, unless the work cannot be repeated.
+ * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction, as does
+ * having stood in the way of another one; then everything is done once more, unless the work cannot be repeated.
  */
 export async function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
   const stale: Composed[] = [];
@@ -19,7 +20,7 @@ export async function runTransaction<T>(session: PooledSession, work: (tx: Tx) =
     return await runOnce(session, work, stale);
   } catch (error) {
     for (const statement of stale) await session.forget(statement);
-    if (!repeatable || !isStalePlan(error)) throw error;
+    if (!repeatable || !(isStalePlan(error) || isDeadlock(error))) throw error;
     return runOnce(session, work, []);
   }
 }

@@ -36,6 +36,11 @@ export function isDiskFull(error: unknown): boolean {
   return isServerError(error) && error.code === sqlStates.diskFull;
 }
 
+/** Two transactions waited for one another, and the server ended this one. */
+export function isDeadlock(error: unknown): boolean {
+  return isServerError(error) && error.code === sqlStates.deadlock;
+}
+
 /** What the server itself said about a statement. */
 export function isServerError(error: unknown): error is Error & { code: string } {
   return error instanceof Error && 'severity' in error && typeof (error as { code?: unknown }).code === 'string';

@@ -59,7 +59,7 @@ export async function answerOperation(answering: Answering, operation: Operation
     : parseListRequest(asked.query, resource, dialect);
 
   const key = keyOf(answering, operation, ids, targets, asked.query);
-  const headers = { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary: 'authorization, if-roster-version' };
+  const headers = { 'x-roster-version': version, etag: `W/"${digest(key)}"`, 'cache-control': 'private, no-cache', vary };
   const unchanged: Answer = { status: 304, headers, body: undefined };
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
   const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, await reader.facts.versions(reader.db, target)] as const)));
@@ -71,6 +71,8 @@ export async function answerOperation(answering: Answering, operation: Operation
   if (answer.body instanceof Readable) answer.body.destroy();
   return unchanged;
 }
+
+const vary = 'authorization, if-roster-version';
 
 type Pinned = { targets: readonly Target[]; version: string };
 
@@ -84,7 +86,8 @@ async function pin({ names }: Answering, caller: Caller, targets: readonly Targe
   const pinned = named && pinTargets(targets, named);
   if (pinned) return { targets: pinned, version: asked };
   if (ifRosterVersion === undefined) return { targets, version: standing };
-  throw new SchoolbellError('version_gone', `The version "${asked.slice(0, 60)}" is not kept, or not of these schools. Begin again without If-Roster-Version.`);
+  const message = `The version "${asked.slice(0, 60)}" is not kept, or not of these schools. Begin again without If-Roster-Version.`;
+  throw new SchoolbellError('version_gone', message, { headers: { vary } });
 }
 
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };

@@ -281,6 +281,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
   await db`update roster set history_from = 0 where estab = ${estab}`;
   await forgetHistory(db, 365);
+  assert.equal((await client.b(estab, '/users', { 'if-roster-version': version })).status, 412, 'exactly as it was, or not at all');
   const [{ left = -1 } = {}] = await db<
     { left: number }[]
   >`select count(*)::int as left from roster_user_history where estab = ${estab} and sourced_id <> 'a1'`;

@@ -68,13 +68,15 @@ export function renderOutcomeUrl(url: string, { TrackingId, Status }: Pick<Write
   return `${address}${joint}trackingid=${TrackingId}&completed=${Status === 'Completed' ? 'True' : 'False'}${fragment === undefined ? '' : `#${fragment}`}`;
 }
 
+const originOf = (url: string) => new URL(url).origin;
+
 /** In the transaction that ends it: whoever asked to be called will be, and whoever waits is woken. */
 export async function tellOutcome(tx: Tx, writeback: { estab: string; rp: string; trackingId: string; callbacks: readonly { url: string }[] }): Promise<void> {
   const { estab, rp, trackingId, callbacks } = writeback;
   const outcome = callbacks.length > 0 ? await findOutcome(tx, estab, rp, trackingId) : undefined;
   // Each locks the lane of its receiver: in the same order as everybody else, or two might wait for one another.
   if (outcome)
-    for (const { url } of callbacks.toSorted((a, b) => (a.url < b.url ? -1 : 1)))
+    for (const { url } of callbacks.toSorted((a, b) => (originOf(a.url) < originOf(b.url) ? -1 : 1)))
       await enqueueOneOff(tx, { estab, rp, event: 'writeback', url: renderOutcomeUrl(url, outcome), body: outcome });
   await tx`select pg_notify(${outcomeChannel}, ${trackingId})`;
 }

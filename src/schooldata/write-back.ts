@@ -7,6 +7,7 @@ import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import { forMis } from '../collection/mis-answers.ts';
 import type { Db, Tx } from '../db/connect.ts';
+import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import { wakeWork } from '../outbox/wake.ts';
@@ -122,7 +123,6 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Turn, marks: readonl
   const { estab } = work;
   const { trackingId, rp } = writeback;
   if (!(await holdsClaim(tx, work))) return false;
-  // Also makes the school one that has attendance, which what was not written must not do.
   if (status === 'Completed') await lockMarks(tx, estab);
   await notePrevious(tx, estab, trackingId);
   await tx`
@@ -137,7 +137,11 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Turn, marks: readonl
       trackingId,
       reason: writeback.undoOf === null ? null : `undo of ${writeback.undoOf}`,
     });
-    if (merged.written > 0) await recordWritten(tx, estab);
+    if (merged.written > 0) {
+      // Makes the school one that has attendance, which what was not written must not do.
+      await recordWritten(tx, estab, merged.gained);
+      await announceChange(tx, estab, 'Attendance');
+    }
   } else {
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
       and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
