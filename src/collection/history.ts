@@ -11,10 +11,10 @@ export const historyTable = (resource: Resource) => `${resource.table}_history`;
 const shortestHours = 1;
 const rowsAtOnce = 20_000;
 
-/** Of a roster table and its history alike; a record's head is made from these. */
+/** Of a roster table and its history alike. */
 export function keptColumns(resource: Resource): string[] {
   const own = storedFields(resource).flatMap((field) => columnsOf(field).map((column) => column.name));
-  return ['estab', 'sourced_id', 'kind', 'status', 'version', ...own, 'metadata', 'record', 'late', 'place'];
+  return ['estab', 'sourced_id', 'kind', 'status', 'version', ...own, 'metadata', 'head', 'record', 'late', 'place'];
 }
 
 /** To be called before the rows t are written; what this version has changed already was kept then. */

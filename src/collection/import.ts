@@ -10,6 +10,7 @@ import { countMarks, lockMarks, mergeStagedMarks, sealMarks, type MarksCount } f
 import { compareStage, type MergeCount } from './compare-stage.ts';
 import { recordCollected, recordFailure } from './component-databases.ts';
 import type { RosterReading } from './connector.ts';
+import { historyTable } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { mergeStage, sealVersion } from './merge.ts';
 import { attendanceFile } from './connectors/csv/read-attendance.ts';
@@ -146,9 +147,12 @@ async function recordRun(tx: Tx, { id, reading }: Run, source: RosterReading | u
 
 /** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */
 async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
-  for (const { collection, table } of allResources) {
+  for (const resource of allResources) {
+    const { collection, table } = resource;
     const count = report.collections[collection];
-    if (report.outcome === 'done' && count && count.added + count.changed + count.removed >= rowsWorthCounting) await db`analyze ${db(table)}`;
+    if (report.outcome !== 'done' || !count || count.added + count.changed + count.removed < rowsWorthCounting) continue;
+    await db`analyze ${db(table)}`;
+    await db`analyze ${db(historyTable(resource))}`;
   }
 }
 

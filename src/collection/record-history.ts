@@ -30,7 +30,7 @@ export async function readRecordHistory(db: Db, estab: string, resource: Resourc
       select version, null::int as until_version, status, head, record, late, place from ${db(resource.table)}
       where estab = ${estab} and sourced_id = ${sourcedId}
       union all
-      select version, until_version, status, roster_head(estab, sourced_id, status, version), record, late, place from ${db(historyTable(resource))}
+      select version, until_version, status, head, record, late, place from ${db(historyTable(resource))}
       where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s
     left join roster_version f on f.estab = ${estab} and f.version = s.version
     left join roster_version u on u.estab = ${estab} and u.version = s.until_version

@@ -1,26 +1,41 @@
 // In charge of the rows that a question is asked of: those that stand, or, of schools at an earlier version, those that
 // stood then. A state holds from its version until the one that replaced it.
 import { historyTable, keptColumns } from '../collection/history.ts';
-import type { Sql } from '../db/connect.ts';
+import type { Fragment, Sql } from '../db/connect.ts';
+import type { Resource } from '../roster/resource.ts';
 import type { RowsOf } from './operations.ts';
 import type { Target } from './visibility.ts';
 
+/** Some rows t of a table. */
+export type Piece = Readonly<{ table: Fragment; holds: Fragment }>;
+
 export const isPast = ({ version, current }: Pick<Target, 'version' | 'current'>) => version !== current;
 
-export function rowsAt(sql: Sql, targets: readonly Target[]): RowsOf {
-  if (!targets.some(isPast)) return (resource) => sql(resource.table);
-  return (resource) => {
-    const columns = sql(keptColumns(resource));
-    const [live, history] = [sql(resource.table), sql(historyTable(resource))];
-    const standing = targets.filter((target) => !isPast(target)).map((target) => target.estab);
-    const parts = [
-      ...(standing.length > 0 ? [sql`select ${columns}, head from ${live} where estab = any(${standing})`] : []),
-      ...targets.filter(isPast).flatMap(({ estab, version }) => [
-        sql`select ${columns}, head from ${live} where estab = ${estab} and version <= ${version}`,
-        sql`select ${columns}, roster_head(estab, sourced_id, status, version) as head from ${history}
-          where estab = ${estab} and version <= ${version} and until_version > ${version}`,
-      ]),
+/** Each with rows in the order of an index; undefined when all of it is in one table, as it stands. */
+export function piecesAt(sql: Sql, targets: readonly Target[], resource: Resource): readonly Piece[] | undefined {
+  if (!targets.some(isPast)) return undefined;
+  const [live, history] = [sql(resource.table), sql(historyTable(resource))];
+  return targets.flatMap((target) => {
+    const { estab, version } = target;
+    if (!isPast(target)) return [{ table: live, holds: sql`t.estab = ${estab}` }];
+    return [
+      { table: live, holds: sql`t.estab = ${estab} and t.version <= ${version}` },
+      { table: history, holds: sql`t.estab = ${estab} and t.version <= ${version} and t.until_version > ${version}` },
     ];
-    return sql`(${parts.reduce((all, one) => sql`${all} union all ${one}`)})`;
+  });
+}
+
+/** Something to select from, with the columns of the collection's table. */
+export function rowsAt(sql: Sql, targets: readonly Target[]): RowsOf {
+  return (resource) => {
+    const pieces = piecesAt(sql, targets, resource);
+    if (!pieces) return sql(resource.table);
+    return sql`(${pieces.map(({ table, holds }) => sql`select ${columnsAt(sql, resource)} from ${table} t where ${holds}`).reduce(
+      (all, one) => sql`${all} union all ${one}`,
+    )})`;
   };
+}
+
+export function columnsAt(sql: Sql, resource: Resource): Fragment {
+  return sql(keptColumns(resource).map((name) => `t.${name}`));
 }

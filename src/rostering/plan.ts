@@ -3,7 +3,7 @@
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { addressPlaceholder, type Resource } from '../roster/resource.ts';
-import { rowsAt } from './as-of.ts';
+import { columnsAt, piecesAt, rowsAt, type Piece } from './as-of.ts';
 import { compareSql } from './compare.ts';
 import type { PathContext, Version } from './field-path.ts';
 import type { ListRequest } from './list-request.ts';
@@ -25,6 +25,9 @@ export type Question = Readonly<{
 export type Plan = Readonly<{
   from: Fragment;
   where: Fragment;
+  /** What `from` is made of, where it is not one table. */
+  pieces: readonly Piece[] | undefined;
+  columns: Fragment;
   orderBy: Fragment;
   /** The record's JSON but for the closing brace; placeholders stand for the address and the version's instant. */
   json: Fragment;
@@ -61,6 +64,8 @@ export function makePlan(sql: Sql, question: Question): Plan {
   return {
     from: sql`${rowsOf(resource)} t`,
     where: joined(sql, conditions, sql` and `),
+    pieces: piecesAt(sql, targets, resource),
+    columns: columnsAt(sql, resource),
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
     json: recordJson(sql, resource, targets, address, rowsOf),
     parentsExist: joined(sql, [sql`true`, ...parents.map((parent, index) => parentExists(sql, parent, { ids, index, targets, rowsOf }))], sql` and `),

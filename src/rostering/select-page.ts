@@ -4,7 +4,7 @@
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
-import { isPast } from './as-of.ts';
+import { isPast, type Piece } from './as-of.ts';
 import { findMilestone, sumOf } from './milestones.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
@@ -115,6 +115,7 @@ function listRows(sql: Sql, plan: Plan, question: Question, seek: Seek | End | u
     seek === undefined
       ? sql``
       : sql`and t.sourced_id >= ${seek.sourcedId} ${'estab' in seek ? sql`and (t.sourced_id, t.estab) > (${seek.sourcedId}, ${seek.estab})` : sql``}`;
+  if (plan.pieces) return gather(sql, plan, plan.pieces, from, { limit, skip });
   const rows = sql`select t.* from ${plan.from} where ${plan.where} ${from}`;
   if (question.targets.length === 1 || question.sort || limit === undefined) return sql`${rows} order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
   // Several establishments: the first rows of each by its own key, instead of sorting all rows of all.
@@ -122,6 +123,15 @@ function listRows(sql: Sql, plan: Plan, question: Question, seek: Seek | End | u
     select t.* from unnest(${question.targets.map((target) => target.estab)}::text[]) as each (estab)
     cross join lateral (${rows} and t.estab = each.estab order by t.sourced_id limit ${limit + skip}) t
     order by ${plan.orderBy} limit ${limit} offset ${skip}`;
+}
+
+/** The first rows of each piece by its own key, instead of sorting all rows of all. */
+function gather(sql: Sql, plan: Plan, pieces: readonly Piece[], from: Fragment, { limit, skip }: { limit: number | undefined; skip: number }): Fragment {
+  const most = limit === undefined ? sql`` : sql`limit ${limit + skip}`;
+  const each = pieces.map(
+    ({ table, holds }) => sql`(select ${plan.columns} from ${table} t where ${holds} and ${plan.where} ${from} order by ${plan.orderBy} ${most})`,
+  );
+  return sql`select t.* from (${each.reduce((all, one) => sql`${all} union all ${one}`)}) t order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
 }
 
 function poolFor(reader: Reader, { filter, operation, targets }: Question): Db {
