@@ -209,7 +209,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   }
   report.outcome = changed ? 'done' : 'unchanged';
   Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
-  await recordMerged(tx, run, source, report, marks);
+  if (!(await recordMerged(tx, run, source, report, marks))) throw new Overtaken(current, problems);
   if (marks) await sealMarks(tx, estab, marks);
   if (changed) await sealVersion(tx, estab, report.version, run.id);
   return report;
@@ -224,7 +224,8 @@ async function mergePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, prob
   return mergeStagedMarks(tx, reading, problems, reading.startedAt);
 }
 
-async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<void> {
+/** False when it was overtaken after all. */
+async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<boolean> {
   const { estab } = report;
   await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
   await rememberState(tx, estab, source);
@@ -234,13 +235,14 @@ async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: Imp
   await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
   if (marks) await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: marks.written > 0 });
   if (marks) await noteMerged(tx, run.reading, 'Attendance');
-  if (!(await noteMerged(tx, run.reading, 'SchoolData'))) throw new Overtaken(report.version, new Problems());
+  if (!(await noteMerged(tx, run.reading, 'SchoolData'))) return false;
   await run.options.whenMerged?.(tx);
   if (report.outcome === 'done') await announceChange(tx, estab, 'SchoolData');
   if (marks && marks.written > 0) await announceChange(tx, estab, 'Attendance');
   await recordRun(tx, run, source, report);
   await clearStage(tx, run.reading);
   await run.options.beforeCommit?.(tx);
+  return true;
 }
 
 /** What a connector needs to know the next time, kept if and only if this was merged. */
