@@ -62,7 +62,7 @@ export const retention: readonly Kept[] = [
     what: 'What rosters were: records as they stood before they changed, and where they came from',
     where: allResources.map(historyTable),
     ends: { days: 30, after: 'they were replaced', namesPeople: true, forget: forgetHistory },
-    purged: { words: 'goes an hour later, when whoever reads page by page has ended' },
+    purged: { words: 'goes an hour later, when whoever reads page by page has ended, with the versions in which they stood' },
     less: setting,
   },
   {
