@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-package.ts';
+import { heardStatements } from '../../test/heard-statements.ts';
+import { attendanceCsv } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { allResources, collections } from '../roster/collections.ts';
@@ -604,4 +606,13 @@ test('a connection that is killed while rows are copied leaves nothing behind', 
   await pause(200); // An exception that nobody catches would end the service: it must show here.
   assert.deepEqual(await contents(estab), before);
   assert.equal((await load(estab, grown)).added, 3);
+});
+
+test("a version's instant is taken when only the commit is left", async () => {
+  const estab = await newSchool();
+  const given = csvPackage(grown, { raw: { 'attendance.csv': attendanceCsv('p1,2026-11-12,AM,/,,') } });
+  const heard = await heardStatements(() => service.load(estab, given));
+  const brief = heard.map((text) => text.trim().split(/\s+/).slice(0, 3).join(' '));
+  const end = brief.indexOf('commit');
+  assert.deepEqual(brief.slice(end - 2, end + 1), ['insert into attendance_version', 'insert into roster_version', 'commit']);
 });
