@@ -18,8 +18,12 @@ export type NameFinder = Readonly<{
 }>;
 
 const distinctiveLength = 6;
+const mostFields = 1_000;
 const inToken = '[\\p{L}\\p{N}\\p{M}_-]';
 const tokens = new RegExp(`${inToken}+`, 'gu');
+/** The same where there are no other letters than these, which is found out faster than it is to use the one above. */
+const plainTokens = /[\w-]+/g;
+const tokensOf = (text: string) => (/[^\0-\x7f]/.test(text) ? tokens : plainTokens);
 const endsInToken = new RegExp(`${inToken}$`, 'u');
 const beginsInToken = new RegExp(`^${inToken}`, 'u');
 
@@ -49,8 +53,12 @@ export function createNameFinder(people: readonly Leaver[]): NameFinder {
   );
 
   function inText(text: string, { clear }: Sighting): void {
+    if (text.length < distinctiveLength) return;
     for (const reading of readingsOf(text)) {
-      for (const { 0: token, index } of reading.matchAll(tokens)) {
+      const own = tokensOf(reading);
+      // Mostly nobody is named, and where each token stands need not be known.
+      if (!reading.match(own)?.some((token) => distinctive.has(token))) continue;
+      for (const { 0: token, index } of reading.matchAll(own)) {
         for (const { word, at, id } of distinctive.get(token) ?? []) if (standsAt(reading, word, index - at)) clear.add(id);
       }
     }
@@ -70,6 +78,18 @@ export function createNameFinder(people: readonly Leaver[]): NameFinder {
     for (const reading of readingsOf(path)) for (const piece of reading.split(/[/?&=,;#|"]/)) asWord(piece, seen);
   }
 
+  /** The same names of fields come again and again. */
+  const fields = new Map<string, { clear: Set<string>; ofPerson: boolean }>();
+  function fieldOf(name: string): { clear: Set<string>; ofPerson: boolean } {
+    const known = fields.get(name);
+    if (known) return known;
+    const seen = newSighting();
+    inText(name, seen);
+    const field = { clear: seen.clear, ofPerson: personFields.has(name.toLowerCase().replaceAll(/[^a-z]/g, '')) };
+    if (fields.size < mostFields) fields.set(name, field);
+    return field;
+  }
+
   /** Not by recursion: what a receiver answers may be as deep as it is long. */
   function inJson(given: unknown, seen: Sighting): void {
     const open: [value: unknown, ofPerson: boolean][] = [[given, false]];
@@ -80,8 +100,9 @@ export function createNameFinder(people: readonly Leaver[]): NameFinder {
       if (Array.isArray(value)) for (const one of value) open.push([one, ofPerson]);
       else if (typeof value === 'object' && value !== null) {
         for (const [name, one] of Object.entries(value)) {
-          inText(name, seen);
-          open.push([one, personFields.has(name.toLowerCase().replaceAll(/[^a-z]/g, ''))]);
+          const field = fieldOf(name);
+          for (const id of field.clear) seen.clear.add(id);
+          open.push([one, field.ofPerson]);
         }
       }
     }
@@ -121,7 +142,8 @@ function standsAt(text: string, word: string, at: number): boolean {
 }
 
 /** As it is, and as it reads without what JSON and URLs put in the place of characters. */
-function readingsOf(text: string): Set<string> {
+function readingsOf(text: string): Iterable<string> {
+  if (!/[\\%+]/.test(text)) return [text];
   const readings = new Set([text]);
   if (text.includes('\\')) readings.add(unescape(text));
   if (text.includes('%')) {
