@@ -39,14 +39,17 @@ async function send(estab: string, all: Record<string, Sent>): Promise<() => Pro
   for (const [id, { lasting = false, settled = true, url = 'https://app.example/', payload = {}, body = '{}', response }] of Object.entries(all)) {
     await db`
       insert into outbox (estab, id, kind, lane, payload, body, due_at, state, settled_at)
-      values (${estab}, ${id}, 'call', ${`${estab} ${lasting}`}, ${db.json({ event: 'test', url, ...payload })}, ${Buffer.from(body)}, now() + interval '1 hour',
-        ${settled ? 'done' : 'waiting'}, case when ${settled} then now() end)`;
+      values (${estab}, ${id}, 'call', ${`${estab} ${lasting}`}, ${db.json({ event: 'test', url, ...payload })}, ${Buffer.from(body)},
+        now() + interval '1 hour', ${settled ? 'done' : 'waiting'}, case when ${settled} then now() end)`;
     if (response !== undefined) {
       await db`insert into outbox_attempt (estab, id, number, success, detail, response)
         values (${estab}, ${id}, 1, true, ${db.json({ request: { url } })}, ${Buffer.from(response)})`;
     }
   }
-  return async () => (await db<{ id: string }[]>`select id from outbox where estab = ${estab} and id = any(${Object.keys(all)}) order by id`).map(({ id }) => id);
+  return async () => {
+    const rows = await db<{ id: string }[]>`select id from outbox where estab = ${estab} and id = any(${Object.keys(all)}) order by id`;
+    return rows.map(({ id }) => id);
+  };
 }
 
 test('a short or numeric id means somebody only where a person is meant to stand, and costs nothing that is yet to be sent', async () => {
@@ -109,8 +112,8 @@ test('while a purge searches nothing is held: a writeback is taken and written, 
     assert.ok(status < 300, String(status));
     assert.equal((await school.ended(TrackingId)).Status, 'Completed');
     // An import goes on too; what it brings back stays.
-    const back = await service.load(estab, csvPackage({ users: [{ ...user('leaving-pupil', 'student'), status: 'active', dateLastModified: '2026-10-01T08:00:00.000Z' }] },
-      { mode: 'delta' }));
+    const returned = { ...user('leaving-pupil', 'student'), status: 'active', dateLastModified: '2026-10-01T08:00:00.000Z' };
+    const back = await service.load(estab, csvPackage({ users: [returned] }, { mode: 'delta' }));
     assert.equal(back.outcome, 'done', JSON.stringify(back.problems));
   } finally {
     goOn.resolve();
