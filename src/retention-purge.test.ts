@@ -155,10 +155,11 @@ test('many go in several steps, families together', async () => {
 
 test('a repeat of marks that were refused is judged anew when one of their pupils was purged', async () => {
   const school = await addSchool();
-  await comeAndLeave(school.estab, [user('leaving-pupil', 'student')]);
+  // What was said of them does not name them clearly; the mark is theirs.
+  await comeAndLeave(school.estab, [user('lp', 'student')]);
   const callback = [{ Method: 'POST', Url: `${receiver.origin}/refused` }];
   const asking = { callback, headers: { 'idempotency-key': 'the-same' } };
-  const marks = [{ ...mark(0), StudentId: 'leaving-pupil' }, mark(1, 'H')];
+  const marks = [{ ...mark(0), StudentId: 'lp' }, mark(1, 'H')];
   const first = await school.post(marks, asking);
   const again = await school.post(marks, asking);
   assert.deepEqual([first.status, again.status, again.TrackingId], [400, 400, first.TrackingId]);
