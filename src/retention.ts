@@ -24,7 +24,9 @@ import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { allResources } from './roster/collections.ts';
-import type { ForgetPeople } from './roster/leaver.ts';
+import type { Forget, ForgetPeople } from './roster/leaver.ts';
+import { createNameFinder } from './roster/name-finder.ts';
+import { readSince, type Search } from './roster/search-names.ts';
 import { forgetVersionNames } from './rostering/pin.ts';
 import { forgetWaits } from './schooldata/availability.ts';
 import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
@@ -39,8 +41,11 @@ export type Kept = Readonly<{
   /** Tables. */
   where: readonly string[];
   ends: Age | Otherwise;
-  /** What becomes of it when its person is purged; without, it is about nobody, or the end above comes first. */
-  purged?: Readonly<{ words: string; forget?: (pseudonym: Pseudonym) => ForgetPeople }>;
+  /**
+   * What becomes of it when its person is purged; without, it is about nobody, or the end above comes first. What names
+   * them in its texts is sought before anything is locked.
+   */
+  purged?: Readonly<{ words: string; forget?: (pseudonym: Pseudonym) => Forget; search?: (pseudonym: Pseudonym) => Search }>;
   /** Who can ask for less. */
   less: string;
 }>;
@@ -49,7 +54,7 @@ const setting = 'the operator, by `PURGE_AFTER_DAYS`';
 const school = 'the operator, by `school remove`';
 const nobody = 'nobody';
 
-/** Of people first, in the order in which whoever writes marks locks it. */
+/** Of people first, in the order in which whoever writes marks locks it: marks, how databases stand, lanes, work. */
 export const retention: readonly Kept[] = [
   {
     what: 'Rosters: people, classes, enrolments and what is counted of them',
@@ -101,7 +106,7 @@ export const retention: readonly Kept[] = [
     what: 'Writebacks with their outcome for each mark (whom to call, the `Idempotency-Key` and its faults: one day)',
     where: ['writeback', 'writeback_mark'],
     ends: { days: 'purge', after: 'they ended', namesPeople: true, forget: forgetWritebacks },
-    purged: { words: 'numbers stay; notes go, and the pupil’s id becomes a keyed hash', forget: forgetOutcomesOf },
+    purged: { words: 'numbers stay; notes go, and the pupil’s id becomes a keyed hash', search: forgetOutcomesOf },
     less: setting,
   },
   {
@@ -122,14 +127,14 @@ export const retention: readonly Kept[] = [
     what: 'Calls, mails and other work, with bodies, attempts and answers',
     where: ['outbox', 'outbox_attempt', 'lane'],
     ends: { days: 30, after: 'they were settled (the text of a mail: until it is sent)', namesPeople: true, forget: forgetSettled },
-    purged: { words: 'go, if they name the person', forget: () => forgetDeliveriesOf },
+    purged: { words: 'go, if they name the person', search: () => forgetDeliveriesOf },
     less: setting,
   },
   {
     what: 'Reports of imports, which show values of rows that were wrong',
     where: ['import_run'],
     ends: { days: 'purge', after: 'the import', namesPeople: true, forget: forgetReports },
-    purged: { words: 'stay without the values that name the person', forget: () => forgetReportsOf },
+    purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,
   },
   {
@@ -254,17 +259,25 @@ export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Conf
   await forgetMarksFiles(db, dataDir, keptDays(retainedFiles.days, true, { purgeAfterDays }));
 }
 
-/** In the transaction that purges them from the roster. */
+/** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */
 export function createForgetPeople(pseudonym: Pseudonym): ForgetPeople {
-  const all = retention.flatMap(({ purged }) => (purged?.forget ? [purged.forget(pseudonym)] : []));
-  return async (tx, estab, people) => {
-    for (const forget of all) await forget(tx, estab, people);
+  return async (db, estab, people) => {
+    const since = await readSince(db);
+    const names = createNameFinder(people);
+    const all: Forget[] = [];
+    for (const { purged } of retention) {
+      if (purged?.forget) all.push(purged.forget(pseudonym));
+      if (purged?.search) all.push(await purged.search(pseudonym)(db, estab, names, since));
+    }
+    return async (tx, _, going) => {
+      for (const forget of all) await forget(tx, estab, going);
+    };
   };
 }
 
 /** The table of the README. */
 export function renderRetention(): string {
-  const lasting = (days: Age['days'], after: string) => `${days === 'purge' ? '`PURGE_AFTER_DAYS`' : `${days} days`} after ${after}`;
+  const lasting = (days: Age['days'], after: string) => `${days === 'purge' ? '`PURGE_AFTER_DAYS`' : days === 1 ? '1 day' : `${days} days`} after ${after}`;
   const rows = [
     ...retention.map(({ what, ends, purged, less }) => [what, 'days' in ends ? lasting(ends.days, ends.after) : ends.until, purged?.words ?? '–', less]),
     [retainedFiles.what, lasting(retainedFiles.days, retainedFiles.after), retainedFiles.purged, retainedFiles.less],

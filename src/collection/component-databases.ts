@@ -79,8 +79,7 @@ export async function leaveSource(
   offers: readonly DatabaseName[],
   { again, uploads }: { again: boolean; uploads: boolean },
 ): Promise<void> {
-  // The roster's first, as whoever asks for collections does.
-  await sql`select from component_database where estab = ${estab} order by name desc for update`;
+  await sql`select from component_database where estab = ${estab} order by name for update`;
   await sql`delete from component_database where estab = ${estab} and name <> all(${[...offers]}::text[])`;
   await sql`select from lane where key = any(${databaseNames.map((name) => laneOf(estab, name).key)}) order by key for update`;
   await sql`

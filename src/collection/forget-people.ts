@@ -1,11 +1,26 @@
 // In charge of forgetting people who are purged, in what their school's collections left behind.
-import { patternsOf, sourcedIdsOf, type ForgetPeople } from '../roster/leaver.ts';
+import { readInBatches } from '../db/read-in-batches.ts';
+import { sourcedIdsOf, type Forget } from '../roster/leaver.ts';
+import { newSighting, seenAtAll, type NameFinder } from '../roster/name-finder.ts';
+import { namingOneOf, searching, type Naming } from '../roster/search-names.ts';
 import { lockMarks } from './attendance.ts';
+import type { Problem } from './problem.ts';
 
-/** Their marks, with every entry that was replaced. Whoever is merging marks of theirs finds them gone from the roster. */
-export const forgetMarksOf: ForgetPeople = async (tx, estab, people) => {
+/** In what a school's collections say of themselves: a problem of a report, by its place, or a database's message. */
+type InReport = Naming & { run: string; place: number };
+type InMessage = Naming & { database: string; message: string };
+type ReportRow = { id: string; problems: Problem[] | null };
+
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Their marks, with every entry that was replaced. Whoever is merging marks of theirs finds them gone from the roster.
+ * Locks what is locked before lanes and work: the marks, then how the databases stand.
+ */
+export const forgetMarksOf: Forget = async (tx, estab, people) => {
   const ids = sourcedIdsOf(people);
   await lockMarks(tx, estab);
+  await tx`select from component_database where estab = ${estab} order by name for update`;
   await tx`delete from attendance_history where estab = ${estab} and student_id = any(${ids})`;
   const gone = await tx<{ mark: string | null }[]>`delete from attendance_mark where estab = ${estab} and student_id = any(${ids}) returning mark`;
   const shown = gone.filter(({ mark }) => mark !== null).length;
@@ -14,19 +29,47 @@ export const forgetMarksOf: ForgetPeople = async (tx, estab, people) => {
 };
 
 /** What others lost by a change of theirs. */
-export const forgetTouchesOf: ForgetPeople = async (tx, estab, people) => {
+export const forgetTouchesOf: Forget = async (tx, estab, people) => {
   await tx`delete from roster_touch where estab = ${estab} and what <> 'classes' and sourced_id = any(${sourcedIdsOf(people)})`;
 };
 
 /** The report stays, without the values that name them. */
-export const forgetReportsOf: ForgetPeople = async (tx, estab, people) => {
-  const { text } = patternsOf(people);
-  const names = people.flatMap(({ givenName, familyName, email }) => [givenName, familyName, email ?? '']);
-  const named = tx`((one -> 'value')::text ~ ${text} or one ->> 'value' = any(${names}) or one ->> 'rule' ~ ${text})`;
-  await tx`
-    update import_run r set report = jsonb_set(r.report, '{problems}', (
-      select jsonb_agg(case when ${named} then one || '{"value": null, "rule": "is about somebody who has left for good"}' else one end order by at)
-      from jsonb_array_elements(r.report -> 'problems') with ordinality as problems (one, at)))
-    where r.estab = ${estab} and exists (select from jsonb_array_elements(r.report -> 'problems') as problems (one) where ${named})`;
-  await tx`update component_database set message = null where estab = ${estab} and message ~ ${text}`;
-};
+export const forgetReportsOf = searching<{ problems: InReport[]; messages: InMessage[] }>({
+  async find(sql, estab, names, written) {
+    const problems: InReport[] = [];
+    const rows = readInBatches<ReportRow>((after, limit) => sql<ReportRow[]>`
+      select r.id, r.report -> 'problems' as problems from import_run r
+      where r.estab = ${estab} and r.id > ${after?.id ?? beforeAll}::uuid and ${written('r')} order by r.id limit ${limit}`);
+    for await (const { id, problems: listed } of rows)
+      for (const [place, problem] of (listed ?? []).entries()) problems.push({ run: id, place, people: findInProblem(names, problem) });
+    const databases = await sql<{ database: string; message: string }[]>`
+      select d.name as database, d.message from component_database d where d.estab = ${estab} and d.message is not null and ${written('d')}`;
+    const messages = databases.map((one) => {
+      const seen = newSighting();
+      names.inText(one.message, seen);
+      return { ...one, people: seen.clear };
+    });
+    return { problems: problems.filter(({ people }) => people.size > 0), messages };
+  },
+  async forget(tx, estab, people, found) {
+    const runs = [...Map.groupBy(namingOneOf(people, found.flatMap(({ problems }) => problems)), ({ run }) => run)];
+    const given = runs.map(([id, named]) => ({ id, places: named.map(({ place }) => place) }));
+    await tx`
+      update import_run r set report = jsonb_set(r.report, '{problems}', (
+        select jsonb_agg(case when at - 1 = any(given.places) then one || '{"value": null, "rule": "is about somebody who has left for good"}' else one end
+          order by at)
+        from jsonb_array_elements(r.report -> 'problems') with ordinality as problems (one, at)))
+      from jsonb_to_recordset(${tx.json(given)}) as given (id uuid, places int[]) where r.estab = ${estab} and r.id = given.id`;
+    for (const { database, message } of namingOneOf(people, found.flatMap(({ messages }) => messages)))
+      await tx`update component_database set message = null where estab = ${estab} and name = ${database} and message = ${message}`;
+  },
+});
+
+/** A value that is wrong may be a name in the place of something else. */
+function findInProblem(names: NameFinder, { column, value, rule }: Problem): Set<string> {
+  const seen = newSighting();
+  names.inJson({ [column ?? '']: value }, seen);
+  names.inText(rule, seen);
+  if (value !== null) names.asName(value, seen);
+  return seenAtAll(seen);
+}

@@ -232,8 +232,9 @@ async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: Imp
   const [active] = await tx<
     { count: number }[]
   >`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${estab} and status = 'active'`;
-  await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
+  // Databases are locked by their names, as everywhere.
   if (marks) await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: marks.written > 0 });
+  await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
   if (marks) await noteMerged(tx, run.reading, 'Attendance');
   if (!(await noteMerged(tx, run.reading, 'SchoolData'))) return false;
   await run.options.whenMerged?.(tx);

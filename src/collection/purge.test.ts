@@ -13,7 +13,7 @@ const service = await useService();
 const { db } = service;
 let schools = 0;
 /** What else is known of those who go is the concern of src/retention.test.ts. */
-const purgeRosters = (on: typeof db, days: number) => purge(on, days, async () => {});
+const purgeRosters = (on: typeof db, days: number) => purge(on, days, async () => async () => {});
 
 type Row = Rows[number];
 type Files = Partial<Record<CollectionName, Rows>>;

@@ -28,7 +28,9 @@ async function collect(db: Db, estab: string, fingerprint: string): Promise<void
     if (busy) return;
     await tx`update connector_setting set settings = settings || ${tx.json({ fingerprint })} where estab = ${estab}`;
     await installDatabases(tx, estab, ['SchoolData']);
-    const installed = await tx<{ name: 'SchoolData' | 'Attendance' }[]>`select name from component_database where estab = ${estab} order by name desc`;
-    for (const { name } of installed) await requestCollection(tx, estab, name, { full: true });
+    const installed = await tx<
+      { name: 'SchoolData' | 'Attendance' }[]
+    >`select name from component_database where estab = ${estab} order by name for update`;
+    for (const { name } of installed.toReversed()) await requestCollection(tx, estab, name, { full: true });
   });
 }

@@ -271,7 +271,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
   await db`update roster_version set instant = instant - interval '100 days' where estab = ${estab}`;
-  assert.equal(await purgeRosters(db, 90, async () => {}), 2);
+  assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
   const pinned = async () => {
     const response = await client.b(estab, '/users', { 'if-roster-version': version });
     return [response.headers.get('x-total-count'), (await familiesOf(response)).length];

@@ -79,7 +79,9 @@ async function requireRoom(tx: Tx, rp: string): Promise<void> {
 /** Has what is not fresh collected again. */
 export async function refreshStale(sql: Sql, estab: string, names: readonly DatabaseName[], statuses: readonly DatabaseStatus[] = grownOld): Promise<void> {
   const databases = await readDatabases(sql, estab, names);
-  for (const { name, status } of databases) if (statuses.includes(status)) await requestCollection(sql, estab, name);
+  // Each is locked: in the order in which whoever needs several of them locks them.
+  for (const { name, status } of databases.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
+    if (statuses.includes(status)) await requestCollection(sql, estab, name);
 }
 
 /** Ends every wait that can be decided now; `estab`: only those of one school, whenever they were due to be looked at. */

@@ -69,7 +69,7 @@ export const offenders: Offenders = [
       ],
       'src/schooldata/forget-writebacks.ts': [
         'fc41a7836618 delete from "writeback" where ctid = any(array(select ctid from "writeback" where completed_at < now',
-        "c82d9a181eb1 update writeback set idempotency_key = null, callbacks = '[]', faults = null where completed_at < no",
+        "d829c72c4d94 update writeback set idempotency_key = null, callbacks = '[]', faults = null where completed_at < no",
       ],
     },
   },
@@ -87,7 +87,7 @@ export const offenders: Offenders = [
         '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
       ],
       'src/collection/purge.ts': [
-        '653493776317 select r.estab from roster r join (select estab, max(version) as ripe from roster_version where inst',
+        '9dcba45b361c select r.estab, v.ripe from roster r join (select estab, max(version) as ripe from roster_version wh',
       ],
       'src/collection/uploads.ts': [
         'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',

@@ -9,7 +9,8 @@ import { attendanceColumns } from './read-attendance.ts';
 import { renderCsvRow } from './write-csv.ts';
 import { replaceFile } from './write-marks.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
+const hourMs = 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
 const root = (dataDir: string) => join(dataDir, 'writeback');
 
 export const marksFolder = (dataDir: string, estab: string): string => join(root(dataDir), estab);
@@ -18,24 +19,42 @@ export async function removeMarksFiles(dataDir: string, estab: string): Promise<
   await rm(marksFolder(dataDir, estab), { recursive: true, force: true });
 }
 
-/** Files over age go; from the others, the marks of people who are in the roster no more. */
+/** Files over age go, and those of a school that is there no more; from the others, the marks of people who are in the roster no more. */
 export async function forgetMarksFiles(db: Db, dataDir: string, days: number): Promise<void> {
   for (const estab of await namesIn(root(dataDir))) {
-    const folder = marksFolder(dataDir, estab);
-    const [school] = await db`select from establishment where estab = ${estab}`;
-    for (const name of await namesIn(folder)) {
-      const path = join(folder, name);
-      const found = await stat(path).catch(() => undefined);
-      if (!found?.isFile()) continue;
-      const kept = Date.now() - found.mtimeMs;
-      // A file that is being written has another name until it is whole; one that is a day old was left by a sudden end.
-      if (kept > days * dayMs || (name.endsWith('.tmp') && kept > dayMs)) await rm(path, { force: true });
-      else if (school && name.endsWith('.csv')) await forgetPeopleIn(db, estab, folder, name, found.mtime);
-    }
+    const [school] = await db<{ purgedAt: Date | null }[]>`
+      select (select max(v.instant) from roster_version v where v.estab = ${estab} and v.import is null) as "purgedAt"
+      from establishment e where e.estab = ${estab}`;
+    if (!school) await removeMarksFiles(dataDir, estab);
+    else for (const name of await namesIn(marksFolder(dataDir, estab))) await passOver(forgetInFile(db, { estab, ...school }, dataDir, name, days));
   }
 }
 
-async function forgetPeopleIn(db: Db, estab: string, folder: string, name: string, modified: Date): Promise<void> {
+type School = { estab: string; purgedAt: Date | null };
+
+/** A school's program may take a file at any time. */
+async function passOver(work: Promise<void>): Promise<void> {
+  await work.catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
+
+async function forgetInFile(db: Db, { estab, purgedAt }: School, dataDir: string, name: string, days: number): Promise<void> {
+  const folder = marksFolder(dataDir, estab);
+  const path = join(folder, name);
+  const found = await stat(path);
+  if (!found.isFile()) return;
+  const kept = Date.now() - found.mtimeMs;
+  // A file that is being written has another name until it is whole; one that is a day old was left by a sudden end.
+  if (kept > days * dayMs || (name.endsWith('.tmp') && kept > dayMs)) return rm(path, { force: true });
+  // People leave the roster by purges alone. Looking at a file changes its ctime; clocks may differ by some of the hour.
+  if (!name.endsWith('.csv') || purgedAt === null || found.ctimeMs > purgedAt.getTime() + hourMs) return;
+  await forgetPeopleIn(db, estab, folder, name);
+  // A program that picks files up by their time must not take this one again.
+  await utimes(path, found.mtime, found.mtime);
+}
+
+async function forgetPeopleIn(db: Db, estab: string, folder: string, name: string): Promise<void> {
   const path = join(folder, name);
   const [header, ...rows] = await readRows(path, name);
   const ids = [...new Set(rows.map(([id]) => id ?? ''))];
@@ -47,8 +66,6 @@ async function forgetPeopleIn(db: Db, estab: string, folder: string, name: strin
   const left = rows.filter(([id]) => !unknown.has(id ?? ''));
   if (left.length === 0) return rm(path, { force: true });
   await replaceFile(folder, path, Buffer.from([header ?? attendanceColumns, ...left].map((cells) => renderCsvRow(cells)).join('')));
-  // A program that picks files up by their time must not take this one again.
-  await utimes(path, modified, modified);
 }
 
 async function readRows(path: string, name: string): Promise<string[][]> {

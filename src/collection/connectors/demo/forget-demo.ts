@@ -1,13 +1,13 @@
 // In charge of what the demo's MIS forgets: marks of registers that it no longer shows, and what it answered long ago.
 import type { Db } from '../../../db/connect.ts';
 import { deleteInBatches } from '../../../db/delete-in-batches.ts';
-import { sourcedIdsOf, type ForgetPeople } from '../../../roster/leaver.ts';
+import { sourcedIdsOf, type Forget } from '../../../roster/leaver.ts';
 
 export async function forgetDemo(db: Db, days: number): Promise<void> {
   await deleteInBatches(db, 'demo_mark', db`date < current_date - ${days}::int`);
   await deleteInBatches(db, 'demo_write', db`written_at < now() - make_interval(days => ${days})`);
 }
 
-export const forgetDemoMarksOf: ForgetPeople = async (tx, estab, people) => {
+export const forgetDemoMarksOf: Forget = async (tx, estab, people) => {
   await tx`delete from demo_mark where estab = ${estab} and student_id = any(${sourcedIdsOf(people)})`;
 };
