@@ -51,17 +51,22 @@ async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: R
   // A bulk file replaces its collection, so what is only in the old roster is about to go; unless its new row was rejected.
   const staysAnyway =
     modes.get(target) === 'bulk'
-      ? tx`(s.status = 'tobedeleted' or exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection}
+      ? tx`(w.status = 'tobedeleted' or exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection}
         and r.sourced_id = w.id))`
       : tx`true`;
-  const wanted = field.type === 'refs' ? tx`unnest(s.${column})` : tx`(select s.${column} where s.${column} is not null)`;
+  const rows = staged(tx, resource, reading);
+  // Nobody knows how many are staged: as a lateral join, a list would be looked through once for every row.
+  const wanted =
+    field.type === 'refs'
+      ? tx`with wanted as materialized (select s.line, s.status, unnest(s.${column}) as id from ${rows} s)`
+      : tx`with wanted as not materialized (select s.line, s.status, s.${column} as id from ${rows} s where s.${column} is not null)`;
   const where = modes.has(target) ? target.file : `the roster (${target.file} is not in this import)`;
   return reject(tx, reading, resource, problems, {
     faulty: tx`
-      select distinct on (s.line) s.line, w.id as about from ${staged(tx, resource, reading)} s cross join lateral ${wanted} as w(id)
+      ${wanted} select distinct on (w.line) w.line, w.id as about from wanted w
       where not exists (select from ${staged(tx, target, reading)} k where k.sourced_id = w.id)
         and not exists (select from ${tx(target.table)} l where l.estab = ${reading.estab} and l.sourced_id = w.id and ${staysAnyway})
-      order by s.line, w.id`,
+      order by w.line, w.id`,
     describe: ({ line, about }) => ({ file: resource.file, line, column: field.csv ?? null, value: about, rule: `there is no such record in ${where}` }),
   });
 }
