@@ -176,8 +176,12 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const { estab } = options;
   const current = await lockRoster(tx, estab);
   if (await isOvertaken(tx, reading, 'SchoolData')) throw new Overtaken(current, problems);
-  // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
-  if (spooled.bytes > bytesWorthHashing) await tx`set local enable_nestloop = off`;
+  if (spooled.bytes > bytesWorthHashing) {
+    // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
+    await tx`set local enable_nestloop = off`;
+    // A school's rows are sorted once; on disk that takes a tenth of the import.
+    await tx`set local work_mem = '128MB'`;
+  }
   await stageRoster(tx, spooled);
   const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   await verifyStage(tx, reading, modes, problems);
