@@ -2,7 +2,7 @@
 // pupil, a teacher and a parent for whom every feature was used are found nowhere when they have been gone long enough.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomInt } from 'node:crypto';
-import { globSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -474,7 +474,11 @@ test('a school that is removed leaves nobody', async () => {
   assert.deepEqual([...(await findWords(db, dataDir, others))], []);
 });
 
-test('files of a data directory that has none are no trouble', async () => {
+test('files of a data directory that has none are no trouble, and what lies in the spool goes', async () => {
   await forgetFiles(db, { dataDir: join(dataDir, 'nowhere'), purgeAfterDays: 1 });
+  mkdirSync(join(dataDir, 'spool'), { recursive: true });
+  writeFileSync(join(dataDir, 'spool', 'left'), 'what a process left that was killed');
+  await forgetFiles(db, { dataDir, purgeAfterDays: 1 });
+  assert.deepEqual(readdirSync(join(dataDir, 'spool')), []);
   assert.deepEqual((await readdir(dataDir)).includes('nowhere'), false);
 });

@@ -1,7 +1,7 @@
 // The service as processes that end suddenly, at any line: what was left is taken over, and nothing is half done.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -40,8 +40,9 @@ test('killed again and again during its first start, it starts, and the demo is 
   response.on('error', () => {}).resume();
   service.child.kill('SIGKILL');
   await ended(service);
+  writeFileSync(join(folder, 'spool', 'left'), 'of a reading that was killed');
   const again = await start(folder, { env: { PORT: new URL(service.url).port } });
-  assert.deepEqual(curlLines(again), lines);
+  assert.deepEqual([curlLines(again), readdirSync(join(folder, 'spool'))], [lines, []]);
   assert.deepEqual(sizes(await standing(again, folder)), whole);
   await stop(again);
   await assertStopped(folder);

@@ -1,7 +1,7 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
 // one version and instant per change.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
-import type { MarkRow } from './mark.ts';
+import { attendanceFile, type MarkRow } from './mark.ts';
 import { listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import { stagedMarks } from './stage.ts';
@@ -21,9 +21,8 @@ export async function lockMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 
-/** Marks that were staged by a reading. How the database stands is yet to be said, and their instant to be sealed. */
+/** Under the lock. Marks that were staged by a reading. How the database stands is yet to be said, and their instant to be sealed. */
 export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Problems, asOf: Date): Promise<MarksCount> {
-  await lockMarks(tx, reading.estab);
   const rejected = await rejectUnknown(tx, reading, problems);
   const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stagedMarks(tx, reading)} s`;
   const merged = await merge(tx, reading.estab, stagedMarks(tx, reading), { asOf });
@@ -31,11 +30,10 @@ export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Probl
 }
 
 /**
- * Marks of an author; of somebody who has gone from the roster since there are none. How the database stands is yet to be
+ * Under the lock. Marks of an author; of somebody who has gone from the roster since there are none. How the database stands is yet to be
  * said, and their instant to be sealed.
  */
 export async function mergeAuthorsMarks(tx: Tx, estab: string, rows: readonly MarkRow[], author: Author): Promise<Merged> {
-  await lockMarks(tx, estab);
   return merge(
     tx,
     estab,
@@ -57,7 +55,7 @@ async function rejectUnknown(tx: Tx, { estab, number }: Reading, problems: Probl
     )
     select line, student_id as "studentId", (count(*) over ())::int as total from fallen order by line limit ${listedProblems}`;
   for (const { line, studentId } of rows)
-    problems.add({ file: 'attendance.csv', line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
+    problems.add({ file: attendanceFile, line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
   const total = rows[0]?.total ?? 0;
   problems.count(total - rows.length);
   return total;

@@ -14,10 +14,11 @@ import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { openSpooledPackage } from './connectors/csv/package.ts';
 import { describeTrouble, importRoster } from './import.ts';
+import { attendanceFile } from './mark.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
 import { spoolMarks } from './read-source.ts';
-import { beginReading, isOvertaken, noteMerged } from './reading.ts';
+import { beginReading, noteMerged, Overtaken, requireNewest } from './reading.ts';
 import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
 import { openUpload } from './uploads.ts';
@@ -33,8 +34,6 @@ const rosterFirstSeconds = 2;
 
 class LostClaim extends Error {}
 class RosterFirst extends Error {}
-class Overtaken extends Error {}
-const overtaken: Trouble = { message: 'a newer one was merged while this one was read', held: false, overtaken: true };
 
 /** How a collection ended that could be read but not merged. */
 export type Trouble = { message: string; held: boolean; overtaken?: true };
@@ -144,9 +143,8 @@ async function collectRoster(
     ...(beforeCommit ? { beforeCommit } : {}),
   });
   const message = describeTrouble(report);
-  if (report.overtaken) return overtaken;
-  if (message !== undefined) return { message, held: report.outcome === 'held' };
-  return undefined;
+  if (message === undefined) return undefined;
+  return { message, held: report.outcome === 'held', ...(report.overtaken ? { overtaken: true } : {}) };
 }
 
 /** A folder may have marks from now on. */
@@ -172,17 +170,17 @@ export async function collectMarks(
   try {
     const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
     if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool);
-    if (problems.total > 0) throw new SourceError('attendance.csv', 'has problems');
+    if (problems.total > 0) throw new SourceError(attendanceFile, 'has problems');
     return await db.begin(async (tx) => {
       await lockMarks(tx, estab);
-      if (await isOvertaken(tx, reading, 'Attendance')) return overtaken;
+      await requireNewest(tx, reading, 'Attendance');
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
       const unknown = new Problems();
       await stageMarks(tx, spool);
       const merged = await mergeStagedMarks(tx, reading, unknown, asOf);
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
       await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: merged.written > 0, message });
-      if (!(await noteMerged(tx, reading, 'Attendance'))) throw new Overtaken();
+      await noteMerged(tx, reading, 'Attendance');
       if (merged.written > 0) await announceChange(tx, estab, 'Attendance');
       await clearStage(tx, reading);
       await beforeCommit?.(tx);
@@ -190,7 +188,7 @@ export async function collectMarks(
       return undefined;
     });
   } catch (error) {
-    if (error instanceof Overtaken) return overtaken;
+    if (error instanceof Overtaken) return { message: error.message, held: false, overtaken: true };
     if (!(error instanceof SourceError)) throw error;
     const [first = error.problem] = problems.listed;
     const place = first.line === null ? first.file : `${first.file}, line ${first.line}`;

@@ -12,11 +12,11 @@ import { recordCollected, recordFailure } from './component-databases.ts';
 import type { RosterReading } from './connector.ts';
 import { historyTable } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
+import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
-import { attendanceFile } from './connectors/csv/read-attendance.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster } from './read-source.ts';
-import { beginReading, isOvertaken, noteMerged, type Reading } from './reading.ts';
+import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
 import type { SpoolFile } from './spool.ts';
 import { clearStage, stagedRejected, stageMarks, stageRoster } from './stage.ts';
@@ -73,20 +73,10 @@ class NothingChanged extends Error {
   }
 }
 
-/** A newer one was merged while this one was read, or another source was set. */
-class Overtaken extends NothingChanged {
-  constructor(version: number, problems: Problems) {
-    super({ outcome: 'refused', overtaken: true, version }, problems);
-    const rule = 'a newer one was merged while this one was read; import what is current';
-    problems.add({ file: 'this import', line: null, column: null, value: null, rule });
-  }
-}
-
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const { estab } = options;
   const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options };
-  const [roster] = await db<{ version: number }[]>`select version from roster where estab = ${estab}`;
-  const refused: ImportReport = { ...emptyReport(estab, roster?.version ?? 0), outcome: 'refused' };
+  const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
   const read = new Problems();
   let source: RosterReading | undefined;
   let spooled: SpooledRoster | undefined;
@@ -101,24 +91,31 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     await refreshStatistics(db, report);
     return report;
   } catch (error) {
-    if (!(error instanceof SourceError) && !(error instanceof NothingChanged)) throw error;
-    const problems = error instanceof NothingChanged ? error.problems : read;
-    if (error instanceof SourceError) problems.add(error.problem);
-    const report = { ...refused, ...(error instanceof NothingChanged ? error.said : {}), problems: problems.listed, problemsTotal: problems.total };
-    await recordEnd(db, run, source, report);
-    return report;
+    const { said, problems } = explain(error, read);
+    return await recordEnd(db, run, source, { ...refused, ...said, problems: problems.listed, problemsTotal: problems.total });
   } finally {
     await Promise.all([spooled?.close(), source?.close()]);
   }
 }
 
-function emptyReport(estab: string, version: number): ImportReport {
+/** What is said of an import that changed nothing; whatever else went wrong is thrown on. */
+function explain(error: unknown, read: Problems): Pick<NothingChanged, 'said' | 'problems'> {
+  if (error instanceof NothingChanged) return error;
+  const problems = read.copy();
+  if (error instanceof SourceError) problems.add(error.problem);
+  else if (error instanceof Overtaken)
+    problems.add({ file: 'this import', line: null, column: null, value: null, rule: `${error.message}; import what is current` });
+  else throw error;
+  return { said: error instanceof Overtaken ? { overtaken: true } : {}, problems };
+}
+
+function emptyReport(estab: string): ImportReport {
   return {
     estab,
     outcome: 'unchanged',
     ...nothingMerged,
     rejected: 0,
-    version,
+    version: 0,
     collections: {},
     ignored: [],
     shrinkage: [],
@@ -128,13 +125,16 @@ function emptyReport(estab: string, version: number): ImportReport {
 }
 
 /** Of what was held or refused. A refused package says nothing about the data that is there; a held one waits for a decision. */
-async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
-  await db.begin(async (tx) => {
+async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, ended: ImportReport): Promise<ImportReport> {
+  return db.begin(async (tx) => {
+    const [roster] = await tx<{ version: number }[]>`select version from roster where estab = ${ended.estab}`;
+    const report = { ...ended, version: roster?.version ?? 0 };
     if (report.outcome === 'held') {
       await recordFailure(tx, report.estab, 'SchoolData', 'Paused', describeTrouble(report) ?? '');
       await run.options.beforeCommit?.(tx);
     }
     await recordRun(tx, run, source, report);
+    return report;
   });
 }
 
@@ -157,7 +157,8 @@ async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
 }
 
 /** For a school: what would have to be approved or put right. Nothing when all went well. */
-export function describeTrouble({ outcome, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
+export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
+  if (overtaken) return Overtaken.words;
   if (outcome === 'held') {
     const parts = shrinkage.map(
       ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,
@@ -175,7 +176,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const { reading, options } = run;
   const { estab } = options;
   const current = await lockRoster(tx, estab);
-  if (await isOvertaken(tx, reading, 'SchoolData')) throw new Overtaken(current, problems);
+  await requireNewest(tx, reading, 'SchoolData');
   if (spooled.bytes > bytesWorthHashing) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
     await tx`set local enable_nestloop = off`;
@@ -185,7 +186,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   await stageRoster(tx, spooled);
   const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   await verifyStage(tx, reading, modes, problems);
-  const report: ImportReport = { ...emptyReport(estab, current), ignored: [...spooled.ignored] };
+  const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored] };
   for (const { collection, count } of await countRejected(tx, reading)) {
     report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
     report.rejected += count;
@@ -197,7 +198,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
   const { shrinkage, rejected } = report;
   if (shrinkage.length > 0 && !options.force)
-    throw new NothingChanged({ outcome: 'held', version: current, shrinkage, rejected, collections: report.collections }, problems);
+    throw new NothingChanged({ outcome: 'held', shrinkage, rejected, collections: report.collections }, problems);
   report.version = await mergeStage(tx, changes, current);
   const changed = report.version !== current;
   const marks = spooled.marks && (await mergePackedMarks(tx, run, spooled.marks, problems));
@@ -213,12 +214,11 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   }
   report.outcome = changed ? 'done' : 'unchanged';
   Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
-  if (!(await recordMerged(tx, run, source, report, marks))) throw new Overtaken(current, problems);
+  await recordMerged(tx, run, source, report, marks);
   if (marks) await sealMarks(tx, estab, marks);
   if (changed) await sealVersion(tx, estab, report.version, run.id);
   return report;
 }
-
 
 /** As of when the reading began: a mark that was written here since is newer, and so are marks of a later reading. */
 async function mergePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, problems: Problems): Promise<MarksCount | undefined> {
@@ -228,8 +228,7 @@ async function mergePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, prob
   return mergeStagedMarks(tx, reading, problems, reading.startedAt);
 }
 
-/** False when it was overtaken after all. */
-async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<boolean> {
+async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<void> {
   const { estab } = report;
   await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
   await rememberState(tx, estab, source);
@@ -240,14 +239,13 @@ async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: Imp
   if (marks) await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: marks.written > 0 });
   await recordCollected(tx, estab, 'SchoolData', { rowCount: active?.count ?? 0, changed: report.outcome === 'done' });
   if (marks) await noteMerged(tx, run.reading, 'Attendance');
-  if (!(await noteMerged(tx, run.reading, 'SchoolData'))) return false;
+  await noteMerged(tx, run.reading, 'SchoolData');
   await run.options.whenMerged?.(tx);
   if (report.outcome === 'done') await announceChange(tx, estab, 'SchoolData');
   if (marks && marks.written > 0) await announceChange(tx, estab, 'Attendance');
   await recordRun(tx, run, source, report);
   await clearStage(tx, run.reading);
   await run.options.beforeCommit?.(tx);
-  return true;
 }
 
 /** What a connector needs to know the next time, kept if and only if this was merged. */

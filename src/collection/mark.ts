@@ -1,4 +1,7 @@
 // In charge of what a mark is: one entry of an attendance register, as it is read, written and judged.
+/** Marks as a file of a package, or beside one. */
+export const attendanceFile = 'attendance.csv';
+
 export const sessions = ['AM', 'PM'] as const;
 export type Session = (typeof sessions)[number];
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
+import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, smallSchool, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
@@ -57,6 +58,22 @@ test('a source that is changed while the one before is merged: nothing of that i
   assert.equal((await db`select from roster_user where estab = ${estab} and sourced_id = 'old'`).length, 0);
 });
 
+test('a delta that was read before a newer one is refused, so that it cannot undo that', async () => {
+  const estab = 'delta';
+  await service.addSchool(estab, csvPackage(smallSchool));
+  const delta = (familyName: string) => {
+    const row = { ...user('p1', 'student', { familyName }), status: 'active', dateLastModified: '2026-11-12T08:00:00Z' };
+    return csvPackage({ users: [row] }, { mode: 'delta' });
+  };
+  const open = async () => {
+    assert.equal((await service.load(estab, delta('Newer'))).outcome, 'done');
+    return openCsvSource(delta('Older'));
+  };
+  const report = await importRoster(db, open, optionsOf(estab));
+  assert.deepEqual([report.outcome, report.overtaken, report.version], ['refused', true, 2]);
+  assert.deepEqual((await db`select family_name from roster_user where estab = ${estab} and sourced_id = 'p1'`)[0]?.family_name, 'Newer');
+});
+
 const markOf = async (estab: string) => (await db`select mark from attendance_mark where estab = ${estab}`).map((row) => row.mark);
 const reads = (mark: string, meanwhile: () => Promise<unknown> = async () => {}): Connector => ({
   offers: ['SchoolData', 'Attendance'],
@@ -65,6 +82,13 @@ const reads = (mark: string, meanwhile: () => Promise<unknown> = async () => {})
     await meanwhile();
     yield [{ line: 2, studentId: 'p1', date: '2026-11-12', session: 'AM', mark, minutesLate: undefined, notes: undefined }];
   },
+});
+
+test("the instant of collected marks is taken when only the commit is left", async () => {
+  const estab = 'instant';
+  await service.addSchool(estab, csvPackage(smallSchool));
+  const heard = await heardStatements(() => collectMarks({ db, dataDir }, reads('/'), estab));
+  assert.match(heard[heard.lastIndexOf('commit') - 1] ?? '', /^\s*insert into attendance_version/);
 });
 
 test('marks of a package that were read before newer ones are left out, and its roster is taken', async () => {

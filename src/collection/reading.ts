@@ -16,17 +16,30 @@ export async function beginReading(db: Db, estab: string): Promise<Reading> {
   return { estab, ...row };
 }
 
+/** A newer one was merged while this one was read, or another source was set: nothing of it is taken. */
+export class Overtaken extends Error {
+  static readonly words = 'a newer one was merged while this one was read';
+
+  constructor() {
+    super(Overtaken.words);
+  }
+}
+
 /** To be asked under the lock of what is merged. */
 export async function isOvertaken(tx: Tx, { estab, number }: Reading, database: Read): Promise<boolean> {
   const [row] = await tx`select from reading where estab = ${estab} and ${tx(columns[database])} >= ${number}`;
   return row !== undefined;
 }
 
-/** False when it was overtaken after all: another source may have been set while it was merged. */
-export async function noteMerged(tx: Tx, { estab, number }: Reading, database: Read): Promise<boolean> {
+export async function requireNewest(tx: Tx, reading: Reading, database: Read): Promise<void> {
+  if (await isOvertaken(tx, reading, database)) throw new Overtaken();
+}
+
+/** Once more, since another source may have been set while it was merged. */
+export async function noteMerged(tx: Tx, { estab, number }: Reading, database: Read): Promise<void> {
   const column = tx(columns[database]);
   const { count } = await tx`update reading set ${column} = ${number} where estab = ${estab} and ${column} < ${number}`;
-  return count > 0;
+  if (count === 0) throw new Overtaken();
 }
 
 /** What is being read now is of a source that no longer counts. */

@@ -12,13 +12,16 @@ import { setConnector } from './connector-settings.ts';
 const schools = 8;
 const { service, db, addSchool } = await useWriteback();
 
-/** Gives a token, and then takes its time. */
+/** Gives a token, says how much there is, and then takes its time. */
 const dripping = new Set<ServerResponse>();
 const provider = createServer((request, response) => {
   request.resume();
-  if (request.method === 'POST') response.setHeader('content-type', 'application/json').end('{"access_token":"t","token_type":"Bearer","expires_in":3600}');
+  response.setHeader('content-type', 'application/json');
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://provider.example');
+  if (request.method === 'POST') response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}');
+  else if (searchParams.get('limit') === '1') response.setHeader('x-total-count', '1').end(`{"${pathname.slice(1)}":[{}]}`);
   else {
-    response.setHeader('content-type', 'application/json').write(' ');
+    response.write(' ');
     dripping.add(response.once('close', () => dripping.delete(response)));
   }
 });

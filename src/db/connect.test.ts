@@ -407,3 +407,24 @@ test('the end does not wait for a statement that takes too long', async () => {
   await ending.end({ timeout: 0 });
   await sleeping;
 });
+
+test('of two transactions that wait for one another, the one that the server ended is done once more, unless it cannot be', async () => {
+  const db = use({ max: 4, name: 'crossing' });
+  await db`create table crossing (id int primary key, value int not null)`;
+  const cross = async (how?: { repeatable: boolean }) => {
+    await db`truncate crossing`;
+    await db`insert into crossing values (1, 0), (2, 0)`;
+    const reached = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const both = Promise.all(reached.map(({ promise }) => promise));
+    return Promise.allSettled(reached.map(({ resolve }, at) => db.begin(async (tx) => {
+      await tx`update crossing set value = value + 1 where id = ${at + 1}`;
+      resolve();
+      await both;
+      await tx`update crossing set value = value + 1 where id = ${2 - at}`;
+    }, how)));
+  };
+  assert.deepEqual((await cross()).map(({ status }) => status), ['fulfilled', 'fulfilled']);
+  assert.deepEqual((await db`select value from crossing order by id`).map(({ value }) => value), [2, 2]);
+  assert.deepEqual((await cross({ repeatable: false })).map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+  await db`drop table crossing`;
+});

@@ -8,7 +8,6 @@ import type { Milestone } from './milestones.ts';
 import { createPastFactsReader, type PastFacts, type PastFactsReader } from './past-facts.ts';
 import type { Target } from './visibility.ts';
 
-
 type RosterFacts = {
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
@@ -25,7 +24,7 @@ export class RosterMoved extends Error {
 const rememberedRosters = 500;
 
 /** A roster at one of its versions. */
-export type RosterAt = { estab: string; rosterId: string; version: number };
+type RosterAt = { estab: string; rosterId: string; version: number };
 
 export type FactsReader = {
   /** When each version came to be, of the roster as it stands. */

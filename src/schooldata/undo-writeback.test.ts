@@ -40,6 +40,8 @@ test('many marks cost as many statements as a few, to take and to write', async 
       await settleWork(db, [{ work, outcome }]);
       assert.deepEqual([submitted.kind, outcome.state], ['taken', 'done']);
     });
+    const sealed = heard.findIndex((text) => text.trimStart().startsWith('insert into attendance_version'));
+    assert.equal(heard[sealed + 1], 'commit', 'the instant is taken last');
     return heard.length;
   };
   // The first mark of a school makes it one that has attendance.

@@ -4,11 +4,11 @@ import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MisError, NothingToCollect, type Connector } from '../../connector.ts';
-import type { MarkRow } from '../../mark.ts';
+import { attendanceFile, type MarkRow } from '../../mark.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import { openCsvSource } from './csv-source.ts';
 import { openPackage, type CsvPackage } from './package.ts';
-import { attendanceFile, hasAttendance as packageHasAttendance, readAttendance } from './read-attendance.ts';
+import { hasAttendance as packageHasAttendance, readAttendance } from './read-attendance.ts';
 import { writeMarksFile } from './write-marks.ts';
 
 export type CsvConnectorParts = {

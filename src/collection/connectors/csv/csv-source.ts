@@ -1,11 +1,12 @@
 // In charge of the csv connector as a source: a package whose manifest has been read, its files as checked rows.
 import { allResources } from '../../../roster/collections.ts';
+import { attendanceFile } from '../../mark.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import type { Mode, Source, SourceBatch, SourceCollection } from '../../source.ts';
 import { createRowCheck, type RowCheck } from './check-row.ts';
 import { readManifest } from './manifest.ts';
 import type { CsvPackage, PackageFile } from './package.ts';
-import { attendanceFile, readAttendance } from './read-attendance.ts';
+import { readAttendance } from './read-attendance.ts';
 import { readCsv } from './read-csv.ts';
 
 export async function openCsvSource(opened: CsvPackage): Promise<Source> {

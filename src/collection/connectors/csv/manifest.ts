@@ -3,7 +3,7 @@ import { allResources } from '../../../roster/collections.ts';
 import { SourceError } from '../../problem.ts';
 import type { Mode } from '../../source.ts';
 import type { CsvPackage } from './package.ts';
-import { attendanceFile } from './read-attendance.ts';
+import { attendanceFile } from '../../mark.ts';
 import { readCsv } from './read-csv.ts';
 
 const file = 'manifest.csv';

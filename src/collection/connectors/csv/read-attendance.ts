@@ -1,13 +1,12 @@
 // In charge of attendance.csv: the marks of a package as checked rows. A cell that breaks a rule is a problem that names
 // the rule; its row is then left out. Whether the student exists is for those who know the roster.
 import type { Field } from '../../../roster/resource.ts';
-import type { MarkRow, Session } from '../../mark.ts';
+import { attendanceFile, type MarkRow, type Session } from '../../mark.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import { checkValue, idRule, textRule } from '../../value-rules.ts';
 import type { CsvPackage, PackageFile } from './package.ts';
 import { readCsv, type CsvRecord } from './read-csv.ts';
 
-export const attendanceFile = 'attendance.csv';
 export const attendanceColumns = ['studentSourcedId', 'date', 'session', 'mark', 'minutesLate', 'notes'] as const;
 const requiredColumns = attendanceColumns.slice(0, 4);
 type Column = (typeof attendanceColumns)[number];
