@@ -37,6 +37,7 @@ export async function benchPages(bench: Bench, deltaFolder: string, total: numbe
   bench.add(`page at offset ${deep}: time of offset 0`, `${ratio(deepMs / shallowMs)} (${deepMs.toFixed(2)} ms)`, '<= 1.5', deepMs / shallowMs <= 1.5);
 
   const before = new Date().toISOString();
+  const earlier = (await get(bench, `${list}?limit=1`)).headers.get('x-roster-version') ?? '';
   const report = await importRoster(bench.db, async () => openCsvSource(await openPackage(deltaFolder)), {
     estab,
     dataDir: bench.folder,
@@ -54,4 +55,9 @@ export async function benchPages(bench: Bench, deltaFolder: string, total: numbe
     '<= 2',
     deltaMs / plainMs <= 2,
   );
+  const pinnedMs = await medianMs(
+    (n) => get(bench, `${list}?limit=100&rosterVersion=${earlier}&first=p${n}`).then((response) => response.text()),
+    101,
+  );
+  bench.add('page of an earlier version: time of a page', `${ratio(pinnedMs / plainMs)} (${pinnedMs.toFixed(2)} ms)`, '<= 2', pinnedMs / plainMs <= 2);
 }
