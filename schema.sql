@@ -36,6 +36,10 @@ create table application (
   optional_scopes text[] not null,
   client_id text collate "C" not null,
   created_at timestamp with time zone default now() not null,
+  website text,
+  privacy_notice text,
+  contact text,
+  state_events boolean default false not null,
   constraint application_pkey PRIMARY KEY (rp),
   constraint application_client_id_key UNIQUE (client_id),
   constraint application_rp_check CHECK ((rp ~ '^[A-Za-z0-9._-]{1,64}$'::text))
