@@ -8,7 +8,7 @@ import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import type { Endpoint } from './catalogue.ts';
 import { noSuchRow, type DataRequest } from './data-request.ts';
-import { renderDatabase } from './db-status.ts';
+import { renderDatabase, wasCollected } from './db-status.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
 
@@ -46,7 +46,7 @@ export async function answerData(
 /** An empty list would say that nobody is there; that nothing was collected yet is another matter. */
 function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatabase[]): void {
   if (endpoint.servedAlways) return;
-  const missing = databases.find(({ updatedAt, status }) => updatedAt === null || status === 'NotInstalled');
+  const missing = databases.find((database) => !wasCollected(database));
   if (!missing) return;
   throw new SchoolbellError(
     'conflict',
