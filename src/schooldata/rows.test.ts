@@ -74,7 +74,9 @@ test('a row that is not there, or not of this kind, is a 404 in words; what has 
     assert.match(String(body.ExceptionMessage), /has no row with the Id/, path);
   }
   assert.match(String((await ask('AttendanceForDate/p1?date=2026-11-12')).body.ExceptionMessage), /StudentId\.Date\.Session/);
-  for (const path of ['Calendar/1', 'SchoolInfo/S1', 'Counts/Students', 'AttendanceCodes/L', 'AttendanceForDateRange/x', 'Queries/Students', 'School/S1/Scopes/x'])
+  for (const path of [
+    'Calendar/1', 'SchoolInfo/S1', 'Counts/Students', 'AttendanceCodes/L', 'AttendanceForDateRange/x', 'Queries/Students', 'School/S1/Scopes/x',
+  ])
     assert.match(String((await ask(path)).body.ExceptionMessage), /has no rows by Id/, path);
   for (const path of ['Pupils/p1', 'School/S1/Pupils/p1', 'School/S1'])
     assert.deepEqual([(await ask(path)).status, (await ask(path)).body.ExceptionType], [404, 'not_found'], path);
