@@ -62,7 +62,7 @@ export async function register(db: Db, turn: Turns, token: string, password: str
   const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     const [used] = await tx<{ email: string | null }[]>`
-      delete from registration_link where hash = ${hashSecret(token)} and expires_at > now() returning email`;
+      delete from registration_link where estab = ${found.estab} and hash = ${hashSecret(token)} and expires_at > now() returning email`;
     if (!used) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
     // Who opens the link reads what is mailed to that address, whatever the roster says by now.
     await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null,

@@ -63,8 +63,9 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
 type Found = { secrets: string[]; payload: Call; body: Uint8Array | null };
 type Standing = {
   position: number;
-  state: string;
-  scopes: string[];
+  /** Of the authorisation; null where there is none. */
+  state: string | null;
+  scopes: string[] | null;
   webhookId: string | null;
   url: string | null;
   method: 'GET' | 'POST' | null;
@@ -88,8 +89,8 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
         select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName", s.sealed
         from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[],
           ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
-        join authorisation a on a.estab = pair.estab and a.rp = pair.rp
-        join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        join application_secret s on s.rp = pair.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        left join authorisation a on a.estab = pair.estab and a.rp = pair.rp
         left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane
         order by s.created_at desc`;
       const found = Map.groupBy(rows, (row) => row.position);
@@ -134,11 +135,12 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uin
   return { secrets, payload: { ...(payload as Call), event: stored.payload.event }, body };
 }
 
-/** A call for a registration is wanted as long as that is there and the scopes still open its database. */
-function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane }: ClaimedWork): boolean {
+/** A call for a registration is wanted as long as that is there and the scopes still open its database; how it stands is told however it stands. */
+function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane, payload }: ClaimedWork): boolean {
+  if (payload.tellsState !== undefined) return true;
   if (state !== 'Approved') return false;
   if (!lane.startsWith('webhook ')) return true;
-  return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes.includes(scope));
+  return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes?.includes(scope));
 }
 
 /**
