@@ -63,7 +63,7 @@ type StateFacts = Facts & { state: string; installed: boolean };
 
 /**
  * Tells an application that wants to know how it stands now, without a secret. It goes out whatever the state is, since that
- * is what it says. An earlier one that could not be delivered so far says nothing any more.
+ * is what it says, but not late: whoever delivers looks whether a newer one was said.
  */
 export async function announceState(tx: Tx, { estab, rp }: { estab: string; rp: string }, declined?: { invitation: string }): Promise<void> {
   // Of a school that never authorised it, an application is told what it has said itself.
@@ -77,17 +77,13 @@ export async function announceState(tx: Tx, { estab, rp }: { estab: string; rp: 
       left join invitation i on i.estab = ${estab} and i.id = ${declined?.invitation ?? null}
     where p.rp = ${rp} and p.state_events`;
   if (!facts) return;
-  const lane = laneOf(rp, facts.callbackUrl);
-  await tx`select from lane where key = ${lane.key} for update`;
-  await tx`update outbox set state = 'superseded', settled_at = now()
-    where estab = ${estab} and rp = ${rp} and kind = ${callKind} and payload ? 'tellsState' and state = 'waiting' and attempts > 0`;
   const status = declined ? 'Declined' : facts.state;
   const form = new URLSearchParams({ ...describeSchool({ estab, rp }, facts), installcomplete: String(facts.installed), status });
   await enqueue(tx, {
     estab,
     rp,
     kind: callKind,
-    lane,
+    lane: laneOf(rp, facts.callbackUrl),
     payload: { event: 'authentication', method: 'POST', url: facts.callbackUrl, contentType: 'application/x-www-form-urlencoded', tellsState: status },
     body: Buffer.from(form.toString()),
   });

@@ -198,7 +198,46 @@ test('a receiver that is down hears of the last state when it is up again, also 
   await hurry();
   await settled();
   assert.deepEqual(told().slice(before), [['Revoked', '']]);
-  assert.deepEqual((await stored(estab)).map(({ state }) => state), ['done', 'superseded', 'superseded', 'done']);
+  assert.deepEqual((await stored(estab)).map(({ state }) => state), ['done', 'cancelled', 'cancelled', 'done']);
+});
+
+test('one that fails only after the next has arrived is not tried again; two in a moment are both told', async () => {
+  await run('authorise', { rp, estab });
+  await gotForms(1);
+  await settled();
+  let fail: () => void = () => {};
+  receiver.answer = (arrival) =>
+    arrival.body.includes('status=Paused') ? new Promise((resolve) => (fail = () => resolve(503))) : 200;
+  await run('pause', { rp, estab });
+  await gotForms(2);
+  await run('resume', { rp, estab });
+  await gotForms(3);
+  fail();
+  await arrived('it has failed', async () => (await stored(estab))[1]?.attempts === 1, () => stored(estab));
+  receiver.answer = () => 200;
+  await hurry();
+  await settled();
+  assert.deepEqual(told().slice(1).map(([status]) => status), ['Paused', 'Approved']);
+  await run('pause', { rp, estab });
+  await run('resume', { rp, estab });
+  await gotForms(5);
+  await settled();
+  assert.deepEqual(new Set(told().slice(3).map(([status]) => status)), new Set(['Paused', 'Approved']));
+});
+
+test('a revocation that could not be told is not told after a new approval', async () => {
+  await run('authorise', { rp, estab });
+  await gotForms(1);
+  receiver.answer = (arrival) => (arrival.body.includes('status=Revoked') ? 503 : 200);
+  await run('revoke', { rp, estab });
+  await gotForms(2);
+  await arrived('it has failed', async () => (await stored(estab))[1]?.attempts === 1, () => stored(estab));
+  await run('authorise', { rp, estab });
+  await gotForms(3);
+  receiver.answer = () => 200;
+  await hurry();
+  await settled();
+  assert.deepEqual(told().map(([status]) => status), [undefined, 'Revoked', undefined]);
 });
 
 test('the event is part of the decision: one that fails leaves none behind', async () => {
