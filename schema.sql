@@ -322,6 +322,7 @@ create table login (
   last_logged_in timestamp with time zone,
   created_at timestamp with time zone default now() not null,
   registered_at timestamp with time zone,
+  verified_email text,
   constraint login_pkey PRIMARY KEY (estab, presence_id),
   constraint login_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -458,6 +459,7 @@ create table registration_link (
   presence_id text collate "C" not null,
   expires_at timestamp with time zone not null,
   invitation uuid,
+  email text,
   constraint registration_link_pkey PRIMARY KEY (hash),
   constraint registration_link_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
 );

@@ -270,6 +270,7 @@ test('a folder and a zip are imported, refused and held, and every answer is one
 
   const nowhere = await assertFails(/refused: 1 problem/, 'import --json --estab 1234567', join(folder, 'nowhere.zip'));
   assert.match(nowhere.out, /no such zip or folder/);
+  assert.doesNotMatch(nowhere.err, /--partial/);
   await assertFails(/no establishment 7/, 'import --estab 7', whole);
   await assertFails(/exactly one path/, 'import --estab 1234567', whole, zip);
 });

@@ -17,7 +17,8 @@ export const errorCodes = {
   unsupported_media_type: { status: 415, minor: 'invalid data' },
   too_many_requests: { status: 429, minor: 'server_busy' },
   unavailable: { status: 503, minor: 'server_busy' },
-  unexpected: { status: 500, minor: 'internal_server_error' },
+  // OneRoster 1.1 has no code for a fault of the server's own; that which asks to come again later is nearest.
+  unexpected: { status: 500, minor: 'server_busy' },
   invalid_client: { status: 401, minor: 'unauthorized' },
   unsupported_grant_type: { status: 400, minor: 'invalid data' },
   invalid_scope: { status: 400, minor: 'invalid data' },

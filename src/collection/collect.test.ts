@@ -12,7 +12,7 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { claimWork, reclaimExpired, type ClaimedWork } from '../outbox/claim.ts';
 import { settleWork, type Outcome } from '../outbox/settle.ts';
-import { isLive } from '../onboarding/installation.ts';
+import { isLive } from '../onboarding/live.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
 import { createCollecting } from './collect.ts';
 import { readDatabases, requestCollection, requestDue, recordWritten } from './component-databases.ts';

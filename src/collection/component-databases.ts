@@ -48,8 +48,15 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
         refreshing: false,
       };
     const { stored: _, expired: __, ...shown } = row;
-    return { ...shown, status: statusOf(row) };
+    const status = statusOf(row);
+    return { ...shown, status, message: messageOf(status, row.message) };
   });
+}
+
+/** What was said of the collection before is not said of the one that is under way. */
+function messageOf(status: DatabaseStatus, message: string | null): string | null {
+  if (status === 'Updating') return null;
+  return status === 'NoData' ? (message ?? 'nothing was collected or uploaded yet') : message;
 }
 
 /** What is being refreshed is Updating, but Expired as long as there is an older state to serve. */
@@ -97,17 +104,21 @@ function laneOf(estab: string, name: DatabaseName): Lane {
   return { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false };
 }
 
-/** Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. */
+/**
+ * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. Where packages
+ * are uploaded there is nobody to ask.
+ */
 export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
   how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string } = {},
 ): Promise<void> {
-  const [row] = await sql<
-    { refreshing: boolean }[]
-  >`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
-  if (!row || (row.refreshing && !how.force && how.upload === undefined)) return;
+  const [row] = await sql<{ refreshing: boolean; uploaded: boolean }[]>`
+    select refreshing_since is not null as refreshing, exists (select from establishment e left join connector_setting s on s.estab = e.estab
+      where e.estab = ${estab} and e.connector = 'csv' and not coalesce(s.settings ? 'folder', false)) as uploaded
+    from component_database where estab = ${estab} and name = ${name} for update`;
+  if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force)))) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(
     sql,
@@ -183,11 +194,11 @@ export async function recordOvertaken(sql: Sql, estab: string, name: DatabaseNam
   await tellStatus(sql, estab);
 }
 
-/** There was nothing to ask: what is there stays as it is, and where nothing is, somebody has to do something. */
+/** There was nothing to ask: what is there stays as it is, and where nothing is, the reason is said. */
 export async function recordNothing(sql: Sql, estab: string, name: DatabaseName, message: string): Promise<void> {
   await sql`
     update component_database set refreshing_since = null, progress = null, refresh_at = null,
-      status = case when updated_at is null then 'Error' else status end, message = case when updated_at is null then ${message} else message end
+      message = case when status = 'NoData' then ${message} else message end
     where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }

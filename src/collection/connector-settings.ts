@@ -46,8 +46,8 @@ export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: C
   if (before?.connector !== 'csv' || setup.kind !== 'csv') await overtakeAll(sql, estab);
   // A package of another source, held until somebody approves it, is not approved with what this one has held.
   if (setup.kind !== 'csv') await sql`delete from upload where estab = ${estab}`;
-  if (!again) return;
   await installDatabases(sql, estab, known);
+  if (!again) return;
   // Marks of the new source's pupils are not held against the old roster.
   for (const name of offers) await requestCollection(sql, estab, name, { full: true, rosterFirst: name === 'Attendance' });
 }

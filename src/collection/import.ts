@@ -43,6 +43,8 @@ export type ImportReport = MergeCount & {
   outcome: 'done' | 'unchanged' | 'held' | 'refused';
   /** It was refused for having come too late. */
   overtaken?: true;
+  /** It could not be read at all, so that there is nothing to leave out. */
+  unusable?: true;
   rejected: number;
   version: number;
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
@@ -106,7 +108,7 @@ function explain(error: unknown, read: Problems): Pick<NothingChanged, 'said' | 
   else if (error instanceof Overtaken)
     problems.add({ file: 'this import', line: null, column: null, value: null, rule: `${error.message}; import what is current` });
   else throw error;
-  return { said: error instanceof Overtaken ? { overtaken: true } : {}, problems };
+  return { said: error instanceof Overtaken ? { overtaken: true } : { unusable: true }, problems };
 }
 
 function emptyReport(estab: string): ImportReport {

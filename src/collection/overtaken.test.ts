@@ -12,7 +12,7 @@ import { attendanceCsv, smallSchool, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { parseAllowList } from '../http/address-guard.ts';
-import { isLive } from '../onboarding/installation.ts';
+import { isLive } from '../onboarding/live.ts';
 import { collectDatabase, collectMarks } from './collect.ts';
 import { readDatabases, recordCollected } from './component-databases.ts';
 import type { Connector } from './connector.ts';

@@ -89,8 +89,10 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
   return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
 }
 
-function describeFailure({ outcome, problemsTotal, shrinkage }: ImportReport): string | undefined {
-  if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed (--partial imports what is right)`;
+function describeFailure({ outcome, overtaken, unusable, problemsTotal, shrinkage }: ImportReport): string | undefined {
+  // What is not there, or came too late, has nothing right in it.
+  const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
+  if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;
   const parts = shrinkage.map(
     ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,

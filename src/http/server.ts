@@ -9,6 +9,13 @@ import { answerInTime } from './deadline.ts';
 import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler itself says what is wrong with a query that cannot be decoded. */
+    readsMalformedQuery?: boolean;
+  }
+}
+
 /** All headers of a request together; more is a 431. */
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
@@ -48,7 +55,9 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   app.setNotFoundHandler((request, reply) => {
     return sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply);
   });
-  app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
+  app.addHook('preValidation', async (request) => {
+    if (!request.routeOptions.config.readsMalformedQuery) requireWellFormed(request.query as Query);
+  });
   app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   answerInTime(app as unknown as FastifyInstance);

@@ -58,16 +58,19 @@ export function findFlag(query: Query, body: unknown, name: string, unlessGiven:
 export function requirePair(query: Query, body: unknown, names: readonly [string, string]): [string, string] {
   const inQuery = names.map((name) => findValue(query, name));
   const inBody = names.map((name) => findTextField(body, name));
-  const values = names.map((name, at) => {
+  for (const [at, name] of names.entries()) {
     const [one, other] = [inQuery[at], inBody[at]];
     if (one !== undefined && other !== undefined && one !== other)
       throw new SchoolbellError(
         'invalid_request',
         `${name} is "${one.slice(0, 60)}" in the query and "${other.slice(0, 60)}" in the body; they must be equal.`,
       );
-    const value = inQuery.includes(undefined) ? other : one;
-    if (!value) throw new SchoolbellError('invalid_request', `${name} is missing.`);
-    return value;
-  });
+    if (one === '' || other === '') throw new SchoolbellError('invalid_request', `${name} is empty.`);
+  }
+  const missing = names.filter((_, at) => inQuery[at] === undefined && inBody[at] === undefined);
+  if (missing.length > 0)
+    throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} missing: give ${names.join(' and ')}.`);
+  const values = [inQuery, inBody].find((place) => !place.includes(undefined));
+  if (!values) throw new SchoolbellError('invalid_request', `Give ${names.join(' and ')} both in the query or both in the body.`);
   return values as [string, string];
 }

@@ -21,8 +21,8 @@ export async function inviteToRegister(
   if (presence.userName === '') await addLogin(tx, estab, presence);
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
   const token = randomBytes(32).toString('base64url');
-  await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation)
-    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null})`;
+  await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation, email)
+    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null}, ${presence.workEmail})`;
   const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
   await enqueueMail(tx, {
     estab,
@@ -61,9 +61,12 @@ export async function register(db: Db, turn: Turns, token: string, password: str
   requirePassword(password, found.presence);
   const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
-    const used = await tx`delete from registration_link where hash = ${hashSecret(token)} and expires_at > now() returning hash`;
-    if (used.length === 0) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
-    await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null
+    const [used] = await tx<{ email: string | null }[]>`
+      delete from registration_link where estab = ${found.estab} and hash = ${hashSecret(token)} and expires_at > now() returning email`;
+    if (!used) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
+    // Who opens the link reads what is mailed to that address, whatever the roster says by now.
+    await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null,
+      verified_email = coalesce(${used.email}, verified_email)
       where estab = ${found.estab} and presence_id = ${found.presence.id}`;
     await audit(tx, { estab: found.estab, rp: null, operation: 'Register', presenceId: found.presence.id, outcome: 'done' });
   });

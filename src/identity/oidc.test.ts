@@ -80,7 +80,7 @@ test('a standard client completes a sign-in, with the claims of its scopes', asy
   assert.deepEqual(complaints, []);
   const info = await oidc.fetchUserInfo(journey.config, tokens.access_token, claims?.sub ?? '');
   const wanted = {
-    presence_id: teacher.Id, role: 'teacher', establishment: 'one', name: 'Given s1 Family', given_name: 'Given s1', family_name: 'Family',
+    presence_id: teacher.Id, sourced_id: 's1', role: 'teacher', estab: 'one', name: 'Given s1 Family', given_name: 'Given s1', family_name: 'Family',
     preferred_username: 's1', email: 's1@school.example',
   };
   const said = (from: Record<string, unknown> | undefined) => Object.fromEntries(Object.keys(wanted).map((name) => [name, from?.[name]]));
@@ -93,7 +93,7 @@ test('without the scopes profile and email there is neither name nor e-mail', as
   const tokens = await exchange(journey, at);
   const info = await oidc.fetchUserInfo(journey.config, tokens.access_token, tokens.claims()?.sub ?? '');
   for (const from of [info, tokens.claims()] as Record<string, unknown>[]) {
-    assert.deepEqual([from.presence_id, from.role, from.establishment], [teacher.Id, 'teacher', 'one']);
+    assert.deepEqual([from.presence_id, from.sourced_id, from.role, from.estab], [teacher.Id, 's1', 'teacher', 'one']);
     for (const name of ['name', 'given_name', 'family_name', 'preferred_username', 'email']) assert.equal(from[name], undefined, name);
   }
 });

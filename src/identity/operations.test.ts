@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rotateApplicationSecret } from '../access/applications.ts';
 import { authorise, rotateSchoolSecret } from '../access/authorisations.ts';
+import { scanText } from '../../test/scan-code.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { basic, useIdentity, withOffice, type Asked, type User } from '../../test/identity.ts';
 
@@ -184,6 +185,15 @@ test('a parameter missing, empty, too long, twice, or no text', async () => {
     ['GenerateQRCode', 'text empty', { query: { text: '' }, authorization: identity.management }],
     ['GenerateQRCode', 'text twice', { query: 'text=a&text=b', authorization: identity.management }],
   ];
+  for (const [asked, words] of [
+    [{ query: { OrgId: 'one' } }, /^PresenceId is missing/],
+    [{ body: { OrgId: 'one' } }, /^PresenceId is missing/],
+    [{ query: { PresenceId: 'p' } }, /^OrgId is missing/],
+    [{}, /^OrgId and PresenceId are missing/],
+    [{ query: { OrgId: 'one', PresenceId: '' } }, /^PresenceId is empty/],
+    [{ query: { OrgId: 'one' }, body: { PresenceId: 'p' } }, /^Give OrgId and PresenceId both in the query or both in the body/],
+  ] as const)
+    assert.match((await identity.refused(400, 'CreateLogin', asked)).ExceptionMessage, words, JSON.stringify(asked));
   for (const [operation, what, asked] of bad) {
     const { ExceptionType, ExceptionMessage } = await identity.refused(400, operation, asked);
     assert.equal(ExceptionType, 'invalid_request', `${operation}: ${what}`);
@@ -248,6 +258,20 @@ test('ids stay over a new import; who leaves is not listed, loses the login, and
   await service.load('one', withOffice(), { force: true });
   assert.deepEqual(await person('Philippa').then((one) => [one.Id, one.UserName, one.LastLoggedIn]), [Id, UserName, '2026-09-01T08:00:00.000Z']);
   assert.equal((await answer<{ Success: boolean }>('ResetPassword', { query: { username: UserName } })).Success, true);
+});
+
+test('GenerateQRCode draws art without a picture, and a percentage without one has no effect', async () => {
+  const draw = async (query: Record<string, string>) => {
+    const response = await identity.ask('GenerateQRCode', { method: 'GET', query, authorization: identity.management });
+    assert.equal(response.status, 200, JSON.stringify(query));
+    return Buffer.from(await response.arrayBuffer());
+  };
+  const [plain, sized, art] = [
+    await draw({ text: 'Grüße' }), await draw({ text: 'Grüße', centerImagePercent: '25' }), await draw({ text: 'Grüße', QRType: 'ArtCode' }),
+  ];
+  assert.deepEqual(sized, plain);
+  assert.notDeepEqual(art, plain);
+  for (const bytes of [plain, art]) assert.deepEqual(await scanText(bytes), { text: 'Grüße', marked: true });
 });
 
 test('GenerateQRCode answers as PNG, SVG or JSON, by Accept', async () => {

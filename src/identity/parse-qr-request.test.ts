@@ -13,6 +13,9 @@ suite('a request for a QR code', () => {
     ['names in any case', { TEXT: ['a'], CENTERIMAGEURL: [url], qrtype: ['ARTCODE'] }, { text: 'a', type: 'ArtCode', picture }],
     ['a percentage as text', { text: 'a', centerImageUrl: url, centerImagePercent: '12.5' }, { text: 'a', type: 'QRCode', picture: { url, percent: 12.5 } }],
     ['a percentage as a number', { text: 'a', centerImageUrl: url, centerImagePercent: 30 }, { text: 'a', type: 'QRCode', picture: { url, percent: 30 } }],
+    ['a percentage without a picture has no effect', { text: 'a', centerImagePercent: '20' }, { text: 'a', type: 'QRCode', picture: undefined }],
+    ['nor has one that no picture could have', { text: 'a', centerImagePercent: 0 }, { text: 'a', type: 'QRCode', picture: undefined }],
+    ['art without a picture', { text: 'a', QRType: 'ArtCode' }, { text: 'a', type: 'ArtCode', picture: undefined }],
     ['null is not given', { text: 'a', centerImageUrl: null, centerImagePercent: null, QRType: null }, { text: 'a', type: 'QRCode', picture: undefined }],
     ['a number as text', { text: 42 }, { text: '42', type: 'QRCode', picture: undefined }],
     ['the longest text', { text: 'é'.repeat(1000) }, { text: 'é'.repeat(1000), type: 'QRCode', picture: undefined }],
@@ -33,7 +36,7 @@ suite('a request for a QR code', () => {
     ['half a surrogate pair', { text: 'a\ud83d' }, /surrogate/],
     ['an empty URL', { text: 'a', centerImageUrl: '' }, /^centerImageUrl is empty/],
     ['two URLs', { text: 'a', centerImageUrl: [url, url] }, /^centerImageUrl is given 2 times/],
-    ['a percentage without a picture', { text: 'a', centerImagePercent: '20' }, /needs centerImageUrl/],
+    ['a percentage without a picture that is no number', { text: 'a', centerImagePercent: 'wide' }, /is not a number from 5 to 30/],
     ['an empty percentage', { text: 'a', centerImageUrl: url, centerImagePercent: '' }, /^centerImagePercent is empty/],
     ...['4.9', '30.1', '0', '-5', '1e1', 'NaN', '20%', '0x14', ' 20', '٢٠', '9'.repeat(500)].map((percent): [string, Record<string, unknown>, RegExp] => [
       `a percentage of ${percent.slice(0, 9)}`,
@@ -44,7 +47,6 @@ suite('a request for a QR code', () => {
     ['a type that is none', { text: 'a', QRType: 'Aztec' }, /neither QRCode nor ArtCode/],
     ['an empty type', { text: 'a', QRType: '' }, /^QRType is empty/],
     ['two types', { text: 'a', QRType: 'QRCode', qrtype: 'QRCode' }, /^QRType is given 2 times/],
-    ['art without a picture', { text: 'a', QRType: 'ArtCode' }, /ArtCode needs centerImageUrl/],
     ['a parameter that is none', { text: 'a', size: '5' }, /"size" is not a parameter/],
   ];
   for (const [name, values, message] of bad) test(name, () => assert.throws(() => parseQrRequest(values), { code: 'invalid_request', message }));

@@ -15,6 +15,7 @@ export type QrType = (typeof qrTypes)[number];
 /** What fits into the largest code is 2,331 bytes at level M and 1,273 at level H. */
 const mostBytes = { plain: 2_000, withPicture: 1_200 };
 const percents = { lowest: 5, usual: 20, highest: 30 };
+const range = `${percents.lowest} to ${percents.highest}`;
 const names = ['text', 'centerImageUrl', 'centerImagePercent', 'QRType'] as const;
 type Name = (typeof names)[number];
 
@@ -29,11 +30,10 @@ export function parseQrRequest(values: Readonly<Record<string, unknown>>): QrReq
   const text = findValue(values, 'text') ?? refuse('text is missing: what the code is to say.');
   const url = findValue(values, 'centerImageUrl');
   const type = parseType(findValue(values, 'QRType'));
-  const percent = parsePercent(findValue(values, 'centerImagePercent'));
-  if (url === undefined && percent !== undefined) refuse('centerImagePercent needs centerImageUrl: without a picture there is nothing to size.');
-  if (url === undefined && type === 'ArtCode') refuse('QRType ArtCode needs centerImageUrl: the picture that is blended into the code.');
+  const percent = parseNumber(findValue(values, 'centerImagePercent'));
   requireFitting(text, url !== undefined);
-  return { text, type, picture: url === undefined ? undefined : { url, percent: percent ?? percents.usual } };
+  // Without a picture there is nothing to size.
+  return { text, type, picture: url === undefined ? undefined : { url, percent: requirePercent(percent) } };
 }
 
 function findValue(values: Readonly<Record<string, unknown>>, name: Name): string | undefined {
@@ -51,11 +51,14 @@ function parseType(given: string | undefined): QrType {
   return qrTypes.find((type) => type.toLowerCase() === given.toLowerCase()) ?? refuse(`QRType: "${given.slice(0, 40)}" is neither ${qrTypes.join(' nor ')}.`);
 }
 
-function parsePercent(given: string | undefined): number | undefined {
+function parseNumber(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
-  const percent = /^\d{1,2}(\.\d{1,17})?$/.test(given) ? Number(given) : Number.NaN;
-  if (!(percent >= percents.lowest && percent <= percents.highest))
-    refuse(`centerImagePercent: "${given.slice(0, 40)}" is not a number from ${percents.lowest} to ${percents.highest}.`);
+  if (!/^-?\d{1,9}(\.\d{1,17})?$/.test(given)) refuse(`centerImagePercent: "${given.slice(0, 40)}" is not a number from ${range}.`);
+  return Number(given);
+}
+
+function requirePercent(percent: number = percents.usual): number {
+  if (percent < percents.lowest || percent > percents.highest) refuse(`centerImagePercent: "${percent}" is not a number from ${range}.`);
   return percent;
 }
 

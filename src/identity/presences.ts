@@ -7,6 +7,8 @@ export type PresenceType = (typeof presenceTypes)[number];
 
 export type Presence = {
   id: string;
+  /** Of the roster; null for whom an application has added. */
+  sourcedId: string | null;
   type: PresenceType;
   displayName: string;
   firstName: string;
@@ -19,22 +21,26 @@ export type Presence = {
   userName: string;
   lastLoggedIn: Date | null;
   registered: boolean;
+  /** A registration link that was sent to the work e-mail was opened. */
+  emailVerified: boolean;
 };
 
 /** All of an establishment as (id, type, …) without their logins. */
 function people(sql: Sql, estab: string): Fragment {
   return sql`
-    select presence_id(u.estab, u.sourced_id) as id, case u.kind when 'student' then 'Learners' when 'teacher' then 'Teach' else 'NonTeach' end as type,
+    select presence_id(u.estab, u.sourced_id) as id, u.sourced_id as "sourcedId",
+      case u.kind when 'student' then 'Learners' when 'teacher' then 'Teach' else 'NonTeach' end as type,
       u.given_name || ' ' || u.family_name as "displayName", u.given_name as "firstName", u.family_name as surname,
       u.role as roles, u.username as "wantedName", coalesce(u.email, '') as "workEmail", coalesce(u.email, '') as email
     from roster_user u where u.estab = ${estab} and u.status = 'active' and u.kind in ('student', 'teacher', 'staff')
     union all
-    select m.presence_id, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m
+    select m.presence_id, null, 'NonTeach', m.display_name, m.first_name, m.last_name, 'manual', m.email, m.email, m.email from manual_user m
       where m.estab = ${estab}`;
 }
 
 const columns = (sql: Sql) =>
-  sql`p.*, coalesce(l.username, '') as "userName", l.last_logged_in as "lastLoggedIn", coalesce(l.password_hash is not null, false) as registered`;
+  sql`p.*, coalesce(l.username, '') as "userName", l.last_logged_in as "lastLoggedIn", coalesce(l.password_hash is not null, false) as registered,
+    coalesce(lower(l.verified_email) = lower(p."workEmail"), false) as "emailVerified"`;
 
 export async function listPresences(sql: Sql, estab: string, type: PresenceType | undefined): Promise<Presence[]> {
   return sql<Presence[]>`

@@ -4,10 +4,11 @@ import { after, before, suite, test } from 'node:test';
 import fc from 'fast-check';
 import sharp from 'sharp';
 import { goodPictures, servePictures } from '../../test/pictures.ts';
-import { scanCode } from '../../test/scan-code.ts';
+import { scanCode, scanText } from '../../test/scan-code.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound, type Outbound } from '../http/outbound.ts';
 import { artLooks } from './art-code.ts';
+import { dotLooks, drawDots } from './dot-code.ts';
 import { pictureLimits } from './fetch-picture.ts';
 import { generateQrCode, type QrFormat } from './qr-code.ts';
 import { parseQrRequest, qrTypes, type QrRequest } from './parse-qr-request.ts';
@@ -72,9 +73,9 @@ suite('QR codes', () => {
           async (text, kind, type, tenths, as) => {
             const request = parseQrRequest({
               text: cut(text, kind === undefined ? 2_000 : 1_200),
-              ...(kind === undefined
-                ? {}
-                : { centerImageUrl: server.urlOf(kind), QRType: type, centerImagePercent: tenths === undefined ? null : tenths / 10 }),
+              QRType: type,
+              centerImagePercent: tenths === undefined ? null : tenths / 10,
+              ...(kind === undefined ? {} : { centerImageUrl: server.urlOf(kind) }),
             });
             await check(request, as);
           },
@@ -94,7 +95,7 @@ suite('QR codes', () => {
   });
 
   test('the longest texts', async () => {
-    await check({ text: '鐘a'.repeat(500), type: 'QRCode', picture: undefined }, 'png');
+    for (const type of qrTypes) await check({ text: '鐘a'.repeat(500), type, picture: undefined }, 'png');
     for (const type of qrTypes) await check({ text: 'é'.repeat(600), type, picture: { url: server.urlOf('noise'), percent: 30 } }, 'svg');
   });
 
@@ -115,6 +116,39 @@ suite('QR codes', () => {
     let coloured = 0;
     for (let at = 0; at < data.length; at += 3) if (Math.max(...data.subarray(at, at + 3)) - Math.min(...data.subarray(at, at + 3)) > 12) coloured++;
     assert.ok(coloured > (data.length / 3) * 0.4, `${coloured} of ${data.length / 3} pixels`);
+  });
+
+  test('an art code without a picture has a look of its own: round, in colour, and dark enough in each of its looks', async () => {
+    const [art, plain] = await Promise.all(qrTypes.toReversed().map((type) => check({ text: 'https://example.org/', type, picture: undefined }, 'png')));
+    assert.ok(art && plain);
+    const { data, info } = await sharp(art).raw().toBuffer({ resolveWithObject: true });
+    assert.equal(info.channels, 3);
+    let coloured = 0;
+    for (let at = 0; at < data.length; at += 3) {
+      const [red = 0, green = 0, blue = 0] = data.subarray(at, at + 3);
+      if (Math.max(red, green, blue) - Math.min(red, green, blue) > 40) coloured++;
+    }
+    assert.ok(coloured > (data.length / 3) * 0.1, `${coloured} of ${data.length / 3} pixels`);
+    assert.match((await check({ text: 'https://example.org/', type: 'ArtCode', picture: undefined }, 'svg')).toString(), /stroke-linecap="round"/);
+    for (const text of ['7', 'é'.repeat(20), 'https://example.org/'.repeat(40)]) {
+      const matrix = encodeText(text, false);
+      for (const dot of dotLooks) {
+        const { svg, modules } = drawDots(matrix, dot);
+        assert.ok(await readsBack(Buffer.from(svg), modules, text), `${dot} ${text.length}`);
+        assert.equal((await scanCode(Buffer.from(svg)))?.toString(), text, `${dot} ${text.length}`);
+      }
+    }
+  });
+
+  test('text beyond ASCII is marked as UTF-8, and nothing else is', async () => {
+    for (const [text, marked] of [['Grüße', true], ['学校の鐘', true], ['\u007f', false], ['plain, ascii', false], ['0042', false], ['ABC', false]] as const)
+      for (const [type, kind] of [['QRCode', undefined], ['ArtCode', undefined], ['QRCode', 'tiny'], ['ArtCode', 'gradient']] as const) {
+        const bytes = await check({ text, type, picture: kind && { url: server.urlOf(kind), percent: 20 } }, 'png');
+        assert.deepEqual(await scanText(bytes), { text, marked }, `${type} ${kind} ${text}`);
+      }
+    // The longest that fit into the roomy code, marked and not, and one more.
+    for (const [text, size] of [['a'.repeat(44), 37], ['a'.repeat(45), 41], [`é${'a'.repeat(41)}`, 37], [`é${'a'.repeat(42)}`, 41], ['é', 37]] as const)
+      assert.equal(encodeText(text, true).size, size, text);
   });
 
   test('every look of an art code keeps dark and light apart whatever the picture', () => {

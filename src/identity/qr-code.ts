@@ -4,6 +4,7 @@ import sharp from 'sharp';
 import { SchoolbellError } from '../errors.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { artLooks, artPicturePixels, drawArt } from './art-code.ts';
+import { dotLooks, drawDots } from './dot-code.ts';
 import { drawPlain, drawWithPicture, pictureWidth, type Drawing } from './draw-code.ts';
 import { fetchPicture, preparePicture } from './fetch-picture.ts';
 import type { QrRequest } from './parse-qr-request.ts';
@@ -28,7 +29,7 @@ export async function generateQrCode({ outbound }: { outbound: Outbound }, reque
 /** The best look first. */
 async function planDrawings(outbound: Outbound, { text, type, picture }: QrRequest): Promise<(() => Drawing)[]> {
   const matrix = encodeText(text, picture !== undefined);
-  if (picture === undefined) return [() => drawPlain(matrix)];
+  if (picture === undefined) return type === 'ArtCode' ? dotLooks.map((dot) => () => drawDots(matrix, dot)) : [() => drawPlain(matrix)];
   const fetched = await fetchPicture(outbound, picture.url);
   if (type === 'ArtCode') {
     const { dataUri } = await preparePicture(fetched, artPicturePixels, 'cover');

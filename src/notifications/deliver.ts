@@ -20,6 +20,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
       // The stored copy is erased once it arrived; a worker that died right after has delivered it.
       if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
+      if (work.payload.tellsState !== undefined && (await isOutdated(db, work)))
+        return { success: false, state: 'cancelled', errorClass: 'outdated', detail: { message: 'how it stands was told anew meanwhile' } };
       const found = await find(work);
       if (!found)
         return {
@@ -63,8 +65,9 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
 type Found = { secrets: string[]; payload: Call; body: Uint8Array | null };
 type Standing = {
   position: number;
-  state: string;
-  scopes: string[];
+  /** Of the authorisation; null where there is none. */
+  state: string | null;
+  scopes: string[] | null;
   webhookId: string | null;
   url: string | null;
   method: 'GET' | 'POST' | null;
@@ -88,8 +91,8 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
         select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName", s.sealed
         from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[],
           ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
-        join authorisation a on a.estab = pair.estab and a.rp = pair.rp
-        join application_secret s on s.rp = a.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        join application_secret s on s.rp = pair.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        left join authorisation a on a.estab = pair.estab and a.rp = pair.rp
         left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane
         order by s.created_at desc`;
       const found = Map.groupBy(rows, (row) => row.position);
@@ -134,11 +137,12 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uin
   return { secrets, payload: { ...(payload as Call), event: stored.payload.event }, body };
 }
 
-/** A call for a registration is wanted as long as that is there and the scopes still open its database. */
-function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane }: ClaimedWork): boolean {
+/** A call for a registration is wanted as long as that is there and the scopes still open its database; how it stands is told however it stands. */
+function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane, payload }: ClaimedWork): boolean {
+  if (payload.tellsState !== undefined) return true;
   if (state !== 'Approved') return false;
   if (!lane.startsWith('webhook ')) return true;
-  return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes.includes(scope));
+  return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes?.includes(scope));
 }
 
 /**
@@ -154,6 +158,14 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   });
+}
+
+/** What says how things stand and comes late would be taken for how they stand now. Two that follow at once are both told. */
+async function isOutdated(db: Db, { estab, id }: ClaimedWork): Promise<boolean> {
+  const [newer] = await db`
+    select from outbox o join outbox n on n.estab = o.estab and n.rp = o.rp and n.seq > o.seq and n.payload ->> 'event' = o.payload ->> 'event'
+    where o.estab = ${estab} and n.estab = ${estab} and o.id = ${id} and (o.attempts > 0 or o.created_at < now() - interval '10 seconds') limit 1`;
+  return newer !== undefined;
 }
 
 /** A school secret is kept readable until the last form that carries it has arrived. */

@@ -6,8 +6,8 @@ import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { announceMissing } from '../notifications/announce.ts';
-import { announceApproval, forgetEarlier } from './authentication-event.ts';
-import { isLive } from './installation.ts';
+import { announceApproval, announceState, callbackLane, forgetEarlier } from './authentication-event.ts';
+import { isLive } from './live.ts';
 import { renderReceipt } from './mails.ts';
 
 export type Actor = 'school' | 'operator' | 'application' | 'service';
@@ -49,11 +49,12 @@ export async function announceRotation(tx: Tx, seal: Seal, pair: Pair, issued: I
   await announceApproval(tx, seal, { ...pair, secretId: issued.id, schoolSecret: issued.text, installed: false });
 }
 
-/** Only an invitation can be declined; the application hears nothing of it. */
+/** Only an invitation can be declined. */
 export async function decline({ db, publicUrl }: Deciding, given: Pair & { actor: Actor; invitation: string }): Promise<void> {
   await db.begin(async (tx) => {
     await decideInvitation(tx, given, 'Declined');
     await record(tx, given, 'Declined', []);
+    await announceState(tx, given, { invitation: given.invitation });
     await sendReceipt(tx, publicUrl, given, 'declined', []);
   });
 }
@@ -66,6 +67,7 @@ export async function change({ db, seal, publicUrl }: Deciding, what: Change, gi
     if (what === 'resume') await repeatApproval(tx, seal, given);
     else stopped = await stopCalls(tx, given);
     if (what === 'revoke') await tx`update school_secret set sealed = null where estab = ${given.estab} and rp = ${given.rp}`;
+    await announceState(tx, given);
     await record(tx, given, what === 'resume' ? 'Resumed' : to, null);
     await announceMissing(tx, given);
     await sendReceipt(tx, publicUrl, given, what === 'pause' ? 'paused' : what === 'resume' ? 'resumed' : 'revoked', []);
@@ -86,6 +88,7 @@ export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { 
     const scopes = [...open.filter((scope) => given.scopes.includes(scope) || (row.required.includes(scope) && row.scopes.includes(scope))), ...kept];
     await tx`update authorisation set scopes = ${scopes}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
     await record(tx, given, 'Scopes changed', scopes);
+    if (scopes.join() !== row.scopes.join()) await announceState(tx, given);
     await announceMissing(tx, given);
     await sendReceipt(tx, publicUrl, given, 'changed', scopes);
   });
@@ -104,12 +107,12 @@ async function decideInvitation(
     throw new SchoolbellError('conflict', 'This request has been decided already, or has expired.');
 }
 
-/** Calls that wait are for nobody now. */
+/** Calls that wait are for nobody now, but those that say how it stands. Their lane is locked with the others, since one more may follow. */
 async function stopCalls(tx: Tx, { estab, rp }: Pair): Promise<number> {
-  await tx`select from lane where key in (select lane from outbox where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting')
-    order by key for update`;
-  const { count } =
-    await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting'`;
+  await tx`select from lane where key = ${callbackLane(rp)} or key in (select lane from outbox where estab = ${estab} and rp = ${rp} and kind = 'call'
+    and state = 'waiting') order by key for update`;
+  const { count } = await tx`update outbox set state = 'cancelled', settled_at = now()
+    where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting' and not payload ? 'tellsState'`;
   await tx`update webhook w set missed_at = clock_timestamp() where w.estab = ${estab} and w.rp = ${rp}
     and exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state = 'cancelled' and o.settled_at = now())`;
   return count;

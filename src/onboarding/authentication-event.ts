@@ -1,36 +1,51 @@
-// In charge of authentication events: the form that tells an application that a school approved it, and again that the
-// school's data is there. The school secret leaves in it; the stored copy is sealed.
+// In charge of authentication events: the form that tells an application that a school approved it, again that the school's
+// data is there, and, where it wants to know, of every other decision. The school secret leaves in the first two; the
+// stored copy is sealed.
+import { shownState } from '../access/authorisations.ts';
 import type { Seal } from '../access/seal.ts';
 import type { Tx } from '../db/connect.ts';
 import { callKind, callsAtOnce } from '../notifications/webhooks.ts';
-import { enqueue } from '../outbox/enqueue.ts';
+import { enqueue, type Lane } from '../outbox/enqueue.ts';
+import { whenLive } from './live.ts';
 
 export type Announced = { estab: string; rp: string; secretId: string; schoolSecret: string; installed: boolean };
 
-type Facts = { schoolName: string; schoolEmail: string; connector: string | null; scopes: string[]; template: string[]; callbackUrl: string };
+type Facts = { schoolName: string; schoolEmail: string; live: boolean; scopes: string[]; template: string[]; callbackUrl: string };
 
-export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId, schoolSecret, installed }: Announced): Promise<void> {
-  const [facts] = await tx<Facts[]>`
-    select e.name as "schoolName", e.email as "schoolEmail", e.connector, a.scopes, p.required_scopes || p.optional_scopes as template,
-      p.callback_url as "callbackUrl"
-    from authorisation a join establishment e using (estab) join application p using (rp) where a.estab = ${estab} and a.rp = ${rp}`;
-  if (!facts) throw new Error(`${estab} has not authorised ${rp}`);
-  const form = new URLSearchParams({
-    schoolSecret,
+export const callbackLane = (rp: string) => `callback ${rp}`;
+
+const laneOf = (rp: string, callbackUrl: string): Lane => ({
+  key: callbackLane(rp),
+  host: new URL(callbackUrl).hostname.replace(/^\[|\]$/g, ''),
+  width: callsAtOnce,
+  lasting: true,
+});
+
+/** What every form says, in its order. */
+function describeSchool({ estab, rp }: { estab: string; rp: string }, facts: Omit<Facts, 'callbackUrl'>): Record<string, string> {
+  return {
     schoolId: estab,
     schoolEmail: facts.schoolEmail,
     schoolName: facts.schoolName,
     templateScopes: facts.template.join(','),
     scopes: facts.scopes.join(','),
-    thirdParty: facts.connector === null ? '' : 'Schoolbell',
+    thirdParty: facts.live ? 'Schoolbell' : '',
     partnerId: rp,
-    installcomplete: String(installed),
-  });
+  };
+}
+
+export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId, schoolSecret, installed }: Announced): Promise<void> {
+  const [facts] = await tx<Facts[]>`
+    select e.name as "schoolName", e.email as "schoolEmail", ${whenLive(tx, tx`${estab}`)} as live, a.scopes,
+      p.required_scopes || p.optional_scopes as template, p.callback_url as "callbackUrl"
+    from authorisation a join establishment e using (estab) join application p using (rp) where a.estab = ${estab} and a.rp = ${rp}`;
+  if (!facts) throw new Error(`${estab} has not authorised ${rp}`);
+  const form = new URLSearchParams({ schoolSecret, ...describeSchool({ estab, rp }, facts), installcomplete: String(installed) });
   await enqueue(tx, {
     estab,
     rp,
     kind: callKind,
-    lane: { key: `callback ${rp}`, host: new URL(facts.callbackUrl).hostname.replace(/^\[|\]$/g, ''), width: callsAtOnce, lasting: true },
+    lane: laneOf(rp, facts.callbackUrl),
     payload: {
       event: 'authentication',
       method: 'POST',
@@ -41,6 +56,36 @@ export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId
       secretId,
     },
     body: seal.seal(form.toString()),
+  });
+}
+
+type StateFacts = Facts & { state: string; installed: boolean };
+
+/**
+ * Tells an application that wants to know how it stands now, without a secret. It goes out whatever the state is, since that
+ * is what it says, but not late: whoever delivers looks whether a newer one was said.
+ */
+export async function announceState(tx: Tx, { estab, rp }: { estab: string; rp: string }, declined?: { invitation: string }): Promise<void> {
+  // Of a school that never authorised it, an application is told what it has said itself.
+  const [facts] = await tx<StateFacts[]>`
+    select coalesce(case when a.estab is null then i.school_name end, e.name) as "schoolName",
+      coalesce(case when a.estab is null then i.contact_email end, e.email) as "schoolEmail",
+      a.estab is not null and ${whenLive(tx, tx`${estab}`)} as live,
+      case when a.state in ('Approved', 'Paused') then a.scopes else '{}' end as scopes, p.required_scopes || p.optional_scopes as template,
+      p.callback_url as "callbackUrl", ${shownState(tx)} as state, a.installed_at is not null as installed
+    from application p join establishment e on e.estab = ${estab} left join authorisation a on a.estab = ${estab} and a.rp = p.rp
+      left join invitation i on i.estab = ${estab} and i.id = ${declined?.invitation ?? null}
+    where p.rp = ${rp} and p.state_events`;
+  if (!facts) return;
+  const status = declined ? 'Declined' : facts.state;
+  const form = new URLSearchParams({ ...describeSchool({ estab, rp }, facts), installcomplete: String(facts.installed), status });
+  await enqueue(tx, {
+    estab,
+    rp,
+    kind: callKind,
+    lane: laneOf(rp, facts.callbackUrl),
+    payload: { event: 'authentication', method: 'POST', url: facts.callbackUrl, contentType: 'application/x-www-form-urlencoded', tellsState: status },
+    body: Buffer.from(form.toString()),
   });
 }
 

@@ -1,17 +1,8 @@
-// In charge of the moment at which a school's data is there: every database that its connector offers was collected
-// once. The applications that were waiting for it are told, each once.
+// In charge of the moment at which a school becomes live. The applications that were waiting for it are told, each once.
 import type { Seal } from '../access/seal.ts';
-import type { Db, Sql } from '../db/connect.ts';
+import type { Db } from '../db/connect.ts';
 import { announceApproval } from './authentication-event.ts';
-
-const liveWhere = (sql: Sql, estab: ReturnType<Sql>) => sql`
-  exists (select from component_database d where d.estab = ${estab}) and not exists (select from component_database d where d.estab = ${estab}
-    and d.updated_at is null)`;
-
-export async function isLive(sql: Sql, estab: string): Promise<boolean> {
-  const [row] = await sql<{ live: boolean }[]>`select ${liveWhere(sql, sql`${estab}`)} as live`;
-  return row?.live ?? false;
-}
+import { whenLive } from './live.ts';
 
 /** To be called when a status changes, and again and again besides. */
 export async function completeInstallations(db: Db, seal: Seal, estab?: string): Promise<number> {
@@ -19,7 +10,7 @@ export async function completeInstallations(db: Db, seal: Seal, estab?: string):
     const waiting = await tx<{ estab: string; rp: string; secretId: string; sealed: Uint8Array | null }[]>`
       select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on s.estab = a.estab and s.rp = a.rp
         and s.id = a.announced_secret
-      where a.state = 'Approved' and a.installed_at is null ${estab === undefined ? tx`` : tx`and a.estab = ${estab}`} and ${liveWhere(tx, tx`a.estab`)}
+      where a.state = 'Approved' and a.installed_at is null ${estab === undefined ? tx`` : tx`and a.estab = ${estab}`} and ${whenLive(tx, tx`a.estab`)}
         for update of a skip locked`;
     for (const { estab: school, rp, secretId, sealed } of waiting) {
       await tx`update authorisation set installed_at = now() where estab = ${school} and rp = ${rp}`;

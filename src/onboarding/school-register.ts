@@ -1,4 +1,4 @@
-// In charge of SchoolRegister: an application invites schools, and withdraws its invitations.
+// In charge of SchoolRegister: an application invites schools, sees how each of its own stands, and withdraws invitations.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
@@ -6,6 +6,7 @@ import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/server.ts';
 import { invite, withdraw, type Invited } from './invitations.ts';
+import { listOwnSchools } from './own-schools.ts';
 
 export type SchoolRegister = { db: Db; publicUrl: string; requireManagement: RequireManagementCaller };
 
@@ -28,13 +29,25 @@ export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requ
     for (const school of parseSchools(request.body)) answers.push(await inviteOne(db, publicUrl, rp, school));
     return { Schools: answers, ...fine };
   });
+  app.get(path, { schema: { summary: "The application's own schools, with state, scopes and dates" } }, async (request) => ({
+    Schools: await listOwnSchools(db, (await caller(request)).rp),
+    ...fine,
+  }));
+  app.get(`${path}/:estab`, { schema: { summary: "One of the application's own schools" } }, async (request) => {
+    const { rp } = await caller(request);
+    const { estab } = request.params as { estab: string };
+    const schools = estab.includes('\0') ? [] : await listOwnSchools(db, rp, estab);
+    if (schools.length === 0)
+      throw new SchoolbellError('not_found', `${estab.slice(0, 40)} is not a school of this application: it was not invited and has not approved.`);
+    return { Schools: schools, ...fine };
+  });
   app.delete(`${path}/:estab`, { schema: { summary: 'Withdraw an invitation' } }, async (request) => {
     const { estab } = request.params as { estab: string };
     await withdraw(db, { estab, rp: (await caller(request)).rp, by: 'application' });
     return { Schools: [{ Estab: estab, Status: 'OK', Message: 'The invitation was withdrawn.' }], ...fine };
   });
-  refuseOtherMethods(app, path, ['POST']);
-  refuseOtherMethods(app, `${path}/:estab`, ['DELETE']);
+  refuseOtherMethods(app, path, ['GET', 'POST']);
+  refuseOtherMethods(app, `${path}/:estab`, ['GET', 'DELETE']);
 }
 
 type Given = ReadonlyMap<string, unknown>;

@@ -47,12 +47,18 @@ async function assertError(variant: Variant, response: Response, { status, minor
   return message;
 }
 
+/** Those of OneRoster 1.1 that speak of errors; 1.2 has others. */
+const minors = [
+  'unknown object', 'invalid data', 'unauthorized', 'forbidden', 'server_busy', 'invalid_sort_field', 'invalid_filter_field', 'invalid_selection_field',
+  'invalid_blank_selection_field',
+];
+
 function statusInfo(text: string, minor: string | undefined): string {
   const body = JSON.parse(text) as { statusInfoSet: Record<string, string>[] };
   assert.deepEqual([Object.keys(body), body.statusInfoSet.length], [['statusInfoSet'], 1]);
   const { imsx_description: message = '', imsx_codeMinor: codeMinor = '', ...rest } = body.statusInfoSet[0] ?? {};
   assert.deepEqual(rest, { imsx_codeMajor: 'failure', imsx_severity: 'error' });
-  assert.ok(minor === undefined ? codeMinor : codeMinor === minor, codeMinor);
+  assert.ok(minor === undefined ? minors.includes(codeMinor) : codeMinor === minor, codeMinor);
   return message;
 }
 
@@ -268,7 +274,7 @@ const freshTokens = async (): Promise<Tokens> => ({ a: await brokenClient.tokenA
 
 async function assertBroken({ a, b }: Tokens, path: string): Promise<void> {
   await assertError('A', await readBroken(rootA + path, a), { status: 400, says: [/server/] }, `A ${path}`);
-  await assertError('B', await readBroken(rootB + path, b), { status: 500, says: [/server/] }, `B ${path}`);
+  await assertError('B', await readBroken(rootB + path, b), { status: 500, minor: 'server_busy', says: [/server/] }, `B ${path}`);
 }
 
 async function assertAway({ a, b }: Tokens, path: string): Promise<void> {

@@ -2,15 +2,15 @@
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { scopeDescriptions, scopeNames } from '../access/scopes.ts';
 import { readDatabases } from '../collection/component-databases.ts';
+import { databaseNames, type DatabaseName } from '../collection/connector.ts';
 import type { Db } from '../db/connect.ts';
 import { fine } from '../http/envelope.ts';
-import { endpoints } from './catalogue.ts';
+import { commonParameters, endpoints } from './catalogue.ts';
 import { renderStatus } from './db-status.ts';
 
-export type About = (db: Db, who: SchoolCaller) => Promise<Record<string, unknown>>;
+type About = (db: Db, who: SchoolCaller) => Promise<Record<string, unknown>>;
 
-
-export const abouts: Readonly<Record<string, About>> = {
+const abouts: Readonly<Record<string, About>> = {
   TokenDetails: async (db, who) => {
     const [school] = await db<{ name: string }[]>`select name from establishment where estab = ${who.estab}`;
     return { Estab: who.estab, Expires: who.expiresAt.toISOString(), Name: school?.name ?? null, RelyingParty: who.rp, Scopes: [...who.scopes], ...fine };
@@ -28,18 +28,25 @@ export const abouts: Readonly<Record<string, About>> = {
   Databases: async (db, who) => renderStatus({ estab: who.estab, endpoint: 'Databases', requestId: null, databases: await readDatabases(db, who.estab) }),
 };
 
-function describe({ name, description, scope, databases, parameters, fields }: (typeof endpoints)[number]): Record<string, unknown> {
+/** By its name in any case; databases: those that it tells of. */
+export function findAbout(name: string): { name: string; databases: readonly DatabaseName[]; answer: About } | undefined {
+  const found = Object.entries(abouts).find(([one]) => one.toLowerCase() === name.toLowerCase());
+  return found && { name: found[0], databases: found[0] === 'Databases' ? databaseNames : [], answer: found[1] };
+}
+
+function describe({ name, description, scope, databases, parameters, fields, valuesOfId }: (typeof endpoints)[number]): Record<string, unknown> {
   return {
     Id: name,
     Name: name,
     Method: 'GET',
     Path: `/api/v1/School/{estab}/${name}`,
+    PathOfRow: valuesOfId ? `/api/v1/School/{estab}/${name}/{Id}` : null,
     Description: description,
     Scope: scope,
     Databases: databases,
     Parameters: [
       ...parameters.map((parameter) => ({ Name: parameter.name, Required: parameter.required, Description: parameter.description })),
-      ...['page', 'pageSize', 'updatedSince', 'onlyGetDBStatus', 'callbackUrl'].map((one) => ({ Name: one, Required: false, Description: null })),
+      ...commonParameters.map((parameter) => ({ Name: parameter.name, Required: false, Description: parameter.description })),
     ],
     Fields: fields,
   };

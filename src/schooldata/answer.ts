@@ -7,8 +7,8 @@ import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import type { Endpoint } from './catalogue.ts';
-import type { DataRequest } from './data-request.ts';
-import { renderDatabase } from './db-status.ts';
+import { noSuchRow, type DataRequest } from './data-request.ts';
+import { renderDatabase, wasCollected } from './db-status.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
 
@@ -46,7 +46,7 @@ export async function answerData(
 /** An empty list would say that nobody is there; that nothing was collected yet is another matter. */
 function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatabase[]): void {
   if (endpoint.servedAlways) return;
-  const missing = databases.find(({ updatedAt, status }) => updatedAt === null || status === 'NotInstalled');
+  const missing = databases.find((database) => !wasCollected(database));
   if (!missing) return;
   throw new SchoolbellError(
     'conflict',
@@ -66,34 +66,56 @@ async function answerProjection(
   tell: (records: number) => unknown,
 ): Promise<AsyncGenerator<string>> {
   const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
-  const { updatedSince } = request;
-  const all = projection.rows(sql, asked);
-  // Where rows have no time of their own, they are as old as the database that they come from.
-  const anyNew = updatedSince === undefined || databases.some(({ changedAt }) => changedAt !== null && changedAt > updatedSince);
-  const rows =
-    updatedSince === undefined
-      ? all
-      : projection.gone
-        ? sql`select r.* from (${all}) r where r.at > ${updatedSince}`
-        : sql`select r.* from (${all}) r where ${anyNew}`;
+  const rows = chooseRows(sql, projection, asked, request, databases);
+  const isWhole = request.updatedSince === undefined && request.row === undefined && projection.narrowed?.(sql, asked) === undefined;
   const [counted] = await sql<
     { count: number }[]
-  >`${updatedSince === undefined && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
-  const gone =
-    updatedSince === undefined
-      ? undefined
-      : projection.gone
-        ? await sql<{ id: string }[]>`select g.id from (${projection.gone(sql, asked)}) g where g.at > ${updatedSince} order by g.id`
-        : [];
+  >`${isWhole && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
+  if (request.row !== undefined && counted?.count === 0) throw noSuchRow(endpoint, request.row);
+  const gone = await findGone(sql, projection, asked, request);
   const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const total = counted?.count ?? 0;
   const frame: Frame = {
     meta: renderMeta(who, now, version?.version ?? 0),
-    pagination: renderPagination(request, total),
+    pagination: renderPagination(endpoint, request, total),
     databases,
-    gone: gone?.map(({ id }) => id),
+    gone,
   };
-  return render(endpoint, readRows(sql, endpoint, page(sql, rows, request), tell), frame);
+  return render(endpoint, readRows(sql, request, page(sql, rows, request), tell), frame);
+}
+
+/** Whether the row that is asked for is there; throws if not. */
+export async function requireRow(sql: Sql, who: SchoolCaller, endpoint: Endpoint, request: DataRequest): Promise<void> {
+  if (request.row === undefined || 'constant' in endpoint.source) return;
+  const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: undefined };
+  const found = await sql`select from (${chooseRows(sql, endpoint.source, asked, request, [])}) found`;
+  if (found.length === 0) throw noSuchRow(endpoint, request.row);
+}
+
+function chooseRows(
+  sql: Sql,
+  projection: Projection,
+  asked: DataQuestion,
+  { updatedSince, row }: DataRequest,
+  databases: readonly ComponentDatabase[],
+): Fragment {
+  const narrowed = projection.narrowed?.(sql, asked);
+  // Where rows have no time of their own, they are as old as the database that they come from.
+  const anyNew = databases.some(({ changedAt }) => changedAt !== null && updatedSince !== undefined && changedAt > updatedSince);
+  return sql`select r.* from (${projection.rows(sql, asked)}) r where true ${narrowed ? sql`and ${narrowed}` : sql``}
+    ${row === undefined ? sql`` : sql`and r."Id" = ${row}`}
+    ${updatedSince === undefined ? sql`` : projection.gone ? sql`and r.at > ${updatedSince}` : sql`and ${anyNew}`}`;
+}
+
+/** What is no longer among the rows asked for, also because it changed, is gone for whoever keeps just these. */
+async function findGone(sql: Sql, projection: Projection, asked: DataQuestion, { updatedSince }: DataRequest): Promise<string[] | undefined> {
+  if (updatedSince === undefined) return undefined;
+  if (!projection.gone) return [];
+  const narrowed = projection.narrowed?.(sql, asked);
+  const others = sql`union select r."Id", r.at from (${projection.rows(sql, asked)}) r where (${narrowed ?? sql`true`}) is not true`;
+  const gone = await sql<{ id: string }[]>`
+    select g.id from (${projection.gone(sql, asked)} ${narrowed ? others : sql``}) g where g.at > ${updatedSince} order by g.id`;
+  return gone.map(({ id }) => id);
 }
 
 async function findCalendar(sql: Sql, endpoint: Endpoint, estab: string, now: Date): Promise<DataQuestion['calendar']> {
@@ -107,24 +129,28 @@ function page(sql: Sql, rows: Fragment, { page: number, pageSize }: DataRequest)
 }
 
 /** `tell` learns how many rows were handed out, also when the reader left early. */
-async function* readRows(sql: Sql, { fields }: Endpoint, rows: Fragment, tell: (records: number) => unknown): AsyncGenerator<Row[]> {
+async function* readRows(sql: Sql, { fields }: DataRequest, rows: Fragment, tell: (records: number) => unknown): AsyncGenerator<Row[]> {
   let read = 0;
   try {
     for await (const batch of sql<Row[]>`${rows}`.cursor(rowsPerFetch)) {
       read += batch.length;
-      yield batch.map((row) => Object.fromEntries(fields.map((field) => [field, row[field] ?? null])));
+      yield batch.map((row) => pick(row, fields));
     }
   } finally {
     tell(read);
   }
 }
 
+function pick(row: Row, fields: readonly string[]): Row {
+  return Object.fromEntries(fields.map((field) => [field, row[field] ?? null]));
+}
+
 async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string> {
   const { page: number, pageSize = Math.max(1, all.length) } = request;
-  const rows = all.slice((number - 1) * pageSize, number * pageSize);
+  const rows = all.slice((number - 1) * pageSize, number * pageSize).map((row) => pick(row, request.fields));
   yield* render(endpoint, [rows], {
     meta: renderMeta(who, now, 0),
-    pagination: renderPagination(request, all.length),
+    pagination: renderPagination(endpoint, request, all.length),
     databases: [],
     gone: request.updatedSince === undefined ? undefined : [],
   });
@@ -157,7 +183,7 @@ function renderMeta({ estab }: SchoolCaller, now: Date, version: number): Row {
 }
 
 /** NextPage can be followed as it is: it has whatever else was asked. */
-function renderPagination({ page: number, pageSize, updatedSince, values }: DataRequest, total: number): Row {
+function renderPagination(endpoint: Endpoint, { page: number, pageSize, updatedSince, values, fields }: DataRequest, total: number): Row {
   const size = pageSize ?? Math.max(1, total);
   const pages = Math.max(1, Math.ceil(total / size));
   return {
@@ -169,6 +195,7 @@ function renderPagination({ page: number, pageSize, updatedSince, values }: Data
       ? {
           NextPage: `?${new URLSearchParams({
             ...values,
+            ...(fields === endpoint.fields ? {} : { select: fields.join(',') }),
             ...(updatedSince ? { updatedSince: updatedSince.toISOString() } : {}),
             page: String(number + 1),
             pageSize: String(size),

@@ -29,7 +29,7 @@ const waitsAtOnce = 200;
 export async function beginWait(
   db: Db,
   who: SchoolCaller,
-  endpoint: Endpoint,
+  endpoint: Pick<Endpoint, 'name' | 'databases'>,
   callbackUrl: string,
   problem?: SchoolbellError,
 ): Promise<Record<string, unknown>> {

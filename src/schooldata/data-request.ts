@@ -2,7 +2,7 @@
 // is wrong is said before anything is read.
 import { SchoolbellError } from '../errors.ts';
 import type { Query } from '../http/query.ts';
-import { longestRangeDays, type Endpoint, type Parameter } from './catalogue.ts';
+import { commonParameters, longestRangeDays, type Endpoint, type Parameter } from './catalogue.ts';
 
 export type DataRequest = Readonly<{
   page: number;
@@ -11,38 +11,79 @@ export type DataRequest = Readonly<{
   updatedSince: Date | undefined;
   onlyStatus: boolean;
   values: Readonly<Record<string, string>>;
+  /** Of the endpoint's fields, those to give, in their order. */
+  fields: readonly string[];
+  /** Only the row with this Id. */
+  row: string | undefined;
 }>;
 
-const common = ['page', 'pagesize', 'updatedsince', 'onlygetdbstatus', 'callbackurl'];
 const dayMs = 86_400_000;
 
-/** The first value of a parameter, its name in any case; undefined when it is not given. */
+const valuesOf = (query: Query, name: string) =>
+  Object.entries(query).filter(([key]) => key.toLowerCase() === name.toLowerCase()).flatMap(([, values]) => values);
+
+export function isGiven(query: Query, name: string): boolean {
+  return valuesOf(query, name).length > 0;
+}
+
+/** The value of a parameter, its name in any case; undefined when it is not given. */
 export function findParameter(query: Query, name: string): string | undefined {
-  const given = Object.entries(query).filter(([key]) => key.toLowerCase() === name.toLowerCase()).flatMap(([, values]) => values);
+  const given = valuesOf(query, name);
   if (given.length > 1) throw new SchoolbellError('invalid_request', `${name} is given ${given.length} times; give it once.`);
   return given[0];
 }
 
-export function parseDataRequest(query: Query, endpoint: Endpoint): DataRequest {
-  const own = endpoint.parameters.map(({ name }) => name.toLowerCase());
-  const stranger = Object.keys(query).find((name) => ![...common, ...own].includes(name.toLowerCase()));
-  if (stranger !== undefined) {
-    const known = [...endpoint.parameters.map(({ name }) => name), 'page, pageSize, updatedSince, onlyGetDBStatus, callbackUrl'].join(', ');
-    throw new SchoolbellError(
-      'invalid_request',
-      `"${stranger.slice(0, 60)}" is not a parameter of ${endpoint.name}: it takes ${known}. ` +
-        'If it belongs to your callbackUrl, percent-encode that as a whole.',
-    );
-  }
+/** `row`: the Id in the path. */
+export function parseDataRequest(query: Query, endpoint: Endpoint, row?: string): DataRequest {
+  requireKnownNames(query, endpoint, row);
   const page = parseWhole(query, 'page') ?? 1;
   const pageSize = parseWhole(query, 'pageSize');
   if (pageSize === undefined && page !== 1) throw new SchoolbellError('invalid_request', 'page without pageSize: say how many rows a page has.');
-  const values = Object.fromEntries(endpoint.parameters.flatMap((parameter) => {
-    const value = parseValue(query, parameter);
+  const given = Object.fromEntries(endpoint.parameters.flatMap((parameter) => {
+    const value = parseValue(query, row === undefined ? parameter : { ...parameter, required: false });
     return value === undefined ? [] : [[parameter.name, value]];
   }));
-  requireRange(values);
-  return { page, pageSize, updatedSince: parseInstant(query, 'updatedSince'), onlyStatus: parseFlag(query, 'onlyGetDBStatus'), values };
+  requireRange(given);
+  const values = row === undefined ? given : { ...given, ...requireRowValues(endpoint, row, given) };
+  const fields = parseFields(query, endpoint);
+  return { page, pageSize, updatedSince: parseInstant(query, 'updatedSince'), onlyStatus: parseFlag(query, 'onlyGetDBStatus'), values, fields, row };
+}
+
+function requireKnownNames(query: Query, { name, parameters }: Endpoint, row: string | undefined): void {
+  const known = [...parameters, ...commonParameters.filter(({ ofLists }) => row === undefined || !ofLists)].map((one) => one.name);
+  const stranger = Object.keys(query).find((one) => !known.some((taken) => taken.toLowerCase() === one.toLowerCase()));
+  if (stranger === undefined) return;
+  throw new SchoolbellError(
+    'invalid_request',
+    `"${stranger.slice(0, 60)}" is not a parameter of ${name}${row === undefined ? '' : '/{Id}'}: it takes ${known.join(', ')}. ` +
+      'If it belongs to your callbackUrl, percent-encode that as a whole.',
+  );
+}
+
+export function noSuchRow({ name, valuesOfId }: Endpoint, row: string): SchoolbellError {
+  const hint = valuesOfId?.(row) ? '' : ' The Id of a mark is StudentId.Date.Session, such as p1.2026-11-12.AM; for all marks of a student give id.';
+  return new SchoolbellError('not_found', `${name} has no row with the Id "${row.slice(0, 255)}" now.${hint}`);
+}
+
+/** What the Id itself says, unless the parameters say otherwise. */
+function requireRowValues(endpoint: Endpoint, row: string, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const own = row.includes('\0') ? undefined : endpoint.valuesOfId?.(row);
+  if (!own || (own.date !== undefined && !isDay(own.date)) || Object.entries(own).some(([name, value]) => (given[name] ?? value) !== value))
+    throw noSuchRow(endpoint, row);
+  return own;
+}
+
+/** In the order of the catalogue, however they were asked for. */
+function parseFields(query: Query, { name, fields }: Endpoint): readonly string[] {
+  const text = findParameter(query, 'select');
+  if (text === undefined) return fields;
+  const asked = text.split(',').map((one) => one.trim().toLowerCase());
+  const unknown = asked.find((one) => !fields.some((field) => field.toLowerCase() === one));
+  if (unknown !== undefined) {
+    const what = unknown === '' ? 'a field is empty' : `"${unknown.slice(0, 60)}" is not a field of ${name}`;
+    throw new SchoolbellError('invalid_request', `select: ${what}; its fields are ${fields.join(', ')}.`);
+  }
+  return fields.filter((field) => asked.includes(field.toLowerCase()));
 }
 
 function parseWhole(query: Query, name: string): number | undefined {
@@ -85,8 +126,10 @@ function parseValue(query: Query, { name, kind, required }: Parameter): string |
   }
   if (kind === 'date' && !isDay(text))
     throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a day of the calendar, written YYYY-MM-DD.`);
-  if (kind === 'session' && !/^(am|pm)$/i.test(text)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is neither AM nor PM.`);
-  return kind === 'session' ? text.toUpperCase() : text;
+  if (typeof kind === 'string') return text;
+  const known = kind.oneOf.find((one) => one.toLowerCase() === text.toLowerCase());
+  if (known === undefined) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is neither ${kind.oneOf.join(' nor ')}.`);
+  return known;
 }
 
 function requireRange({ dateFrom, dateTo }: Readonly<Record<string, string>>): void {

@@ -42,5 +42,15 @@ export function renderStatus({ estab, endpoint, requestId, databases, timedOut =
 function describe(databases: readonly ComponentDatabase[], timedOut: boolean, faulty: boolean, allOk: boolean): string | null {
   if (allOk || faulty) return null;
   const behind = databases.filter(({ status }) => status !== 'OK').map(({ name, status, message }) => `${name} is ${status}${message ? ` (${message})` : ''}`);
-  return `${timedOut ? 'Not ready within 10 minutes: ' : ''}${behind.join('; ')}. What was collected before can be requested directly.`;
+  return `${timedOut ? 'Not ready within 10 minutes: ' : ''}${behind.join('; ')}. ${describeCache(databases)}`;
+}
+
+/** Whoever needs several databases is served only when all of them were collected once. */
+function describeCache(databases: readonly ComponentDatabase[]): string {
+  const missing = databases.filter((database) => !wasCollected(database)).map(({ name }) => name);
+  return missing.length === 0 ? 'What was collected before can be requested directly.' : `Nothing of ${missing.join(' and ')} was collected before.`;
+}
+
+export function wasCollected({ updatedAt, status }: ComponentDatabase): boolean {
+  return updatedAt !== null && status !== 'NotInstalled';
 }

@@ -18,6 +18,8 @@ export type DataQuestion = Readonly<{
 export type Projection = Readonly<{
   rows(sql: Sql, asked: DataQuestion): Fragment;
   gone?(sql: Sql, asked: DataQuestion): Fragment;
+  /** Which of the rows r are asked for; undefined: all of them. */
+  narrowed?(sql: Sql, asked: DataQuestion): Fragment | undefined;
   /** How many rows there are, where that is cheaper than counting them. */
   count?(sql: Sql, asked: DataQuestion): Fragment;
 }>;
@@ -57,15 +59,22 @@ const registration = (sql: Sql) => sql`
   from roster_enrollment e join roster_class c on c.estab = e.estab and c.sourced_id = e.class_id and c.class_type = 'homeroom' where e.estab = u.estab
     and e.user_id = u.sourced_id`;
 
-export const students = people(
-  ['student'],
-  (sql) => sql`
-    u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName",
-    u.email as "Email", u.grades[1] as "YearGroup",
-    (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
-      limit 1) as "RegistrationGroup"`,
-  (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
-);
+/** Systems differ in how they write a year: 7 is 07. */
+const plainYear = (sql: Sql, year: Fragment) => sql`ltrim(lower(${year}), '0')`;
+
+export const students: Projection = {
+  ...people(
+    ['student'],
+    (sql) => sql`
+      u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName",
+      u.email as "Email", u.grades[1] as "YearGroup",
+      (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
+        limit 1) as "RegistrationGroup"`,
+    (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
+  ),
+  narrowed: (sql, { values }) =>
+    values.yearGroup === undefined ? undefined : sql`${plainYear(sql, sql`r."YearGroup"`)} = ${plainYear(sql, sql`${values.yearGroup}::text`)}`,
+};
 
 export const staff = people(
   ['teacher', 'staff'],
@@ -116,6 +125,7 @@ export const groups: Projection = {
     order by r."Id"`,
   gone: (sql, asked) =>
     sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_class u where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
+  narrowed: (sql, { values }) => (values.type === undefined ? undefined : sql`r."Type" = ${values.type}`),
   count: (sql, asked) =>
     sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'classes' and status = 'active'`,
 };

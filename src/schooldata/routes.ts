@@ -9,16 +9,16 @@ import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
-import type { Query } from '../http/query.ts';
+import { requireWellFormed, type Query } from '../http/query.ts';
 import { refuseOtherMethods } from '../http/server.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
-import { abouts, type About } from './about.ts';
-import { answerData } from './answer.ts';
+import { findAbout } from './about.ts';
+import { answerData, requireRow } from './answer.ts';
+import { answerMarks } from './answer-marks.ts';
 import { beginWait, refreshStale } from './availability.ts';
 import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
-import { findParameter, parseDataRequest, type DataRequest } from './data-request.ts';
+import { findParameter, isGiven, parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
-import { answerMarks } from './answer-marks.ts';
 import { createOutcomeWaits } from './outcome-waits.ts';
 import { findOutcome } from './outcome.ts';
 
@@ -43,28 +43,30 @@ const marksBytes = 8 * 1024 * 1024;
 /** The MIS is waited for, 30 s at most, between what the database may take before and after. */
 const longestWriteMs = 44_000;
 const json = 'application/json; charset=utf-8';
-type Params = { estab?: string; name: string };
+type Params = { estab?: string; name: string; id?: string };
+/** Read by the handler, which may have somebody to tell what is wrong with the query. */
+const ownQuery = { config: { readsMalformedQuery: true } };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const waits = createOutcomeWaits(data.db, data.lookEveryMs);
   app.addHook('preClose', () => waits.end());
   const read = async (request: FastifyRequest, reply: FastifyReply) => {
-    const { name } = request.params as Params;
-    if (name.toLowerCase() === marksName) refuse(name);
-    requireKnown(name);
-    return answer(data, await requireOwn(data, request), request, reply);
+    if (isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
+    const asked = requireAsked(request.params as Params);
+    return answerNow(data, await requireOwn(data, request), asked, request.query as Query, reply);
   };
   const write = async (request: FastifyRequest, reply: FastifyReply) => {
     const { name } = request.params as Partial<Params>;
     if (name !== undefined && name.toLowerCase() !== marksName) refuse(name);
     return answerMarks({ ...data, waits }, await requireOwn(data, request), request, reply);
   };
-  app.get(`${root}/School/:estab/:name`, { schema: { summary: `School data: ${endpoints.map(({ name }) => name).join(', ')}` } }, read);
-  app.get(
-    `${root}/:name`,
-    { schema: { summary: "The same for the token's own school, and about the caller: TokenDetails, Scopes, Queries, Databases" } },
-    read,
-  );
+  const names = endpoints.map(({ name }) => name).join(', ');
+  const rowNames = endpoints.flatMap(({ name, valuesOfId }) => (valuesOfId ? [name] : [])).join(', ');
+  const about = 'about the caller: TokenDetails, Scopes, Queries, Databases';
+  app.get(`${root}/School/:estab/:name`, { ...ownQuery, schema: { summary: `School data: ${names}` } }, read);
+  app.get(`${root}/School/:estab/:name/:id`, { ...ownQuery, schema: { summary: `One row of ${rowNames}` } }, read);
+  app.get(`${root}/:name`, { ...ownQuery, schema: { summary: `The same for the token's own school, and ${about}` } }, read);
+  app.get(`${root}/:name/:id`, { ...ownQuery, schema: { summary: `One row for the token's own school: ${rowNames}` } }, read);
   app.post(
     `${root}/School/:estab/:name`,
     { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks (name: Attendance)' } },
@@ -85,7 +87,7 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     preParsing: async (request) => refuse((request.params as Params).name),
     handler: async () => {},
   });
-  refuseOtherMethods(app, `${root}/:name`, ['GET']);
+  for (const path of [`${root}/:name`, `${root}/:name/:id`, `${root}/School/:estab/:name/:id`]) refuseOtherMethods(app, path, ['GET']);
   refuseOtherMethods(app, `${root}/Attendance/:estab`, ['POST']);
   refuseOtherMethods(app, `${root}/Writeback/:trackingId`, ['GET']);
 }
@@ -101,49 +103,48 @@ async function requireOwn({ requireCaller }: SchoolData, request: FastifyRequest
 /** One name under a school is written to, the others are read. */
 function refuse(name: string): never {
   const isMarks = name.toLowerCase() === marksName;
-  if (!isMarks) requireKnown(name);
+  if (!isMarks) requireAsked({ name });
   const allow = isMarks ? 'POST' : 'GET, HEAD';
   throw new SchoolbellError('method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
 }
 
-function requireKnown(name: string): void {
-  if (findEndpoint(name) || findAbout(name)) return;
-  throw new SchoolbellError('not_found', `There is no "${name.slice(0, 40)}"; /api/v1/Queries lists what there is.`);
-}
+type Asked = Readonly<{ endpoint: Endpoint; row: string | undefined }> | NonNullable<ReturnType<typeof findAbout>>;
 
-function findAbout(name: string): About | undefined {
-  return Object.entries(abouts).find(([one]) => one.toLowerCase() === name.toLowerCase())?.[1];
-}
-
-async function answer(data: SchoolData, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { name } = request.params as Params;
-  const about = findAbout(name);
-  if (about) return about(data.db, who);
+/** What an address names. */
+function requireAsked({ name, id }: Params): Asked {
+  if (name.toLowerCase() === marksName) refuse(name);
   const endpoint = findEndpoint(name);
-  if (!endpoint) throw new SchoolbellError('not_found', 'There is nothing at this address.');
-  if (!who.scopes.includes(endpoint.scope))
-    throw new SchoolbellError('forbidden', `The school has not granted ${endpoint.scope}, which ${endpoint.name} needs.`);
-  const query = request.query as Query;
-  const callbackUrl = findParameter(query, 'callbackUrl');
-  return callbackUrl === undefined ? answerNow(data, who, endpoint, query, reply) : answerLater(data, who, endpoint, query, callbackUrl, reply);
+  const about = findAbout(name);
+  if (!endpoint && !about) throw new SchoolbellError('not_found', `There is no "${name.slice(0, 40)}"; /api/v1/Queries lists what there is.`);
+  if (id !== undefined && !endpoint?.valuesOfId)
+    throw new SchoolbellError('not_found', `${endpoint?.name ?? about?.name} has no rows by Id; /api/v1/Queries lists what has.`);
+  return endpoint ? { endpoint, row: id } : (about as Asked);
+}
+
+function requireScope(who: SchoolCaller, { name, scope }: Endpoint): void {
+  if (!who.scopes.includes(scope)) throw new SchoolbellError('forbidden', `The school has not granted ${scope}, which ${name} needs.`);
 }
 
 /** Out of the cache; what has grown old is refreshed behind it. */
 async function answerNow(
   { db, reads, lists, ledger, slowReader, now }: SchoolData,
   who: SchoolCaller,
-  endpoint: Endpoint,
+  asked: Asked,
   query: Query,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const request = parseDataRequest(query, endpoint);
+  requireWellFormed(query);
+  if ('answer' in asked) return asked.answer(db, who);
+  const { endpoint, row } = asked;
+  requireScope(who, endpoint);
+  const request = parseDataRequest(query, endpoint, row);
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
   if (request.onlyStatus)
     return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
   const tell = (records: number) =>
     records > 0 &&
     reply.request.method !== 'HEAD' &&
-    ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: endpoint.fields });
+    ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: request.fields });
   const small = isSmall(request, endpoint);
   const body = await answerData(small ? reads : lists, who, endpoint, request, new Date(now()), tell);
   // What is small is read before it is sent, so that no reader holds a connection of the small reads.
@@ -151,26 +152,33 @@ async function answerNow(
 }
 
 /** Few rows are read at once, and wait for no reader of a whole list. */
-function isSmall({ pageSize }: DataRequest, { source }: Endpoint): boolean {
-  return 'constant' in source || (pageSize !== undefined && pageSize <= longestPage);
+function isSmall({ pageSize, row }: DataRequest, { source }: Endpoint): boolean {
+  return 'constant' in source || row !== undefined || (pageSize !== undefined && pageSize <= longestPage);
 }
 
-/** From here on, whatever is wrong is told to the callbackUrl. */
-async function answerLater(
-  { db, allowed }: SchoolData,
-  who: SchoolCaller,
-  endpoint: Endpoint,
-  query: Query,
-  callbackUrl: string,
-  reply: FastifyReply,
-): Promise<unknown> {
+/** Who calls, what they may and where to call back is judged at once; whatever else is wrong is told to the callbackUrl. */
+async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const params = request.params as Params;
+  const query = request.query as Query;
+  const endpoint = findEndpoint(params.name);
+  if (endpoint) requireScope(who, endpoint);
+  const callbackUrl = findParameter(query, 'callbackUrl') ?? '';
   await requireCallable('callbackUrl', callbackUrl, allowed);
-  return reply.code(202).send(await beginWait(db, who, endpoint, callbackUrl, findProblem(query, endpoint)));
+  const { name, databases } = endpoint ?? findAbout(params.name) ?? { name: params.name.replaceAll('\0', '').slice(0, 40), databases: [] };
+  const problem = await findProblem(async () => {
+    const asked = requireAsked(params);
+    requireWellFormed(query);
+    if ('answer' in asked) return;
+    const wanted = parseDataRequest(query, asked.endpoint, asked.row);
+    // What is being collected may bring the row.
+    if ((await readDatabases(db, who.estab, databases)).every(({ status }) => status === 'OK')) await requireRow(db, who, asked.endpoint, wanted);
+  });
+  return reply.code(202).send(await beginWait(db, who, { name, databases }, callbackUrl, problem));
 }
 
-function findProblem(query: Query, endpoint: Endpoint): SchoolbellError | undefined {
+async function findProblem(judge: () => Promise<void>): Promise<SchoolbellError | undefined> {
   try {
-    parseDataRequest(query, endpoint);
+    await judge();
     return undefined;
   } catch (error) {
     if (error instanceof SchoolbellError) return error;

@@ -108,7 +108,6 @@ export const offenders: Offenders = [
     reason: 'A link or a session is found by the hash of its secret, and says which school it is of.',
     statements: {
       'src/identity/logins.ts': [
-        '0f99392b86e2 delete from registration_link where hash = $n and expires_at > now() returning hash',
         '6f60bf989a08 select estab, presence_id as id, invitation from registration_link where hash = $n and expires_at >',
       ],
       'src/identity/sessions.ts': [
@@ -130,6 +129,9 @@ export const offenders: Offenders = [
       ],
       'src/access/rostering-token.ts': [
         '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
+      ],
+      'src/onboarding/own-schools.ts': [
+        '4f1e4b2967dc with own as materialized ( select estab from authorisation where rp = $n union select estab from inv',
       ],
       'src/schooldata/availability.ts': [
         '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',

@@ -21,6 +21,7 @@ export async function findClient(db: Db, clientId: string): Promise<AdapterPaylo
     grant_types: ['authorization_code'],
     token_endpoint_auth_method: 'client_secret_post',
     id_token_signed_response_alg: 'RS256',
+    require_auth_time: true,
     application_type: row.redirectUris.every((uri) => uri.startsWith('https:')) ? 'web' : 'native',
   } as AdapterPayload;
 }

@@ -11,6 +11,8 @@ import { readProviderKeys, requireGeneration } from './keys.ts';
 import { createRecords } from './records.ts';
 
 export const accountId = (estab: string, presenceId: string) => `${estab}|${presenceId}`;
+/** The library announces it where nothing else is said; only applications that are told of sign-outs would get it. */
+const notGiven = { sid: false } as unknown as Record<string, null>;
 const estabOf = (id: string) => id.split('|', 1)[0] ?? '';
 
 /** Gives the provider with the keys of this moment: made at the first request, and anew when the keys are others. */
@@ -36,13 +38,22 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     adapter: createRecords(db, async (id) => (await findAccount(db, id)) !== undefined),
     jwks: jwks as Configuration['jwks'],
     cookies: { keys: cookieKeys, long: { secure, sameSite: 'lax' }, short: { secure, sameSite: 'lax' } },
-    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false }, revocation: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+      // Announced unless they are off; some clients use whatever is announced.
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+    },
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     pkce: { required: () => true },
     scopes: ['openid', 'profile', 'email'],
     claims: {
-      openid: ['sub', 'presence_id', 'role', 'establishment'],
+      openid: ['sub', 'presence_id', 'sourced_id', 'role', 'estab'],
       profile: ['name', 'given_name', 'family_name', 'preferred_username'],
       email: ['email', 'email_verified'],
+      ...notGiven,
     },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
@@ -87,13 +98,14 @@ async function findAccount(db: Db, id: string) {
     claims: async () => ({
       sub: presenceId,
       presence_id: presenceId,
+      ...(presence.sourcedId === null ? {} : { sourced_id: presence.sourcedId }),
       role: presence.roles,
-      establishment: estab,
+      estab,
       name: presence.displayName,
       given_name: presence.firstName,
       family_name: presence.surname,
       preferred_username: presence.userName,
-      ...(presence.workEmail === '' ? {} : { email: presence.workEmail, email_verified: false }),
+      ...(presence.workEmail === '' ? {} : { email: presence.workEmail, email_verified: presence.emailVerified }),
     }),
   };
 }

@@ -12,6 +12,12 @@ export type Token = Readonly<{
 }>;
 
 const grant = 'grant_type=client_credentials';
+/** The client is known, but may not have what is asked for: other credentials would not help. */
+const refusedRights: Readonly<Record<string, string>> = {
+  invalid_scope: 'knows the client, but does not grant it the scope that is needed',
+  unauthorized_client: 'knows the client, but does not give it tokens in this way',
+  unsupported_grant_type: 'does not give tokens for a client id and secret',
+};
 const marginMs = 60_000;
 
 /** Where tokens may be asked for, in the order in which it is tried. */
@@ -73,6 +79,9 @@ function describeRefusal(answer: ProviderAnswer, tokenUrl: string): MisError {
   const { error } = readObject(answer);
   // Only a code of the standard: the provider's own words may repeat what it was sent.
   const code = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
+  const notAllowed = typeof error === 'string' ? refusedRights[error] : undefined;
+  if (notAllowed !== undefined)
+    return new MisError('Error', `The provider ${notAllowed} (${status}${code}). Ask the provider to allow this client to read rosters.`, { later: false });
   return new MisError(
     'Error',
     `The provider does not accept the client id and secret (${status}${code}). Enter them again, or ask the provider for new ones.`,
