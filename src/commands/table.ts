@@ -10,7 +10,7 @@ const segmenter = new Intl.Segmenter('en');
 const widthOf = (text: string) => (/^[\x20-\x7e]*$/.test(text) ? text.length : [...segmenter.segment(text)].length);
 
 /** A column of which no row has anything is left out; without rows there is a sentence. */
-export function renderTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): string[] {
+export function renderTable<Row>(rows: readonly Row[], columns: readonly Column<NoInfer<Row>>[], none: string): string[] {
   if (rows.length === 0) return [none];
   const cells = columns.map(({ of }) => rows.map((row) => renderCell(of(row))));
   const shown = columns
@@ -24,7 +24,7 @@ export function renderTable<Row>(rows: readonly Row[], columns: readonly Column<
 
 /** One thing, with a name before each of its values. */
 export function renderPairs(pairs: Readonly<Record<string, Cell>>): string[] {
-  const width = Math.max(...Object.keys(pairs).map(widthOf));
+  const width = Math.max(0, ...Object.keys(pairs).map(widthOf));
   return Object.entries(pairs).map(([name, value]) => `${pad(name, width)}${gap}${renderCell(value)}`.trimEnd());
 }
 

@@ -60,7 +60,7 @@ test('text and HTML go out from MAIL_FROM to one address, under an id of their o
   assert.ok(got?.raw.includes(`Message-ID: <${id}@schoolbell>`));
   assert.equal((await row(id))?.body, null);
   const [shown] = await mails();
-  assert.deepEqual([shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html, shown?.error], ['done', letter.to, letter.subject, null, null, null]);
+  assert.deepEqual([shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html, shown?.error], ['sent', letter.to, letter.subject, null, null, null]);
 });
 
 test('a refusal for now is tried again on the schedule, under the same Message-ID', async () => {
@@ -173,7 +173,7 @@ test('without SMTP_URL a mail is kept, and mails shows it in full', async () => 
   const [shown] = await mailCommandRunner(quiet)();
   assert.deepEqual(
     [shown?.id, shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html],
-    [id, 'done', letter.to, letter.subject, letter.text, letter.html],
+    [id, 'kept', letter.to, letter.subject, letter.text, letter.html],
   );
   assert.equal(receiver.mails.length, 0);
 });

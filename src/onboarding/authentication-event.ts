@@ -2,6 +2,7 @@
 // school's data is there. The school secret leaves in it; the stored copy is sealed.
 import type { Seal } from '../access/seal.ts';
 import type { Tx } from '../db/connect.ts';
+import { callbackLane, hostOf } from '../notifications/move-callback.ts';
 import { callKind, callsAtOnce } from '../notifications/webhooks.ts';
 import { enqueue } from '../outbox/enqueue.ts';
 
@@ -30,7 +31,7 @@ export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId
     estab,
     rp,
     kind: callKind,
-    lane: { key: `callback ${rp}`, host: new URL(facts.callbackUrl).hostname.replace(/^\[|\]$/g, ''), width: callsAtOnce, lasting: true },
+    lane: { key: callbackLane(rp), host: hostOf(facts.callbackUrl), width: callsAtOnce, lasting: true },
     payload: {
       event: 'authentication',
       method: 'POST',

@@ -13,7 +13,7 @@ export const offenders: Offenders = [
   {
     reason: 'Work is claimed and settled over all schools: the limits of lanes and hosts are shared, and the next turn of a lane is that of its rows.',
     statements: {
-      'src/collection/remove.ts': [
+      'src/outbox/remove-work.ts': [
         'e4bd15f7e344 delete from lane where key = any($n) and not exists (select from outbox o where o.lane = lane.key)',
       ],
       'src/outbox/claim.ts': [
