@@ -104,7 +104,10 @@ function judgeRateLimit({ rateLimitPerMinute }: Config): Judged {
 async function judgeClock(db: Db): Promise<Judged> {
   const before = Date.now();
   const [row] = await db<{ at: Date }[]>`select clock_timestamp() as at`;
-  const off = Math.abs((row?.at.getTime() ?? 0) - (before + Date.now()) / 2) / 1000;
+  return judgeOffset(Math.abs((row?.at.getTime() ?? 0) - (before + Date.now()) / 2) / 1000);
+}
+
+export function judgeOffset(off: number): Judged {
   const found = `${off.toFixed(1)} s from that of the database`;
   if (off <= clockSeconds.exact) return ok(found);
   return (off <= clockSeconds.usable ? warn : fail)(found, 'let both machines keep their time by NTP');
@@ -114,7 +117,10 @@ async function judgeDisk({ dataDir }: Config): Promise<Judged> {
   const folder = await findExisting(dataDir);
   await access(folder, constants.W_OK);
   const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
+  return judgeRoom(bavail * bsize, dataDir);
+}
+
+export function judgeRoom(free: number, dataDir: string): Judged {
   const found = `${(free / gib).toFixed(1)} GiB free for DATA_DIR ${dataDir}`;
   if (free >= room.comfortable) return ok(found);
   return (free >= room.least ? warn : fail)(found, 'make room: imports, marks and the embedded database live there');

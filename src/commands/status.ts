@@ -24,7 +24,7 @@ async function runChecks(context: Context): Promise<Outcome> {
       checks,
       [
         { title: 'Check', of: ({ check }) => check },
-        { title: '', of: ({ verdict }) => verdict },
+        { title: 'Verdict', of: ({ verdict }) => verdict },
         { title: 'Found', of: ({ found }) => found },
         { title: 'What to do', of: ({ todo }) => todo },
       ],
