@@ -37,7 +37,8 @@ export async function addApplication(db: Db, seal: Seal, given: Given): Promise<
   const clientId = `${given.rp}.${randomBytes(6).toString('hex')}`;
   return db.begin(async (tx) => {
     const added = await tx`
-      insert into application (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events)
+      insert into application
+        (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events)
       values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId}, ${given.website || null},
         ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true})
       on conflict do nothing returning rp`;

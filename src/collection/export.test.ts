@@ -255,7 +255,9 @@ test('a bulk package is whole in itself: references to what left are left out, w
       sourcedId: `k${at + 1}`, title: 'K', courseSourcedId, classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't',
     })),
     users: [person('u1', { agentSourcedIds: 'u2' }), person('u2')],
-    enrollments: ['k1', 'k2'].map((classSourcedId) => ({ sourcedId: `e-${classSourcedId}`, classSourcedId, schoolSourcedId: 'o1', userSourcedId: 'u1', role: 'student' })),
+    enrollments: ['k1', 'k2'].map((classSourcedId) => ({
+      sourcedId: `e-${classSourcedId}`, classSourcedId, schoolSourcedId: 'o1', userSourcedId: 'u1', role: 'student',
+    })),
     demographics: [{ sourcedId: 'u1', sex: 'male' }, { sourcedId: 'u2', sex: 'male' }],
   };
   await service.addSchool('M6', csvPackage(everything));

@@ -125,12 +125,11 @@ async function* renderFile(
   const fields = new Map(resource.fields.flatMap((field) => (field.csv === undefined ? [] : [[field.csv, field] as const])));
   yield Buffer.from(renderCsvRow([...header, ...keys.map((key) => `metadata.${key}`)]));
   for await (const piece of reading.records(resource, status)) {
-    const records = keep(JSON.parse(`[${piece}]`) as Shown[]);
-    yield Buffer.from(
-      records
-        .map((record) => renderCsvRow([...header.map((column) => cellOf(record, column, fields.get(column), blank)), ...keys.map((key) => metadataOf(record, key))]))
-        .join(''),
-    );
+    const rows = keep(JSON.parse(`[${piece}]`) as Shown[]).map((record) => [
+      ...header.map((column) => cellOf(record, column, fields.get(column), blank)),
+      ...keys.map((key) => metadataOf(record, key)),
+    ]);
+    yield Buffer.from(rows.map(renderCsvRow).join(''));
   }
 }
 

@@ -30,8 +30,12 @@ test('what schools read about an application is given, changed and taken away', 
       optionalScopes: ['Staff'], ...told, created: 'string', schools: 0,
     },
   );
-  assert.match((await schoolbell('application list')).out, /^RP +NAME +SCHOOLS +CLIENT ID +SCOPES +CALLBACK URL\none +Application One +0 +one\.\w+ +School,Staff:optional/);
-  const renamed = await json<Application>('application edit --rp one --name Renamed --redirect-uri https://one.example/back --redirect-uri http://localhost:1/');
+  assert.match(
+    (await schoolbell('application list')).out,
+    /^RP +NAME +SCHOOLS +CLIENT ID +SCOPES +CALLBACK URL\none +Application One +0 +one\.\w+ +School,Staff:optional/,
+  );
+  const back = '--redirect-uri https://one.example/back --redirect-uri http://localhost:1/';
+  const renamed = await json<Application>(`application edit --rp one --name Renamed ${back}`);
   assert.deepEqual([renamed.name, renamed.redirectUris, renamed.website], ['Renamed', ['https://one.example/back', 'http://localhost:1/'], told.website]);
   const bare = ['--website', '', '--privacy-notice', '', '--contact', '', '--redirect-uri', '', '--state-events', 'off'];
   const cleared = await json<Application>('application edit --rp one', ...bare);

@@ -79,8 +79,8 @@ export const deliveryCommands: readonly Command[] = [
             { title: 'Event', of: (one) => one.event },
             { title: 'Attempts', of: (one) => one.attempts, right: true },
             { title: 'Next', of: (one) => (one.state === 'waiting' ? one.due : null) },
-            { title: 'Trouble', of: describeTrouble, most: 60 },
-            { title: 'URL', of: (one) => one.url },
+            { title: 'URL', of: (one) => one.url, most: 60 },
+            { title: 'Trouble', of: describeTrouble },
           ],
           'no deliveries',
         ),
@@ -144,6 +144,5 @@ async function replayById(db: Db, id: string): Promise<Outcome> {
 
 function describeTrouble({ log, disabled }: { log: readonly Attempt[]; disabled: string | null }): string {
   const last = log.at(-1);
-  const words = [last?.success === false ? last.errorClass : null, last?.success === false ? last.message : null, disabled && `disabled: ${disabled}`];
-  return words.filter(Boolean).join(', ');
+  return [last?.errorClass, last?.message, disabled && `disabled: ${disabled}`].filter(Boolean).join(', ');
 }

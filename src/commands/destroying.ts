@@ -18,7 +18,10 @@ export async function runAgreed(command: Command, context: Context, given: Given
   if (given.options['dry-run'] === true) return { data: { dryRun: true, ...loss.data }, lines: [`${loss.what} would go for good:`, ...loss.lines] };
   if (given.options.yes === true) return command.run(context, given);
   if (!ask)
-    throw new SchoolbellError('conflict', `${loss.what} would go for good, with all that belongs to it; repeat with --yes, or see with --dry-run what would go`);
+    throw new SchoolbellError(
+      'conflict',
+      `${loss.what} would go for good, with all that belongs to it; repeat with --yes, or see with --dry-run what would go`,
+    );
   const answer = await ask([`${loss.what} goes for good:`, ...loss.lines, 'Type yes to go on: '].join('\n'));
   if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
   return command.run(context, given);

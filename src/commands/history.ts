@@ -36,7 +36,8 @@ export const historyCommands: readonly Command[] = [
 ];
 
 function describe({ from, fromAt, until, status, origin }: Omit<RecordState, 'stored'>): string {
-  return `version ${from} (${fromAt === null ? 'forgotten when' : renderTime(new Date(fromAt))}), ${until === null ? 'stands' : `until version ${until}`}, ${status}; ${describeOrigin(origin)}`;
+  const since = fromAt === null ? 'forgotten when' : renderTime(new Date(fromAt));
+  return `version ${from} (${since}), ${until === null ? 'stands' : `until version ${until}`}, ${status}; ${describeOrigin(origin)}`;
 }
 
 function describeOrigin({ import: id, file, line, provider, page }: Origin): string {
