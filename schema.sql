@@ -222,6 +222,15 @@ create table disclosure (
 );
 CREATE INDEX disclosure_day ON public.disclosure USING btree (day);
 
+create table erasure (
+  number bigint generated always as identity not null,
+  at timestamp with time zone default now() not null,
+  what text not null,
+  counts jsonb not null,
+  constraint erasure_pkey PRIMARY KEY (number)
+);
+CREATE INDEX erasure_at ON public.erasure USING btree (at);
+
 create table establishment (
   estab text collate "C" not null,
   name text not null,

@@ -14,7 +14,7 @@ import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
-import { policies } from './db/policies.ts';
+import { apiPools, policies } from './db/policies.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
@@ -53,7 +53,6 @@ export type AppParts = {
 };
 
 /** The pools of the API; what each is for stands beside its limits in `db/policies`. */
-export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes'] as const;
 export type Pools = Readonly<Record<(typeof apiPools)[number], Db>>;
 
 export function createPools(open: OpenPool): Pools {

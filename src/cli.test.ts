@@ -1,7 +1,7 @@
 // Covers the command line on a real database, beside a running service that shows the effect of each command at once;
 // and, in a handful of real processes, how a command ends and what it prints where.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -51,9 +51,13 @@ const tokenM = async (rp: string, secret: string) =>
 const commands: Record<string, string[]> = {
   'school add': ['--estab', '--name', '--email'],
   'school list': [],
-  'school remove': ['--estab'],
-  'application add': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri'],
-  rotate: ['--rp', '--estab', '--secret'],
+  'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url'],
+  'school remove': ['--estab', '--yes', '--dry-run'],
+  'application add': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri', '--website', '--privacy-notice', '--contact'],
+  'application list': [],
+  'application edit': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri', '--website', '--privacy-notice', '--contact', '--state-events'],
+  'application remove': ['--rp', '--yes', '--dry-run'],
+  rotate: ['--rp', '--estab', '--secret', '--keep-old'],
   'keys rotate': ['--now'],
   'keys reseal': [],
   authorise: ['--rp', '--estab', '--scopes'],
@@ -61,8 +65,10 @@ const commands: Record<string, string[]> = {
   resume: ['--rp', '--estab'],
   revoke: ['--rp', '--estab'],
   import: ['--estab', '--partial', '--force', '<zip or folder>'],
-  export: ['--estab', '<zip>'],
-  status: [],
+  export: ['--estab', '--with-leavers', '<zip>'],
+  mails: [],
+  audit: ['--since'],
+  status: ['--check'],
 };
 
 test('--help explains each command, without settings and without a database', async () => {
@@ -77,6 +83,12 @@ test('--help explains each command, without settings and without a database', as
     assert.match(out, new RegExp(`Usage: .* ${name}`));
     for (const option of [...options, '--json']) assert.ok(out.includes(option), `${name} ${option}`);
   }
+});
+
+test('--version says which, without settings and without a database', async () => {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { version: string };
+  assert.deepEqual(await run(['--version'], {}), { code: 0, out: `schoolbell ${version}\n`, err: '' });
+  assert.deepEqual(JSON.parse((await run(['--version', '--json'], {})).out), { version });
 });
 
 test('a process prints what was asked for on standard output alone, says what is wrong on standard error, and ends by itself', async () => {
@@ -147,11 +159,14 @@ test('schools are added, listed and removed', async () => {
   const list = await json<{ estab: string; name: string }[]>('school list');
   assert.ok(Array.isArray(list));
   assert.deepEqual(list.map(({ estab, name }) => [estab, name]), [['1234567', "St Mary's"], ['b.Z_-9', 'B']]);
-  assert.match((await schoolbell('school list')).out, /1234567\tSt Mary's/);
+  assert.match(
+    (await schoolbell('school list')).out,
+    /^ESTAB +NAME +ADDRESS OF RECORD +TIME ZONE +CONNECTOR\n1234567 +St Mary's +office@school\.example +Europe\/London +none\nb\.Z_-9/,
+  );
 
-  await json('school remove --estab b.Z_-9');
+  await json('school remove --yes --estab b.Z_-9');
   assert.deepEqual((await json<{ estab: string }[]>('school list')).map(({ estab }) => estab), ['1234567']);
-  await assertFails(/no establishment b\.Z_-9/, 'school remove --estab b.Z_-9');
+  await assertFails(/no establishment b\.Z_-9/, 'school remove --yes --estab b.Z_-9');
 });
 
 test('applications are added with their secrets, once', async () => {
@@ -204,7 +219,7 @@ test('an authorisation is given, paused, resumed, revoked and given again, each 
   await assertFails(/Revoked[^]*authorise --rp app\.one/, 'resume --rp app.one --estab 1234567');
   await assertFails(/Revoked/, 'rotate --secret school --rp app.one --estab 1234567');
   const again = await schoolbell('authorise --rp app.one --estab 1234567');
-  const secret = /schoolSecret\t(\S+)/.exec(again.out)?.[1] ?? '';
+  const secret = /^schoolSecret +(\S+)$/m.exec(again.out)?.[1] ?? '';
   assert.deepEqual([again.code, await tokenB('app.one', '1234567', secret), await status()], [0, 200, 401]);
 });
 
@@ -230,7 +245,7 @@ test('every kind of secret can be replaced', async () => {
   assert.ok(keys.some((key) => key.kid === tokenKey));
   const resealed = await schoolbell('keys reseal');
   assert.deepEqual([resealed.code, resealed.err], [0, '']);
-  assert.match(resealed.out, /^token keys\t0 of 1 sealed anew$[^]*any other may now go/m);
+  assert.match(resealed.out, /^token keys +1 +0$[^]*any other may now go/m);
   const wrong = await run(['keys', 'reseal'], { ...settings, SECRET_KEY: 'another key than the one of this database' });
   assert.equal(wrong.code, 1);
   assert.match(wrong.err, /^schoolbell: no key of SECRET_KEY opens .*the signing secret of app\.two/);
@@ -249,7 +264,9 @@ test('a folder and a zip are imported, refused and held, and every answer is one
   const first = await json('import --estab 1234567', whole);
   assert.deepEqual([first.outcome, numbers(first)], ['done', [61, 0, 0, 0, 0]]);
   const zip = join(folder, 'whole.zip');
-  assert.deepEqual(await json('export --estab 1234567', zip), { estab: '1234567', version: 1, file: zip, collections: { orgs: 1, users: 60 } });
+  assert.deepEqual(await json('export --estab 1234567', zip), {
+    estab: '1234567', version: 1, file: zip, collections: { orgs: 1, users: 60 }, leftOut: 0,
+  });
   assert.deepEqual(numbers(await json('import --estab 1234567', zip)), [0, 0, 0, 61, 0]);
 
   const broken = await folderOf('broken', { users: [...people(60), row('x1', 'pupil')] });
@@ -305,11 +322,11 @@ test('status shows the database, the schools and who may read them', async () =>
       ['1234567', 'app.two', 'Installing'],
     ],
   );
-  assert.match((await schoolbell('status')).out, /1234567[^]*61 records[^]*app\.one/);
+  assert.match((await schoolbell('status')).out, /^ESTAB +NAME +RECORDS[^]*^1234567 +St Mary's +61 [^]*^ESTAB +APPLICATION[^]*app\.one/m);
 });
 
 test('a removed school takes its roster and authorisations with it', async () => {
-  await json('school remove --estab 1234567');
+  await json('school remove --yes --estab 1234567');
   const status = await json<{ schools: unknown[]; authorisations: unknown[] }>('status');
   assert.deepEqual([status.schools, status.authorisations, (await service.db`select from roster_user`).length], [[], [], 0]);
 });

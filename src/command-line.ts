@@ -4,32 +4,37 @@ import { parseArgs } from 'node:util';
 import { createSeal, readSecretKeys } from './access/seal.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
+import { auditCommands } from './commands/audit.ts';
 import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
 import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
+import { destroyingOptions, runAgreed, type Ask } from './commands/destroying.ts';
 import { historyCommands } from './commands/history.ts';
 import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
+import { secretCommands } from './commands/secrets.ts';
 import { statusCommands } from './commands/status.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
+import { version } from './version.ts';
 
 const commands: readonly Command[] = [
-  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
-  ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
+  ...schoolCommands, ...applicationCommands, ...secretCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
+  ...collectCommands, ...deliveryCommands, ...mailCommands, ...auditCommands, ...statusCommands,
 ];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */
 export type Ran = { code: 0 | 1; stdout: string; stderr: string };
 
-export async function runCommandLine(args: readonly string[], env?: Record<string, string | undefined>): Promise<Ran> {
+/** ask: puts a question to whoever sits at the terminal, if somebody does. */
+export async function runCommandLine(args: readonly string[], env?: Record<string, string | undefined>, ask?: Ask): Promise<Ran> {
   try {
-    return await answer(args, env);
+    return await answer(args, env, ask);
   } catch (error) {
     // What has a code is about the world outside (the database is away, a file cannot be written); the rest is our fault.
     const expected = error instanceof SourceError || error instanceof ConfigError || (error as { code?: string }).code !== undefined;
@@ -37,7 +42,8 @@ export async function runCommandLine(args: readonly string[], env?: Record<strin
   }
 }
 
-async function answer(args: readonly string[], env: Record<string, string | undefined> | undefined): Promise<Ran> {
+async function answer(args: readonly string[], env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Ran> {
+  if (args[0] === '--version') return say(args.includes('--json') ? JSON.stringify({ version }) : `schoolbell ${version}`);
   const found = findCommand(args);
   if (!found) {
     const asked = args.length === 0 || args.includes('--help');
@@ -48,7 +54,7 @@ async function answer(args: readonly string[], env: Record<string, string | unde
   const { command, rest } = found;
   if (rest.includes('--help')) return say(helpOf(command));
   const { given, json } = parseGiven(command, rest);
-  const { data, lines, failed } = await run(command, given, env);
+  const { data, lines, failed } = await run(command, given, env, ask);
   return say(json ? JSON.stringify(data, null, 2) : lines.join('\n'), failed);
 }
 
@@ -57,17 +63,19 @@ function say(text: string, failed?: string): Ran {
 }
 
 function findCommand(args: readonly string[]): { command: Command; rest: string[] } | undefined {
-  for (const command of commands) {
-    const words = command.name.split(' ');
-    if (words.every((word, index) => args[index] === word)) return { command, rest: args.slice(words.length) };
-  }
-  return undefined;
+  const [longest] = commands
+    .map((command) => ({ command, words: command.name.split(' ') }))
+    .filter(({ words }) => words.every((word, index) => args[index] === word))
+    .toSorted((one, other) => other.words.length - one.words.length);
+  return longest && { command: longest.command, rest: args.slice(longest.words.length) };
 }
+
+const optionsOf = (command: Command): Command['options'] => (command.destroys ? { ...command.options, ...destroyingOptions } : command.options);
 
 function parseGiven(command: Command, args: string[]): { given: Given; json: boolean } {
   let parsed: ReturnType<typeof parseArgs>;
   try {
-    const options = { ...parseOptionsOf(command), json: { type: 'boolean' } } as const;
+    const options = { ...parseOptionsOf(optionsOf(command)), json: { type: 'boolean' } } as const;
     parsed = parseArgs({ args, options, allowPositionals: command.positional !== undefined, strict: true });
   } catch (error) {
     throw new SchoolbellError('invalid_request', `${(error as Error).message}\n${helpOf(command)}`);
@@ -81,12 +89,12 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }
 
-async function run(command: Command, given: Given, env: Record<string, string | undefined> | undefined): Promise<Outcome> {
+async function run(command: Command, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
   const config = readConfig(env);
-  const seal = createSeal(readSecretKeys(config));
-  const database = await openDatabase(config);
+  const database = await openDatabase(config, undefined, { existing: true });
   try {
-    return await command.run({ db: database.pool(policies.commands), seal, config }, given);
+    const seal = createSeal(readSecretKeys(config));
+    return await runAgreed(command, { db: database.pool(policies.commands), seal, config }, given, ask);
   } finally {
     await database.close();
   }
@@ -94,11 +102,11 @@ async function run(command: Command, given: Given, env: Record<string, string | 
 
 function overview(): string {
   const lines = commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`);
-  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help]', '', ...lines].join('\n');
+  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help] | --version', '', ...lines].join('\n');
 }
 
 function helpOf(command: Command): string {
-  const options = Object.entries(command.options);
+  const options = Object.entries(optionsOf(command));
   const shown = options.map(([name, option]) => (option.required ? `--${name} ${option.value}` : `[--${name}${option.value ? ` ${option.value}` : ''}]`));
   return [
     `Usage: npm run -s schoolbell -- ${[command.name, ...shown, command.positional?.name].filter(Boolean).join(' ')} [--json]`,

@@ -1,28 +1,26 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
-import { createSeal, readSecretKeys } from './access/seal.ts';
+import { createSeal, readOrMakeSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { apiPools, createApp, createHealthApp, createPools, type Pools } from './app.ts';
+import { createApp, createHealthApp, createPools, type Pools } from './app.ts';
 import { sweepSpool } from './collection/spool.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
-import { policies } from './db/policies.ts';
+import { connectionsOf, policies } from './db/policies.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { measureOutbox } from './outbox/measure.ts';
-import { createWorkPools, startWork, workPools } from './work.ts';
+import { createWorkPools, startWork } from './work.ts';
 
 /** npm hands a terminal's signal on, so that it comes twice; signals this close together are one. */
 const sameSignalMs = 2_000;
 /** Whatever is under way: what was not finished by then is repeated later, by whoever runs then. */
 const longestEndMs = 29_000;
-/** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
-const listeners = { worker: 2, api: 1 } as const;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
-  const seal = createSeal(readSecretKeys(config));
+  const seal = createSeal(readOrMakeSecretKeys(config));
   const ending = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
@@ -58,7 +56,7 @@ async function main(config: Config): Promise<void> {
     }
 
     async function warnOfShortage(): Promise<void> {
-      const shortage = await findConnectionShortage(db, connectionsOf(config)).catch(() => undefined);
+      const shortage = await findConnectionShortage(db, connectionsOf(config.role)).catch(() => undefined);
       if (shortage !== undefined) app.log.warn(shortage);
     }
   } finally {
@@ -72,13 +70,6 @@ async function openPools(open: OpenPool): Promise<Pools> {
   const pools = createPools(open);
   await Promise.all(Object.values(pools).map((pool) => pool`select 1`));
   return pools;
-}
-
-/** As many as all pools of this process may open. */
-function connectionsOf({ role }: Config): number {
-  const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
-  const listening = role === 'all' ? listeners.worker + listeners.api : listeners[role];
-  return used.reduce((sum, name) => sum + policies[name].max, listening);
 }
 
 /** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */

@@ -219,10 +219,16 @@ export const retention: readonly Kept[] = [
     less: 'the operator, by `keys rotate --now`',
   },
   {
+    what: 'Records of erasures: what went, how much and when, not whose',
+    where: ['erasure'],
+    ends: { until: 'for good: they show that it was done, and name nobody' },
+    less: nobody,
+  },
+  {
     what: 'Schools, applications, how each is set up and how its data stands',
     where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'migration', 'chore'],
     ends: { until: 'until they are removed' },
-    less: school,
+    less: 'the operator, by `school remove` and `application remove`',
   },
 ];
 

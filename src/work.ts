@@ -8,7 +8,7 @@ import { pageLimits } from './collection/connectors/oneroster/oneroster-connecto
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
-import { policies } from './db/policies.ts';
+import { policies, workPools } from './db/policies.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
@@ -24,7 +24,6 @@ import { createWriteback } from './schooldata/write-back.ts';
 import { version } from './version.ts';
 
 /** The pools of a worker; what each is for stands beside its limits in `db/policies`. */
-export const workPools = ['outbox', 'collections', 'writebacks', 'chores'] as const;
 export type WorkPools = Readonly<Record<(typeof workPools)[number], Db>>;
 
 export function createWorkPools(open: OpenPool): WorkPools {

@@ -12,8 +12,9 @@ type Settings = Record<string, string>;
 const longestMs = 180_000;
 
 export function useCommands(settings: Settings) {
-  async function run(args: readonly string[], env: Settings = settings): Promise<Run> {
-    const { code, stdout, stderr } = await runCommandLine(args, env);
+  /** ask: somebody who sits at the terminal. */
+  async function run(args: readonly string[], env: Settings = settings, ask?: (question: string) => Promise<string>): Promise<Run> {
+    const { code, stdout, stderr } = await runCommandLine(args, env, ask);
     return { code, out: stdout, err: stderr };
   }
 

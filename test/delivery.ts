@@ -10,6 +10,7 @@ import { applicationCommands } from '../src/commands/application.ts';
 import { authorisationCommands } from '../src/commands/authorisation.ts';
 import type { Outcome } from '../src/commands/command.ts';
 import { deliveryCommands } from '../src/commands/deliveries.ts';
+import { secretCommands } from '../src/commands/secrets.ts';
 import { readConfig } from '../src/config.ts';
 import type { Db } from '../src/db/connect.ts';
 import { parseAllowList } from '../src/http/address-guard.ts';
@@ -136,7 +137,7 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
 }
 
 async function runCommand({ db, seal }: Service, name: string, options: Record<string, string | boolean>, positionals: string[]): Promise<Outcome> {
-  const command = [...applicationCommands, ...authorisationCommands, ...deliveryCommands].find((one) => one.name === name);
+  const command = [...applicationCommands, ...secretCommands, ...authorisationCommands, ...deliveryCommands].find((one) => one.name === name);
   assert.ok(command, name);
   const { data, ...outcome } = await command.run({ db, seal, config: readConfig({}) }, { options, positionals });
   // As --json would print it.

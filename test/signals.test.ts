@@ -119,7 +119,7 @@ test('SIGTERM during a collection ends the process in time, and the collection i
   assert.deepEqual(await collectionsOf('slow'), ids);
   provider.close();
   await stop(second);
-  await command(data, ['school', 'remove', '--estab', 'slow']);
+  await command(data, ['school', 'remove', '--yes', '--estab', 'slow']);
 });
 
 test('a later signal ends the process at once, and the next start takes over what it left', longest, async () => {
@@ -136,7 +136,7 @@ test('a later signal ends the process at once, and the next start takes over wha
   assert.equal(await ended(service), 1, service.output());
   provider.close();
   assert.ok(postmasters(data).length > 0 && existsSync(join(data, 'postgres/postmaster.pid')), 'at once means without waiting for PostgreSQL');
-  const list = launch('src/cli.ts', ['school', 'remove', '--estab', 'hung', '--json'], data);
+  const list = launch('src/cli.ts', ['school', 'remove', '--yes', '--estab', 'hung', '--json'], data);
   assert.equal(await ended(list), 0, list.output());
   await assertStopped(data);
 });

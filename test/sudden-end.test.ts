@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped, backends, command, curlLines, ended, eventually, home, initdbs, launch, launchService, longest, openList, parentOf, sizes, standing,
+  assertStopped, backends, command, curlLines, ended, eventually, home, initdbs, launchService, longest, openList, parentOf, sizes, standing,
   start, stop, token,
 } from './processes.ts';
 
@@ -52,7 +52,7 @@ test('one that waits takes over at once from one that is killed in initdb', long
   let kills = 0;
   for (const wait of [0, 100, 300]) {
     const folder = join(home, `taken-over-${wait}`);
-    const both = Array.from({ length: 2 }, () => launch('src/cli.ts', ['school', 'list', '--json'], folder));
+    const both = await Promise.all(Array.from({ length: 2 }, () => launchService(folder, { env: { DEMO: 'off' } })));
     await eventually('initdb runs', () => initdbs(folder).length > 0);
     await pause(wait);
     // On a fast machine initdb may be done by now, and there is nobody to kill.
@@ -60,8 +60,15 @@ test('one that waits takes over at once from one that is killed in initdb', long
     const maker = initdb === undefined ? undefined : parentOf(initdb);
     const killed = both.filter(({ child }) => child.pid === maker && child.kill('SIGKILL')).length;
     kills += killed;
-    const ends = await Promise.all(both.map((one) => ended(one)));
-    assert.deepEqual(ends.toSorted(), killed > 0 ? [0, 'SIGKILL'] : [0, 0], both.map((one) => one.output()).join('\n'));
+    for (const one of both.filter(({ child }) => !child.killed)) {
+      await eventually('it is ready', () => one.output().includes('schoolbell ready ') || one.child.exitCode !== null);
+      await stop(one);
+    }
+    assert.deepEqual(
+      (await Promise.all(both.map((one) => ended(one)))).toSorted(),
+      killed > 0 ? [0, 'SIGKILL'] : [0, 0],
+      both.map((one) => one.output()).join('\n'),
+    );
     await assertStopped(folder);
   }
   assert.ok(kills > 0, 'at least one was killed in initdb');
@@ -72,8 +79,10 @@ test('several processes at once take over what a killed first start left', longe
   mkdirSync(join(folder, 'postgres.new'), { recursive: true });
   chmodSync(folder, 0o711);
   writeFileSync(join(folder, 'postgres.start-lock'), '4194303');
-  const found = await Promise.all(Array.from({ length: 4 }, () => command(folder, ['school', 'list'])));
+  const crowd = await Promise.all(Array.from({ length: 4 }, () => start(folder, { env: { DEMO: 'off' } })));
+  const found = await Promise.all(crowd.map(() => command(folder, ['school', 'list'])));
   assert.deepEqual(found, [[], [], [], []]);
+  await Promise.all(crowd.map((one) => stop(one)));
   await assertStopped(folder);
 });
 

@@ -1,29 +1,46 @@
-// In charge of applications (relying parties) and the secrets that belong to them alone.
+// In charge of applications (relying parties), what is said about them, and the secrets that belong to them alone.
 import { randomBytes } from 'node:crypto';
-import type { Db, Sql } from '../db/connect.ts';
+import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { parseScopes } from './scopes.ts';
+import { parseScopes, type ScopeRequest } from './scopes.ts';
 import type { Seal } from './seal.ts';
-import { makeSecret, type SecretKind } from './secrets.ts';
+import { keptSeconds, makeSecret, type SecretKind } from './secrets.ts';
 
 export type NewApplication = { rp: string; clientId: string; clientSecret: string; managementSecret: string; signingSecret: string };
 export type ApplicationSecretKind = Exclude<SecretKind, 'school'>;
 
-type Given = { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[] };
+/** What schools read about it: an empty text takes one away. */
+type Profile = { website?: string | undefined; privacyNotice?: string | undefined; contact?: string | undefined; stateEvents?: boolean | undefined };
+type Given = Profile & { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[] };
+/** What is not given stays. */
+export type ApplicationChange = Profile & Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[] };
+
+export type Application = {
+  rp: string;
+  name: string;
+  clientId: string;
+  callbackUrl: string;
+  redirectUris: string[];
+  requiredScopes: string[];
+  optionalScopes: string[];
+  website: string | null;
+  privacyNotice: string | null;
+  contact: string | null;
+  stateEvents: boolean;
+  created: Date;
+};
 
 export async function addApplication(db: Db, seal: Seal, given: Given): Promise<NewApplication> {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": 1 to 64 of A-Z a-z 0-9 . _ -`);
-  if (given.name.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
-  for (const [option, url] of [['--callback-url', given.callbackUrl] as const, ...given.redirectUris.map((uri) => ['--redirect-uri', uri] as const)]) {
-    if (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol))
-      throw new SchoolbellError('invalid_request', `${option} "${url}": not a URL that begins with http:// or https://`);
-  }
+  requireUsable(given);
   const { required, optional } = parseScopes(given.scopes);
   const clientId = `${given.rp}.${randomBytes(6).toString('hex')}`;
   return db.begin(async (tx) => {
     const added = await tx`
-      insert into application (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id)
-      values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId})
+      insert into application
+        (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events)
+      values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId}, ${given.website || null},
+        ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true})
       on conflict do nothing returning rp`;
     if (added.length === 0) throw new SchoolbellError('conflict', `the application ${given.rp} exists already`);
     const clientSecret = await storeSecret(tx, seal, given.rp, 'client');
@@ -33,13 +50,66 @@ export async function addApplication(db: Db, seal: Seal, given: Given): Promise<
   });
 }
 
-/** Replaces a secret. The old one ends at once; a signing secret stays valid for a day, so that receivers can change over. */
-export async function rotateApplicationSecret(db: Db, seal: Seal, rp: string, kind: ApplicationSecretKind): Promise<string> {
+function requireUsable({ name, callbackUrl, redirectUris, website, privacyNotice, contact }: ApplicationChange): void {
+  if (name?.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
+  const urls = [
+    ['--callback-url', callbackUrl],
+    ...(redirectUris ?? []).map((uri) => ['--redirect-uri', uri] as const),
+    ['--website', website || undefined],
+    ['--privacy-notice', privacyNotice || undefined],
+  ] as const;
+  for (const [option, url] of urls) {
+    if (url !== undefined && (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol)))
+      throw new SchoolbellError('invalid_request', `${option} "${url}": not a URL that begins with http:// or https://`);
+  }
+  if (contact && !/^[^\s@]+@[^\s@]+$/.test(contact)) throw new SchoolbellError('invalid_request', `--contact "${contact}": not an e-mail address`);
+}
+
+export async function listApplications(db: Db): Promise<Application[]> {
+  return db<Application[]>`select ${columns(db)} from application order by rp`;
+}
+
+export async function requireApplication(sql: Sql, rp: string): Promise<Application> {
+  const [found] = await sql<Application[]>`select ${columns(sql)} from application where rp = ${rp}`;
+  if (!found) throw new SchoolbellError('not_found', `there is no application ${rp}; application list shows those there are`);
+  return found;
+}
+
+const columns = (sql: Sql) => sql`
+  rp, name, client_id as "clientId", callback_url as "callbackUrl", redirect_uris as "redirectUris", required_scopes as "requiredScopes",
+  optional_scopes as "optionalScopes", website, privacy_notice as "privacyNotice", contact, state_events as "stateEvents", created_at as created`;
+
+/** Gives what it was and what it is. What follows from it for those who use it is for the caller, in the same transaction. */
+export async function changeApplication(tx: Tx, rp: string, change: ApplicationChange): Promise<{ before: Application; after: Application }> {
+  requireUsable(change);
+  const scopes: ScopeRequest | undefined = change.scopes === undefined ? undefined : parseScopes(change.scopes);
+  await tx`select from application where rp = ${rp} for update`;
+  const before = await requireApplication(tx, rp);
+  const kept = (given: string | undefined, old: string | null) => (given === undefined ? old : given || null);
+  await tx`
+    update application set name = ${change.name ?? before.name}, callback_url = ${change.callbackUrl ?? before.callbackUrl},
+      redirect_uris = ${[...(change.redirectUris ?? before.redirectUris)]}, required_scopes = ${scopes?.required ?? before.requiredScopes},
+      optional_scopes = ${scopes?.optional ?? before.optionalScopes}, website = ${kept(change.website, before.website)},
+      privacy_notice = ${kept(change.privacyNotice, before.privacyNotice)}, contact = ${kept(change.contact, before.contact)},
+      state_events = ${change.stateEvents ?? before.stateEvents}
+    where rp = ${rp}`;
+  return { before, after: await requireApplication(tx, rp) };
+}
+
+/** Replaces a secret. The old one ends after so many seconds, or when it would have ended anyway; with 0, at once. */
+export async function rotateApplicationSecret(
+  db: Db,
+  seal: Seal,
+  rp: string,
+  kind: ApplicationSecretKind,
+  keepSeconds: number = keptSeconds[kind],
+): Promise<string> {
   return db.begin(async (tx) => {
     const [known] = await tx`select from application where rp = ${rp} for update`;
     if (!known) throw new SchoolbellError('not_found', `there is no application ${rp}`);
-    if (kind === 'signing')
-      await tx`update application_secret set valid_until = now() + interval '24 hours' where rp = ${rp} and kind = ${kind} and valid_until is null`;
+    if (keepSeconds > 0)
+      await tx`update application_secret set valid_until = least(valid_until, now() + make_interval(secs => ${keepSeconds})) where rp = ${rp}
+        and kind = ${kind}`;
     else await tx`delete from application_secret where rp = ${rp} and kind = ${kind}`;
     return storeSecret(tx, seal, rp, kind);
   });

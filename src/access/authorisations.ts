@@ -2,7 +2,7 @@
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { parseScopes, type Scope } from './scopes.ts';
-import { makeSecret } from './secrets.ts';
+import { keptSeconds, makeSecret } from './secrets.ts';
 
 export type Authorised = { rp: string; estab: string; scopes: string[]; state: 'Approved'; schoolSecret: string };
 export type AuthorisationState = 'Approved' | 'Paused' | 'Revoked';
@@ -70,18 +70,23 @@ export async function changeState(
   });
 }
 
+/** The old one ends after so many seconds, or when it would have ended anyway; with 0, at once. */
 export async function rotateSchoolSecret(
   db: Db,
   rp: string,
   estab: string,
   meanwhile: (tx: Tx, issued: IssuedSecret) => Promise<unknown> = nothing,
+  keepSeconds: number = keptSeconds.school,
 ): Promise<string> {
   return db.begin(async (tx) => {
     const [row] = await tx`select state from authorisation where estab = ${estab} and rp = ${rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
     if (row.state === 'Revoked')
       throw new SchoolbellError('conflict', `the authorisation is Revoked; approve it again with: authorise --rp ${rp} --estab ${estab}`);
-    await tx`delete from school_secret where estab = ${estab} and rp = ${rp}`;
+    if (keepSeconds > 0)
+      await tx`update school_secret set valid_until = least(valid_until, now() + make_interval(secs => ${keepSeconds})) where estab = ${estab}
+        and rp = ${rp}`;
+    else await tx`delete from school_secret where estab = ${estab} and rp = ${rp}`;
     const issued = await storeSchoolSecret(tx, estab, rp);
     await meanwhile(tx, issued);
     return issued.text;

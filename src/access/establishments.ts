@@ -1,8 +1,10 @@
 // In charge of establishments: the schools.
-import type { Db } from '../db/connect.ts';
+import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
 export type Establishment = { estab: string; name: string; email: string; timeZone: string; connector: string | null; confirmed: boolean };
+
+export type EstablishmentChange = Partial<Record<'name' | 'email' | 'timeZone', string | undefined>>;
 
 export async function addEstablishment(
   db: Db,
@@ -10,11 +12,8 @@ export async function addEstablishment(
 ): Promise<Establishment> {
   if (!/^[A-Za-z0-9._-]{1,32}$/.test(given.estab))
     throw new SchoolbellError('invalid_request', `--estab "${given.estab}": 1 to 32 of A-Z a-z 0-9 . _ - (in England the seven-digit LAESTAB)`);
-  if (given.name.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
-  if (!/^[^\s@]+@[^\s@]+$/.test(given.email)) throw new SchoolbellError('invalid_request', `--email "${given.email}": not an e-mail address`);
+  requireUsable(given);
   const timeZone = given.timeZone ?? 'Europe/London';
-  if (!Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
-    throw new SchoolbellError('invalid_request', `--time-zone "${timeZone}": not a time zone such as Europe/London`);
   return db.begin(async (tx) => {
     const added =
       await tx`insert into establishment (estab, name, email, time_zone, confirmed_at)
@@ -24,6 +23,21 @@ export async function addEstablishment(
     await tx`insert into roster (estab) values (${given.estab})`;
     return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
   });
+}
+
+function requireUsable({ name, email, timeZone }: EstablishmentChange): void {
+  if (name?.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
+  if (timeZone !== undefined && !Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
+    throw new SchoolbellError('invalid_request', `--time-zone "${timeZone}": not a time zone such as Europe/London`);
+}
+
+/** What is not given stays. Links to an address that moved are for the caller, in the same transaction. */
+export async function changeEstablishment(tx: Tx, estab: string, change: EstablishmentChange): Promise<void> {
+  requireUsable(change);
+  await tx`
+    update establishment set name = coalesce(${change.name ?? null}, name), email = coalesce(${change.email ?? null}, email),
+      time_zone = coalesce(${change.timeZone ?? null}, time_zone) where estab = ${estab}`;
 }
 
 export async function listEstablishments(db: Db): Promise<Establishment[]> {

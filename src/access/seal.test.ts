@@ -1,11 +1,11 @@
 // The seal with one key and with several: what opens, what does not, and what is said then.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../config.ts';
-import { createSeal, readSecretKeys } from './seal.ts';
+import { createSeal, readOrMakeSecretKeys, readSecretKeys } from './seal.ts';
 
 const [before, after, stranger] = ['b', 'a', 's'].map((letter) => letter.repeat(32)) as [string, string, string];
 
@@ -36,7 +36,9 @@ test('what no key opens is said in words, whatever it is', () => {
 test('without SECRET_KEY the key is a file in the data directory, the same at every start', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-seal-'));
   try {
-    const made = readSecretKeys(readConfig({ DATA_DIR: dataDir }));
+    assert.throws(() => readSecretKeys(readConfig({ DATA_DIR: dataDir })), /^ConfigError: SECRET_KEY: not set, and there is no .*secret\.key/);
+    assert.deepEqual(readdirSync(dataDir), [], 'only a start makes it');
+    const made = readOrMakeSecretKeys(readConfig({ DATA_DIR: dataDir }));
     assert.deepEqual([made.length, readSecretKeys(readConfig({ DATA_DIR: dataDir }))], [1, made]);
     const given = readConfig({ DATA_DIR: dataDir, SECRET_KEY: `${after},${made[0]}` });
     assert.equal(createSeal(readSecretKeys(given)).open(createSeal(made).seal('text')), 'text');

@@ -1,6 +1,7 @@
 // In charge of what must be kept readable: encrypts it with a key derived from SECRET_KEY, so that the database
 // alone gives nothing away. The first key seals, any opens: that is how one key gives way to another.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, type Config } from '../config.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
@@ -58,8 +59,17 @@ function tryKey(key: Buffer, bytes: Buffer): string | undefined {
   }
 }
 
-/** Those of SECRET_KEY, or the key that the first start made in the data directory. */
+const keyFile = ({ dataDir }: Config) => join(dataDir, 'secret.key');
+
+/** Those of SECRET_KEY, or the key in the data directory, which the first start makes. */
+export function readOrMakeSecretKeys(config: Config): readonly string[] {
+  if (config.secretKeys.length > 0) return config.secretKeys;
+  return [readOrMakeSecret(keyFile(config), () => randomBytes(32).toString('base64url'))];
+}
+
+/** The same, made by nobody but a start: another key than the service's would open nothing. */
 export function readSecretKeys(config: Config): readonly string[] {
   if (config.secretKeys.length > 0) return config.secretKeys;
-  return [readOrMakeSecret(join(config.dataDir, 'secret.key'), () => randomBytes(32).toString('base64url'))];
+  if (existsSync(keyFile(config))) return readOrMakeSecretKeys(config);
+  throw new ConfigError([`SECRET_KEY: not set, and there is no ${keyFile(config)}; set it as it is set for the service, or put the file back`]);
 }

@@ -9,6 +9,9 @@ export type SecretKind = (typeof secretKinds)[number];
 
 const prefixes: Record<SecretKind, string> = { school: 'sb_school_', management: 'sb_mgmt_', client: 'sb_client_', signing: 'whsec_' };
 
+/** How long an old one stays valid beside its successor, unless something else is asked for: receivers have to change over. */
+export const keptSeconds: Readonly<Record<SecretKind, number>> = { school: 0, management: 0, client: 0, signing: 24 * 3600 };
+
 export type NewSecret = { text: string; hash: Buffer };
 
 export function makeSecret(kind: SecretKind): NewSecret {

@@ -1,5 +1,5 @@
-// Covers the export of a roster as a CSV package: importing it elsewhere gives the same roster again, exporting that
-// gives the same bytes, and an export that fails leaves no file.
+// Covers the export of a roster as a CSV package: importing it elsewhere gives the same roster again, the active records of
+// it or all, exporting that gives the same bytes, and an export that fails leaves no file.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,9 +38,11 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 let made = 0;
 const newPath = () => join(mkdtempSync(join(folder, 'x')), `${(made += 1)}.zip`);
 
-async function exportOf(estab: string): Promise<{ path: string; files: Record<string, string>; counts: Record<string, number> }> {
+type Written = { path: string; files: Record<string, string>; counts: Record<string, number>; leftOut: number };
+
+async function exportOf(estab: string, leavers = false): Promise<Written> {
   const path = newPath();
-  const counts = await exportRoster(await readRoster(db, estab), path);
+  const { collections: counts, leftOut } = await exportRoster(await readRoster(db, estab), path, { leavers });
   const opened = await openPackage(path);
   const files: Record<string, string> = {};
   for (const [name, file] of opened.files) {
@@ -49,7 +51,7 @@ async function exportOf(estab: string): Promise<{ path: string; files: Record<st
     files[name] = Buffer.concat(pieces).toString();
   }
   await opened.close();
-  return { path, files, counts };
+  return { path, files, counts, leftOut };
 }
 
 /** Everything that the API shows, dateLastModified aside. */
@@ -64,6 +66,28 @@ async function shown(estab: string): Promise<Record<string, unknown[]>> {
     all[list] = records.map((record) => ({ ...record, dateLastModified: typeof record.dateLastModified }));
   }
   return all;
+}
+
+/** Without those that left, and without references to them. */
+function activeOf(whole: Record<string, unknown[]>): Record<string, unknown[]> {
+  type Known = { status: string; sourcedId: string } & Record<string, unknown>;
+  const left = new Set(
+    Object.entries(whole).flatMap(([list, records]) =>
+      list === 'demographics' ? [] : (records as Known[]).filter((one) => one.status !== 'active').map((one) => one.sourcedId),
+    ),
+  );
+  return Object.fromEntries(
+    Object.entries(whole).map(([list, records]) => [
+      list,
+      (records as Known[])
+        .filter((one) => one.status === 'active')
+        .map((one) => {
+          if (!Array.isArray(one.agents)) return one;
+          const agents = (one.agents as Known[]).filter((agent) => !left.has(agent.sourcedId));
+          return agents.length > 0 ? { ...one, agents } : Object.fromEntries(Object.entries(one).filter(([name]) => name !== 'agents'));
+        }),
+    ]),
+  );
 }
 
 const odd = 'say "hi", she said,\r\nand\tleft\n\\N \\. {} NULL 😀 ﬁ é';
@@ -121,18 +145,25 @@ for (const [index, [name, given]] of schools.entries()) {
     assert.equal(report?.outcome, 'done', JSON.stringify(report?.problems));
     // Some records leave, so that there is something tobedeleted in every package.
     await service.load(first, csvPackage({ demographics: [{ sourcedId: index === 0 ? 'none' : 'p', sex: 'male' }] }), { partial: true, force: true });
-    const exported = await exportOf(first);
-    const imported = await service.addSchool(second, exported.path);
-    assert.equal(imported?.outcome, 'done', JSON.stringify(imported?.problems));
-    assert.equal(imported.added, Object.values(exported.counts).reduce((sum, count) => sum + count, 0));
-    assert.deepEqual(await shown(second), await shown(first));
-    const again = await exportOf(second);
-    const withoutInstants = (files: Record<string, string>) =>
-      Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.replaceAll(/tobedeleted,[^,]+Z/g, 'tobedeleted,then')]));
-    assert.deepEqual(withoutInstants(again.files), withoutInstants(exported.files));
-    assert.deepEqual((await exportOf(first)).files, exported.files);
-    const same = await service.load(first, exported.path);
-    assert.deepEqual([same.outcome, same.problems, same.added + same.changed + same.removed], ['unchanged', [], 0]);
+    const whole = await shown(first);
+    const active = activeOf(whole);
+    for (const [leavers, expected] of [[true, whole], [false, active]] as const) {
+      const to = `${second}${leavers ? '-all' : ''}`;
+      const exported = await exportOf(first, leavers);
+      const imported = await service.addSchool(to, exported.path);
+      assert.equal(imported?.outcome, 'done', JSON.stringify(imported?.problems));
+      assert.equal(imported.added, Object.values(exported.counts).reduce((sum, count) => sum + count, 0));
+      assert.equal(exported.leftOut, 0);
+      assert.deepEqual(await shown(to), expected);
+      const again = await exportOf(to, leavers);
+      const withoutInstants = (files: Record<string, string>) =>
+        Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.replaceAll(/(active|tobedeleted),[^,]+Z/g, '$1,then')]));
+      assert.deepEqual(withoutInstants(again.files), withoutInstants(exported.files));
+      assert.deepEqual((await exportOf(first, leavers)).files, exported.files);
+      const same = await service.load(first, exported.path);
+      assert.deepEqual([same.problems, same.added + same.removed], [[], 0]);
+      if (leavers) assert.equal(same.outcome, 'unchanged');
+    }
   });
 }
 
@@ -196,23 +227,59 @@ test('an empty roster exports to a manifest alone, which imports', async () => {
   assert.equal((await service.load('M2', path)).outcome, 'unchanged');
 });
 
-test('active records have neither status nor date, those that left have both and stay left', async () => {
+test('a bulk package holds active records, status and date blank; with leavers it is a delta package, and they stay left', async () => {
   const org = (sourcedId: string) => ({ sourcedId, name: sourcedId, type: 'school' });
   await service.addSchool('M3', csvPackage({ orgs: [org('o1'), org('o2')] }));
   await service.load('M3', csvPackage({ orgs: [org('o1')] }));
-  const { files, path } = await exportOf('M3');
-  assert.match(files['orgs.csv'] ?? '', /\r\no1,,,o1,school,,\r\no2,tobedeleted,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z,o2,school,,\r\n$/);
+  const bulk = await exportOf('M3');
+  assert.match(bulk.files['orgs.csv'] ?? '', /^sourcedId[^\r]+\r\no1,,,o1,school,,\r\n$/);
+  assert.match(bulk.files['manifest.csv'] ?? '', /^file\.orgs,bulk\r$/m);
+  const { files, path } = await exportOf('M3', true);
+  const at = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+  assert.match(files['orgs.csv'] ?? '', new RegExp(`\\r\\no1,active,${at},o1,school,,\\r\\no2,tobedeleted,${at},o2,school,,\\r\\n$`));
+  assert.match(files['manifest.csv'] ?? '', /^file\.orgs,delta\r$/m);
   await service.addSchool('M4', path);
   const rows = await db`select sourced_id, status from roster_org where estab = 'M4' order by 1`;
   assert.deepEqual(rows.map((row) => [row.sourced_id, row.status]), [['o1', 'active'], ['o2', 'tobedeleted']]);
+});
+
+test('a bulk package is whole in itself: references to what left are left out, with what cannot be without them', async () => {
+  const person = (sourcedId: string, more: Rows[number] = {}) => ({
+    sourcedId, enabledUser: 'true', orgSourcedIds: 'o1,o2', role: 'student', username: sourcedId, givenName: 'G', familyName: 'F', ...more,
+  });
+  const everything = {
+    orgs: ['o1', 'o2'].map((sourcedId) => ({ sourcedId, name: sourcedId, type: 'school' })),
+    academicSessions: [{ sourcedId: 't', title: 't', type: 'term', startDate: '2026-09-01', endDate: '2027-07-31', schoolYear: '2027' }],
+    courses: ['c1', 'c2'].map((sourcedId) => ({ sourcedId, title: sourcedId, orgSourcedId: 'o1' })),
+    classes: ['c1', 'c2'].map((courseSourcedId, at) => ({
+      sourcedId: `k${at + 1}`, title: 'K', courseSourcedId, classType: 'scheduled', schoolSourcedId: 'o1', termSourcedIds: 't',
+    })),
+    users: [person('u1', { agentSourcedIds: 'u2' }), person('u2')],
+    enrollments: ['k1', 'k2'].map((classSourcedId) => ({
+      sourcedId: `e-${classSourcedId}`, classSourcedId, schoolSourcedId: 'o1', userSourcedId: 'u1', role: 'student',
+    })),
+    demographics: [{ sourcedId: 'u1', sex: 'male' }, { sourcedId: 'u2', sex: 'male' }],
+  };
+  await service.addSchool('M6', csvPackage(everything));
+  const leaving = (rows: Rows, id: string) =>
+    rows.filter(({ sourcedId }) => sourcedId === id).map((row) => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-11-01T00:00:00.000Z' }));
+  const { orgs, courses, users } = everything;
+  const gone = csvPackage({ orgs: leaving(orgs, 'o2'), courses: leaving(courses, 'c2'), users: leaving(users, 'u2') }, { mode: 'delta' });
+  assert.equal((await service.load('M6', gone)).removed, 3);
+  const { path, counts, leftOut, files } = await exportOf('M6');
+  assert.deepEqual(counts, { orgs: 1, academicSessions: 1, courses: 1, classes: 1, users: 1, enrollments: 1, demographics: 1 });
+  assert.equal(leftOut, 3, 'the class of the course, its enrolment, and the details of the person');
+  assert.match(files['users.csv'] ?? '', /\r\nu1,,,true,o1,student,u1,,G,F,,,,,,,,\r\n$/);
+  const imported = await service.addSchool('M7', path);
+  assert.deepEqual([imported?.outcome, imported?.problems], ['done', []]);
 });
 
 const failures: [name: string, change: (reading: ExportReading) => Partial<ExportReading>][] = [
   ['the counts', () => ({ count: async () => Promise.reject(new Error('the database is gone')) })],
   ['the metadata keys', () => ({ metadataKeys: async () => Promise.reject(new Error('the database is gone')) })],
   ['the first records', () => ({ records: () => { throw new Error('the database is gone'); } })],
-  ['records in the middle', (reading) => ({ records: async function* (resource) {
-    yield* reading.records(resource);
+  ['records in the middle', (reading) => ({ records: async function* (resource, status) {
+    yield* reading.records(resource, status);
     if (resource.collection === 'users') throw new Error('the database is gone');
   } })],
 ];

@@ -1,14 +1,24 @@
-// In charge of the commands on applications and secrets.
-import { addApplication, rotateApplicationSecret } from '../access/applications.ts';
-import { rotateSchoolSecret } from '../access/authorisations.ts';
-import { secretKinds } from '../access/secrets.ts';
+// In charge of the commands on applications.
+import { addApplication, listApplications, requireApplication, type Application } from '../access/applications.ts';
 import { SchoolbellError } from '../errors.ts';
-import { announceRotation } from '../onboarding/approve.ts';
-import { optionalText, text, type Command } from './command.ts';
+import { editApplication } from '../onboarding/edit-application.ts';
+import { countApplication, removeApplication } from '../onboarding/remove-application.ts';
+import { optionalText, text, type Command, type Context, type Given } from './command.ts';
+import { shownOnce } from './secrets.ts';
+import { renderPairs, renderTable } from './table.ts';
 
-const anyEstab = { value: '<id>', help: 'the establishment' } as const;
 const rp = { value: '<id>', help: 'the application (relying party)', required: true } as const;
-const shownOnce = 'Keep these; they are not shown again.';
+const options = {
+  name: { value: '<name>', help: 'its name, as schools will read it' },
+  'callback-url': { value: '<url>', help: 'where authentication events go' },
+  scopes: { value: '<list>', help: 'what it asks for, for example School,Student,Staff:optional' },
+  'redirect-uri': { value: '<url>', help: 'where sign-ins may return to; may be repeated', many: true },
+  website: { value: '<url>', help: 'what schools read about it' },
+  'privacy-notice': { value: '<url>', help: 'its privacy notice, for schools' },
+  contact: { value: '<address>', help: 'whom schools write to, and who is told when calls fail' },
+  'state-events': { value: '<on|off>', help: 'whether it is told of pausing, resuming, narrowing, declining and revoking' },
+} as const;
+const deciding = ({ db, seal, config }: Context) => ({ db, seal, publicUrl: config.publicUrl });
 
 export const applicationCommands: readonly Command[] = [
   {
@@ -16,40 +26,125 @@ export const applicationCommands: readonly Command[] = [
     help: 'Adds an application and prints its secrets.',
     options: {
       rp,
-      name: { value: '<name>', help: 'its name, as schools will read it', required: true },
-      'callback-url': { value: '<url>', help: 'where authentication events go', required: true },
-      scopes: { value: '<list>', help: 'what it asks for, for example School,Student,Staff:optional', required: true },
-      'redirect-uri': { value: '<url>', help: 'where sign-ins may return to; may be repeated', many: true },
+      ...options,
+      name: { ...options.name, required: true },
+      'callback-url': { ...options['callback-url'], required: true },
+      scopes: { ...options.scopes, required: true },
     },
     async run({ db, seal }, given) {
-      const redirectUris = ((given.options['redirect-uri'] as string[] | undefined) ?? []).map(String);
       const data = await addApplication(db, seal, {
+        ...parseProfile(given),
         rp: text(given, 'rp'),
         name: text(given, 'name'),
         callbackUrl: text(given, 'callback-url'),
         scopes: text(given, 'scopes'),
-        redirectUris,
+        redirectUris: parseRedirectUris(given) ?? [],
       });
-      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
+      return { data, lines: [...renderPairs(data), shownOnce] };
     },
   },
   {
-    name: 'rotate',
-    help: 'Replaces a secret. The old one ends at once; a signing secret stays valid for a day.',
-    options: { rp, estab: anyEstab, secret: { value: '<kind>', help: `${secretKinds.join(', ')} (school needs --estab)`, required: true } },
-    async run({ db, seal }, given) {
-      const kind = text(given, 'secret');
-      const known = secretKinds.find((one) => one === kind);
-      if (!known) throw new SchoolbellError('invalid_request', `--secret "${kind}": must be one of ${secretKinds.join(', ')}`);
-      const [forRp, forEstab] = [text(given, 'rp'), optionalText(given, 'estab')];
-      if (known === 'school' && !forEstab)
-        throw new SchoolbellError('invalid_request', '--estab is missing: a school secret belongs to an application at an establishment');
-      const secret =
-        known === 'school'
-          ? await rotateSchoolSecret(db, forRp, forEstab ?? '', (tx, issued) => announceRotation(tx, seal, { rp: forRp, estab: forEstab ?? '' }, issued))
-          : await rotateApplicationSecret(db, seal, forRp, known);
-      const data = { rp: forRp, ...(known === 'school' ? { estab: forEstab } : {}), [`${known}Secret`]: secret };
-      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${value}`), shownOnce] };
+    name: 'application list',
+    help: 'Lists the applications.',
+    options: {},
+    async run({ db }) {
+      const schools = new Map(
+        (await db<{ rp: string; schools: number }[]>`select rp, count(*)::int as schools from authorisation where state <> 'Revoked' group by rp`).map(
+          (row) => [row.rp, row.schools] as const,
+        ),
+      );
+      const data = (await listApplications(db)).map((one) => ({ ...one, schools: schools.get(one.rp) ?? 0 }));
+      return {
+        data,
+        lines: renderTable(
+          data,
+          [
+            { title: 'rp', of: (one) => one.rp },
+            { title: 'Name', of: (one) => one.name, most: 30 },
+            { title: 'Schools', of: (one) => one.schools, right: true },
+            { title: 'Client id', of: (one) => one.clientId },
+            { title: 'Scopes', of: (one) => renderScopes(one) },
+            { title: 'Callback URL', of: (one) => one.callbackUrl },
+          ],
+          'no applications yet; add one with: application add',
+        ),
+      };
+    },
+  },
+  {
+    name: 'application edit',
+    help: 'Changes what is given of an application; an empty text takes a redirect URI, website, privacy notice or contact away.',
+    options: { rp, ...options },
+    async run(context, given) {
+      const change = {
+        ...parseProfile(given),
+        name: optionalText(given, 'name'),
+        callbackUrl: optionalText(given, 'callback-url'),
+        scopes: optionalText(given, 'scopes'),
+        ...(given.options['redirect-uri'] === undefined ? {} : { redirectUris: parseRedirectUris(given) ?? [] }),
+      };
+      if (Object.values(change).every((value) => value === undefined))
+        throw new SchoolbellError('invalid_request', `nothing is to be changed: give one of ${Object.keys(options).map((name) => `--${name}`).join(', ')}`);
+      const { application, narrowed, moved } = await editApplication(deciding(context), text(given, 'rp'), change);
+      return {
+        data: { ...application, narrowed, moved },
+        lines: [
+          ...describe(application),
+          ...(moved > 0 ? [`${moved} calls that had not arrived go to the new callback URL`] : []),
+          ...(narrowed.length > 0 ? [`${narrowed.length} schools grant no longer what it does not ask for: ${narrowed.join(', ')}`] : []),
+        ],
+      };
+    },
+  },
+  {
+    name: 'application remove',
+    help: 'Removes an application with its secrets, authorisations, registrations and waiting calls, for good; the schools are told.',
+    options: { rp },
+    async destroys({ db }, given) {
+      const { rp: known, name } = await requireApplication(db, text(given, 'rp'));
+      const counts = await countApplication(db, known);
+      return { what: `the application ${known} ${name}`, data: { rp: known, name, counts }, lines: renderPairs(counts) };
+    },
+    async run(context, given) {
+      const { rp: known, name } = await requireApplication(context.db, text(given, 'rp'));
+      const counts = await removeApplication(deciding(context), known);
+      return { data: { rp: known, removed: true, counts }, lines: [`removed ${known} ${name}`, ...renderPairs(counts)] };
     },
   },
 ];
+
+function parseProfile(given: Given) {
+  const events = optionalText(given, 'state-events');
+  if (events !== undefined && events !== 'on' && events !== 'off')
+    throw new SchoolbellError('invalid_request', `--state-events "${events}": must be on or off`);
+  return {
+    website: optionalText(given, 'website'),
+    privacyNotice: optionalText(given, 'privacy-notice'),
+    contact: optionalText(given, 'contact'),
+    stateEvents: events === undefined ? undefined : events === 'on',
+  };
+}
+
+function parseRedirectUris(given: Given): string[] | undefined {
+  return (given.options['redirect-uri'] as string[] | undefined)?.filter((uri) => uri !== '');
+}
+
+function renderScopes({ requiredScopes, optionalScopes }: Application): string {
+  return [...requiredScopes, ...optionalScopes.map((scope) => `${scope}:optional`)].join(',');
+}
+
+function describe(one: Application): string[] {
+  return renderPairs({
+    rp: one.rp,
+    name: one.name,
+    'client id': one.clientId,
+    'callback URL': one.callbackUrl,
+    scopes: renderScopes(one),
+    'redirect URIs': one.redirectUris.join(' ') || 'none',
+    website: one.website ?? 'none',
+    'privacy notice': one.privacyNotice ?? 'none',
+    contact: one.contact ?? 'none',
+    'state events': one.stateEvents ? 'on' : 'off',
+    added: one.created,
+  });
+}

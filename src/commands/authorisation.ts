@@ -3,6 +3,8 @@ import { SchoolbellError } from '../errors.ts';
 import { approve, change } from '../onboarding/approve.ts';
 import { invite, withdraw } from '../onboarding/invitations.ts';
 import { optionalText, text, type Command, type Context, type Given } from './command.ts';
+import { shownOnce } from './secrets.ts';
+import { renderPairs } from './table.ts';
 
 const rp = { value: '<id>', help: 'the application (relying party)', required: true } as const;
 const estab = { value: '<id>', help: 'the establishment', required: true } as const;
@@ -66,7 +68,7 @@ export const authorisationCommands: readonly Command[] = [
     options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; everything that it asks for unless given' } },
     async run(context, given) {
       const data = await approve(deciding(context), { ...pairOf(given), scopes: optionalText(given, 'scopes') });
-      return { data, lines: [...Object.entries(data).map(([name, value]) => `${name}\t${String(value)}`), 'Keep these; they are not shown again.'] };
+      return { data, lines: [...renderPairs({ ...data, scopes: data.scopes.join(',') }), shownOnce] };
     },
   },
   changeCommand('pause', 'Pauses an authorisation; tokens stop at the next call.'),

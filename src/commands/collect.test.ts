@@ -76,7 +76,7 @@ test('a folder is collected at once, its marks too; a broken one says why and en
   await exportInto(place, { 'attendance.csv': `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},${date},AM,L,5,\n` });
   await json(`${add('exporting')} --connector csv --folder ${place}`);
   assert.deepEqual(brief(await json<Collected>('collect --estab exporting')), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
-  assert.match((await schoolbell('collect --estab exporting --database attendance')).out, /Attendance\tOK\t1 rows/);
+  assert.match((await schoolbell('collect --estab exporting --database attendance')).out, /^DATABASE +STATUS +ROWS[^]*^Attendance +OK +1$/m);
   writeFileSync(join(place, 'attendance.csv'), `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},yesterday,AM,L,5,\n`);
   const failed = await runProcess(folder, settings, ['collect', '--estab', 'exporting', '--json']);
   assertFailed(failed, /Attendance: refused, nothing was changed.*line 2/);
@@ -107,7 +107,7 @@ test('the demo MIS is told how to behave, and a collection says how it went', as
     assertFails(/normal slow/, 'demo mode normal slow'),
     assertFails(/<mode> is missing/, 'demo mode'),
   ]);
-  assert.equal((await json<{ estab: string }>('school remove --estab demo')).estab, 'demo');
+  assert.equal((await json<{ estab: string }>('school remove --yes --estab demo')).estab, 'demo');
   for (const table of ['attendance_mark', 'component_database', 'connector_setting'])
     assert.equal((await db`select from ${db(table)} where estab = 'demo'`).length, 0, table);
 });
@@ -131,7 +131,7 @@ test('a writeback is taken back', async () => {
     assertFails(/<trackingId> is missing/, 'writeback undo'),
   ]);
   assert.match((await schoolbell('writeback undo', undo.trackingId)).out, /^1 marks? will be written as (it was|they were), under /);
-  await json('school remove --estab', school.estab);
+  await json('school remove --yes --estab', school.estab);
   for (const table of ['writeback', 'writeback_mark', 'attendance_history', 'attendance_version', 'demo_mark', 'demo_write'])
     assert.equal((await db`select from ${db(table)} where estab = ${school.estab}`).length, 0, table);
 });

@@ -11,6 +11,7 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { undoWriteback } from '../schooldata/undo-writeback.ts';
 import { optionalText, text, type Command, type Context } from './command.ts';
+import { renderTable } from './table.ts';
 
 export const collectCommands: readonly Command[] = [
   {
@@ -27,7 +28,16 @@ export const collectCommands: readonly Command[] = [
       const data = { estab, databases: await readDatabases(context.db, estab) };
       return {
         data,
-        lines: data.databases.map(({ name, status, rowCount, message }) => `${name}\t${status}\t${rowCount} rows\t${message ?? ''}`),
+        lines: renderTable(
+          data.databases,
+          [
+            { title: 'Database', of: ({ name }) => name },
+            { title: 'Status', of: ({ status }) => status },
+            { title: 'Rows', of: ({ rowCount }) => rowCount, right: true },
+            { title: 'Message', of: ({ message }) => message },
+          ],
+          'nothing is collected for this school',
+        ),
         ...(troubles.length > 0 ? { failed: troubles.join('; ') } : {}),
       };
     },

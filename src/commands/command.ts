@@ -11,18 +11,23 @@ export type Context = { db: Db; seal: Seal; config: Config };
 /** What is printed: `data` with --json, `lines` without. A failure is printed all the same and ends with 1. */
 export type Outcome = { data: unknown; lines: readonly string[]; failed?: string };
 
+/** What would be gone for good: its name, and how much of what. */
+export type Loss = { what: string; data: Readonly<Record<string, unknown>>; lines: readonly string[] };
+
 export type Command = Readonly<{
   name: string;
   help: string;
   options: Readonly<Record<string, Option>>;
   positional?: { name: string; help: string; optional?: true };
+  /** Of a command that takes away what no other brings back: it then asks, or needs --yes. Undefined: this time nothing goes. */
+  destroys?(context: Context, given: Given): Promise<Loss | undefined>;
   run(context: Context, given: Given): Promise<Outcome>;
 }>;
 
 /** `value` undefined is a switch. */
-export function parseOptionsOf(command: Command): ParseArgsOptionsConfig {
+export function parseOptionsOf(options: Command['options']): ParseArgsOptionsConfig {
   return Object.fromEntries(
-    Object.entries(command.options).map(
+    Object.entries(options).map(
       ([name, option]) => [name, { type: option.value === undefined ? 'boolean' : 'string', multiple: option.many ?? false }] as const,
     ),
   );

@@ -5,6 +5,7 @@ import { announceMissing } from '../notifications/announce.ts';
 import { callKind } from '../notifications/webhooks.ts';
 import { listEndedLanes, replayFailedSince, replayOne, requireReplayable } from '../outbox/replay.ts';
 import { optionalText, type Command, type Outcome } from './command.ts';
+import { renderTable } from './table.ts';
 
 const states = ['waiting', 'running', 'done', 'failed', 'superseded', 'cancelled'] as const;
 const listed = 500;
@@ -67,21 +68,21 @@ export const deliveryCommands: readonly Command[] = [
       }));
       return {
         data: shown,
-        lines: shown.map((one) =>
+        lines: renderTable(
+          shown,
           [
-            one.id,
-            one.state,
-            one.estab,
-            one.rp,
-            one.event,
-            `${one.attempts} attempts`,
-            one.log.at(-1)?.errorClass ?? '',
-            one.log.at(-1)?.message ?? '',
-            one.disabled ?? '',
-            one.url,
-          ]
-            .map(printable)
-            .join('\t'),
+            { title: 'Id', of: (one) => one.id },
+            { title: 'Created', of: (one) => one.created },
+            { title: 'State', of: (one) => one.state },
+            { title: 'Estab', of: (one) => one.estab },
+            { title: 'rp', of: (one) => one.rp },
+            { title: 'Event', of: (one) => one.event },
+            { title: 'Attempts', of: (one) => one.attempts, right: true },
+            { title: 'Next', of: (one) => (one.state === 'waiting' ? one.due : null) },
+            { title: 'URL', of: (one) => one.url, most: 60 },
+            { title: 'Trouble', of: describeTrouble },
+          ],
+          'no deliveries',
         ),
       };
     },
@@ -141,7 +142,7 @@ async function replayById(db: Db, id: string): Promise<Outcome> {
   return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
 }
 
-/** What a receiver answered must not steer a terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, ' ');
+function describeTrouble({ log, disabled }: { log: readonly Attempt[]; disabled: string | null }): string {
+  const last = log.at(-1);
+  return [last?.errorClass, last?.message, disabled && `disabled: ${disabled}`].filter(Boolean).join(', ');
 }

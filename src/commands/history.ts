@@ -5,6 +5,7 @@ import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
 import { createFinish } from '../rostering/render.ts';
 import { text, type Command } from './command.ts';
+import { renderTime } from './table.ts';
 
 export const historyCommands: readonly Command[] = [
   {
@@ -35,7 +36,8 @@ export const historyCommands: readonly Command[] = [
 ];
 
 function describe({ from, fromAt, until, status, origin }: Omit<RecordState, 'stored'>): string {
-  return `version ${from} (${fromAt ?? 'forgotten when'}), ${until === null ? 'stands' : `until version ${until}`}, ${status}; ${describeOrigin(origin)}`;
+  const since = fromAt === null ? 'forgotten when' : renderTime(new Date(fromAt));
+  return `version ${from} (${since}), ${until === null ? 'stands' : `until version ${until}`}, ${status}; ${describeOrigin(origin)}`;
 }
 
 function describeOrigin({ import: id, file, line, provider, page }: Origin): string {

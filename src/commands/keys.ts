@@ -2,6 +2,7 @@
 import { rotateTokenKey, trustedAfterwardsHours } from '../access/token-keys.ts';
 import { rotateProviderKeys } from '../identity/oidc/keys.ts';
 import type { Command } from './command.ts';
+import { renderTable } from './table.ts';
 import { resealEverything, type Resealed } from './reseal.ts';
 
 const shownUnopened = 20;
@@ -29,7 +30,15 @@ export const keyCommands: readonly Command[] = [
     async run({ db, seal }) {
       const data = await resealEverything(db, seal);
       const failed = describeFailure(data);
-      const counts = data.places.map(({ what, resealed, found }) => `${what}\t${resealed} of ${found} sealed anew`);
+      const counts = renderTable(
+        data.places,
+        [
+          { title: 'What', of: ({ what }) => what },
+          { title: 'Found', of: ({ found }) => found, right: true },
+          { title: 'Sealed anew', of: ({ resealed }) => resealed, right: true },
+        ],
+        'nothing is sealed',
+      );
       if (failed !== undefined) return { data, lines: counts, failed };
       return { data, lines: [...counts, 'everything is sealed with the first key of SECRET_KEY; any other may now go'] };
     },

@@ -2,7 +2,7 @@
 import { requireEstablishment } from '../access/establishments.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
-import { exportRoster } from '../collection/export.ts';
+import { exportRoster, type Exported } from '../collection/export.ts';
 import { importRoster, type ImportReport } from '../collection/import.ts';
 import type { Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
@@ -11,6 +11,7 @@ import { readRoster } from '../rostering/read-roster.ts';
 import { RosterMoved } from '../rostering/roster-facts.ts';
 import { text, type Command, type Given } from './command.ts';
 import { createProgressBar } from './progress-bar.ts';
+import { renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment', required: true } as const;
 const printedProblems = 50;
@@ -47,27 +48,38 @@ export const rosterCommands: readonly Command[] = [
   },
   {
     name: 'export',
-    help: "Writes a school's roster as a OneRoster 1.1 CSV package in bulk form.",
+    help: "Writes a school's roster as a OneRoster 1.1 CSV package: the active records, in bulk form.",
     positional: { name: '<zip>', help: 'the file to write' },
-    options: { estab },
+    options: { estab, 'with-leavers': { value: undefined, help: 'those that left as well: a delta package, in which every record has its status and date' } },
     async run({ db }, given) {
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const path = requirePath(given);
-      const { reading, collections } = await exportWhole(db, known, path);
+      const leavers = given.options['with-leavers'] === true;
+      const { version, collections, leftOut } = await exportWhole(db, known, path, leavers);
       return {
-        data: { estab: known, version: reading.version, file: path, collections },
-        lines: Object.entries(collections).map(([name, count]) => `${name}\t${count}`),
+        data: { estab: known, version, file: path, collections, leftOut },
+        lines: [
+          ...renderTable(
+            Object.entries(collections),
+            [
+              { title: 'Collection', of: ([name]) => name },
+              { title: leavers ? 'Records' : 'Active records', of: ([, count]) => count, right: true },
+            ],
+            'the roster is empty',
+          ),
+          ...(leftOut > 0 ? [`left out: ${leftOut} that cannot be without a record that left; --with-leavers has them`] : []),
+        ],
       };
     },
   },
 ];
 
 /** An import may commit in between; the export is then made of the new roster. */
-async function exportWhole(db: Db, estab: string, path: string) {
+async function exportWhole(db: Db, estab: string, path: string, leavers: boolean): Promise<Exported & { version: number }> {
   for (let attempt = 1; ; attempt += 1) {
     const reading = await readRoster(db, estab);
     try {
-      return { reading, collections: await exportRoster(reading, path) };
+      return { version: reading.version, ...(await exportRoster(reading, path, { leavers })) };
     } catch (error) {
       if (!(error instanceof RosterMoved) || attempt === 3) throw error;
     }

@@ -11,6 +11,14 @@ export type Place = { programs: string; cluster: string; log: string; account: A
 
 const derivedRoot = '/var/lib/schoolbell';
 
+/** Where a cluster is already; nothing is made. */
+export function findCluster(dataDir: string): string | undefined {
+  const places = [dataDir, ...(process.getuid?.() === 0 && existsSync(dataDir) ? [derivedFrom(dataDir)] : [])];
+  return places.map((place) => join(place, 'postgres')).find((cluster) => existsSync(join(cluster, 'PG_VERSION')));
+}
+
+const derivedFrom = (dataDir: string) => join(derivedRoot, createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16));
+
 export function findPlace(dataDir: string): Place {
   const root = process.getuid?.() === 0;
   // As root, passable: PostgreSQL's account has to get through to its own folder. What is secret has mode 0600.
@@ -20,7 +28,7 @@ export function findPlace(dataDir: string): Place {
   if (!root) return inside;
 
   const account = findOwner(inside.cluster) ?? findAccount();
-  const derived = join(derivedRoot, createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16));
+  const derived = derivedFrom(dataDir);
   const keepInside = existsSync(join(inside.cluster, 'PG_VERSION')) || (!existsSync(join(derived, 'postgres')) && canEnter(dataDir, account));
   const home = keepInside ? dataDir : derived;
   if (!keepInside) mkdirSync(derived, { recursive: true, mode: 0o755 });

@@ -1,9 +1,12 @@
-// In charge of opening the database that the settings name, embedded or external, ready for use: usable and migrated.
+// In charge of opening the database that the settings name, embedded or external, ready for use: usable and migrated. A
+// start makes what is not there; whoever only uses a database is told which one was looked for, and nothing is made.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import { SchoolbellError } from '../errors.ts';
 import { requireUsableServer } from './check-server.ts';
 import { connect, type Db, type Where } from './connect.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
+import { findCluster } from './embedded-place.ts';
 import { migrate } from './migrate.ts';
 import { policies, type PoolPolicy } from './policies.ts';
 import { isUnavailable } from './unavailable.ts';
@@ -20,8 +23,13 @@ export type OpenDatabase = {
 /** How long the end waits for statements under way. */
 const longestEndSeconds = 3;
 
-/** tell: hears, in words, what it has to wait for. */
-export async function openDatabase(config: Config, tell: (words: string) => void = () => {}): Promise<OpenDatabase> {
+/** tell: hears, in words, what it has to wait for. existing: one that a start has made. */
+export async function openDatabase(
+  config: Config,
+  tell: (words: string) => void = () => {},
+  { existing = false }: { existing?: boolean } = {},
+): Promise<OpenDatabase> {
+  if (existing && !config.databaseUrls && !findCluster(config.dataDir)) throw notThere(config, 'there is no database');
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
   const where: Where = embedded?.where ?? (() => config.databaseUrls ?? []);
   const pools: Db[] = [];
@@ -35,7 +43,7 @@ export async function openDatabase(config: Config, tell: (words: string) => void
     await embedded?.close();
   };
   try {
-    await prepare(connect(where, policies.setup), embedded !== undefined, tell);
+    await prepare(connect(where, policies.setup), embedded !== undefined, tell, existing ? config : undefined);
     return { pool, embedded, close };
   } catch (error) {
     await close().catch(() => {});
@@ -43,13 +51,41 @@ export async function openDatabase(config: Config, tell: (words: string) => void
   }
 }
 
-async function prepare(db: Db, embedded: boolean, tell: (words: string) => void): Promise<void> {
+async function prepare(db: Db, embedded: boolean, tell: (words: string) => void, existing: Config | undefined): Promise<void> {
   try {
-    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db));
+    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db).catch((error: unknown) => explain(error, existing)));
+    if (existing && !(await hasSchema(db))) throw notThere(existing, 'no start of Schoolbell has made anything');
     await migrate(db, { tell });
   } finally {
     await db.end({ timeout: 1 });
   }
+}
+
+async function hasSchema(db: Db): Promise<boolean> {
+  const [row] = await db<{ made: boolean }[]>`select to_regclass('migration') is not null as made`;
+  return row?.made === true;
+}
+
+function notThere(config: Config, what: string): SchoolbellError {
+  const advice = 'Only a start makes a database: npm start, or name the one that the service has by DATA_DIR or DATABASE_URL';
+  return new SchoolbellError('not_found', `${what} in ${describePlace(config)}. ${advice}`);
+}
+
+function explain(error: unknown, existing: Config | undefined): never {
+  if (!existing) throw error;
+  throw new SchoolbellError('unavailable', `cannot use the database of ${describePlace(existing)}: ${(error as Error).message}`, { cause: error });
+}
+
+/** As the operator gave it, without the password. */
+export function describePlace({ databaseUrls, dataDir }: Pick<Config, 'databaseUrls' | 'dataDir'>): string {
+  if (!databaseUrls) return `DATA_DIR ${dataDir}`;
+  const shown = databaseUrls.map((text) => {
+    const url = new URL(text);
+    url.password = '';
+    url.searchParams.delete('password');
+    return url.href;
+  });
+  return `DATABASE_URL ${shown.join(' or ')}`;
 }
 
 const longestAbsenceMs = 15_000;

@@ -1,5 +1,6 @@
 // In charge of how long anybody waits for the database: one row for each pool. A statement, a lock and a transaction in
 // which nothing happens are ended by the server; a server that does not even do that is given up on this side.
+import type { Role } from '../config.ts';
 
 /**
  * kept: a statement is planned once, whatever the values; planning a page again would cost more than reading it.
@@ -62,3 +63,14 @@ export const policies = {
   /** Migrations, and whoever waits for another process to finish them. */
   setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
 } as const satisfies Record<string, PoolPolicy>;
+
+export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes'] as const;
+export const workPools = ['outbox', 'collections', 'writebacks', 'chores'] as const;
+/** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
+const listeners = { worker: 2, api: 1, all: 3 } as const;
+
+/** As many as all pools of a process may open. */
+export function connectionsOf(role: Role): number {
+  const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
+  return used.reduce<number>((sum, name) => sum + policies[name].max, listeners[role]);
+}

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, beforeEach, test } from 'node:test';
 import { until } from '../../test/until.ts';
+import { useCommands } from '../../test/commands.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 import { mailCommandRunner } from '../../test/onboarding.ts';
-import { useService } from '../../test/service.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
 import type { Db } from '../db/connect.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { retryDelays } from '../outbox/schedule.ts';
@@ -60,7 +61,7 @@ test('text and HTML go out from MAIL_FROM to one address, under an id of their o
   assert.ok(got?.raw.includes(`Message-ID: <${id}@schoolbell>`));
   assert.equal((await row(id))?.body, null);
   const [shown] = await mails();
-  assert.deepEqual([shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html, shown?.error], ['done', letter.to, letter.subject, null, null, null]);
+  assert.deepEqual([shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html, shown?.error], ['sent', letter.to, letter.subject, null, null, null]);
 });
 
 test('a refusal for now is tried again on the schedule, under the same Message-ID', async () => {
@@ -68,6 +69,8 @@ test('a refusal for now is tried again on the schedule, under the same Message-I
   const id = await post();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await becomes(id, 'waiting', attempt);
+    const [shown] = await mails();
+    assert.deepEqual([shown?.state, /greylisted/.test(shown?.error ?? ''), shown?.attempts], ['failing', true, attempt]);
     const now = await row(id);
     const delay = retryDelays[attempt - 1] ?? 0;
     assert.equal(now?.errorClass, 'smtp_deferred');
@@ -173,7 +176,12 @@ test('without SMTP_URL a mail is kept, and mails shows it in full', async () => 
   const [shown] = await mailCommandRunner(quiet)();
   assert.deepEqual(
     [shown?.id, shown?.state, shown?.to, shown?.subject, shown?.text, shown?.html],
-    [id, 'done', letter.to, letter.subject, letter.text, letter.html],
+    [id, 'kept', letter.to, letter.subject, letter.text, letter.html],
   );
+  const { schoolbell } = useCommands({ DATABASE_URL: quiet.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: quiet.dataDir });
+  const { out } = await schoolbell('mails');
+  assert.match(out, /^WRITTEN +STATE +TO +SUBJECT +WHY\n\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+ +kept +office@s1\.example .* not sent: there is no SMTP_URL\n/);
+  assert.match(out, /\n {4}Plain: ünï\n {4}\.\n/);
+  assert.doesNotMatch(out, /done|\t/);
   assert.equal(receiver.mails.length, 0);
 });

@@ -50,6 +50,19 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
   };
 }
 
+/** What is wrong with the mail server, in its own words; undefined when it lets us in. Nothing is sent. */
+export async function findMailTrouble({ smtpUrl, from }: MailSettings): Promise<string | undefined> {
+  const transport = createTransport({ url: smtpUrl, ...patience }, { from });
+  try {
+    await transport.verify();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    transport.close();
+  }
+}
+
 type Envelope = { to: { name: string; address: string }; subject: string; text: string; html: string; messageId: string };
 type SmtpFault = Error & { command?: string; responseCode?: number; response?: string };
 

@@ -6,7 +6,8 @@ import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { announceMissing } from '../notifications/announce.ts';
-import { announceApproval, announceState, callbackLane, forgetEarlier } from './authentication-event.ts';
+import { callbackLane } from '../notifications/move-callback.ts';
+import { announceApproval, announceState, forgetEarlier } from './authentication-event.ts';
 import { isLive } from './live.ts';
 import { renderReceipt } from './mails.ts';
 
@@ -45,6 +46,7 @@ export async function announceRotation(tx: Tx, seal: Seal, pair: Pair, issued: I
   const waiting =
     await tx`update authorisation set announced_secret = ${issued.id} where estab = ${pair.estab} and rp = ${pair.rp} and installed_at is null returning rp`;
   if (waiting.length === 0) return;
+  await forgetEarlier(tx, { ...pair, secretId: issued.id });
   await tx`update school_secret set sealed = ${seal.seal(issued.text)} where estab = ${pair.estab} and id = ${issued.id}`;
   await announceApproval(tx, seal, { ...pair, secretId: issued.id, schoolSecret: issued.text, installed: false });
 }
@@ -82,10 +84,9 @@ export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { 
       select a.scopes, p.required_scopes as required, p.optional_scopes as optional from authorisation a join application p using (rp)
         where a.estab = ${given.estab} and a.rp = ${given.rp} and a.state in ('Approved', 'Paused') for update of a`;
     if (!row) throw new SchoolbellError('conflict', 'The application is not authorised any more.');
-    // What is required, or no longer asked for, is not a matter of choice here.
+    // What is required is not a matter of choice here; what is asked for no more is not granted any more.
     const open = [...row.required, ...row.optional];
-    const kept = row.scopes.filter((scope) => !open.includes(scope));
-    const scopes = [...open.filter((scope) => given.scopes.includes(scope) || (row.required.includes(scope) && row.scopes.includes(scope))), ...kept];
+    const scopes = open.filter((scope) => given.scopes.includes(scope) || (row.required.includes(scope) && row.scopes.includes(scope)));
     await tx`update authorisation set scopes = ${scopes}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
     await record(tx, given, 'Scopes changed', scopes);
     if (scopes.join() !== row.scopes.join()) await announceState(tx, given);

@@ -4,6 +4,7 @@
 import { shownState } from '../access/authorisations.ts';
 import type { Seal } from '../access/seal.ts';
 import type { Tx } from '../db/connect.ts';
+import { callbackLane, hostOf } from '../notifications/move-callback.ts';
 import { callKind, callsAtOnce } from '../notifications/webhooks.ts';
 import { enqueue, type Lane } from '../outbox/enqueue.ts';
 import { whenLive } from './live.ts';
@@ -12,11 +13,9 @@ export type Announced = { estab: string; rp: string; secretId: string; schoolSec
 
 type Facts = { schoolName: string; schoolEmail: string; live: boolean; scopes: string[]; template: string[]; callbackUrl: string };
 
-export const callbackLane = (rp: string) => `callback ${rp}`;
-
 const laneOf = (rp: string, callbackUrl: string): Lane => ({
   key: callbackLane(rp),
-  host: new URL(callbackUrl).hostname.replace(/^\[|\]$/g, ''),
+  host: hostOf(callbackUrl),
   width: callsAtOnce,
   lasting: true,
 });

@@ -290,7 +290,7 @@ test('the operator invites: the school is added confirmed, mailed at once, and t
   await run('invite', { rp, estab });
   assert.equal(await invitesMailed(), 2, 'the operator may repeat it');
   const { data: mails } = await run('mails');
-  assert.ok((mails as { estab: string; state: string; text: string | null }[]).some((one) => one.estab === estab && one.state === 'done' && one.text === null));
+  assert.ok((mails as { estab: string; state: string; text: string | null }[]).some((one) => one.estab === estab && one.state === 'sent' && one.text === null));
 });
 
 test('authorise, pause, resume and revoke are in the record as the operator, and only possible in order', async () => {

@@ -1,12 +1,12 @@
 // In charge of invitations: an application or the operator asks a school to decide. The link goes to the school's
 // address of record alone; a school that only an application has named waits until the operator has confirmed it.
-import { addEstablishment } from '../access/establishments.ts';
+import { addEstablishment, changeEstablishment, type EstablishmentChange } from '../access/establishments.ts';
 import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
-import { linkDays, linkPath, makeInvitationLink } from './links.ts';
+import { endLinks, linkDays, linkPath, makeInvitationLink } from './links.ts';
 import { renderInvitation } from './mails.ts';
 
 export type Invite = {
@@ -130,18 +130,25 @@ export async function confirmSchool(
     >`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab}
       returning name, email`;
     if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
-    // What was sent to another address opens nothing any more.
     const moved = before?.email !== school.email;
-    if (moved) {
-      await tx`delete from school_link where estab = ${estab}`;
-      await tx`delete from school_session where estab = ${estab}`;
-    }
+    if (moved) await endLinks(tx, estab);
     const waiting = await tx<
       { id: string }[]
     >`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
     for (const { id } of waiting) await send(tx, publicUrl, estab, id, 'operator');
     return { estab, ...school, invited: waiting.length };
   });
+}
+
+/** The address of record, or how the school is called or counts its days; whoever was asked is asked again where it moved to. */
+export async function editSchool(tx: Tx, publicUrl: string, estab: string, change: EstablishmentChange): Promise<{ invited: number }> {
+  const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for no key update`;
+  await changeEstablishment(tx, estab, change);
+  if (change.email === undefined || change.email === before?.email) return { invited: 0 };
+  await endLinks(tx, estab);
+  const open = await tx<{ id: string }[]>`select id from invitation where estab = ${estab} and state = 'Invited' order by created_at for update`;
+  for (const { id } of open) await send(tx, publicUrl, estab, id, 'operator');
+  return { invited: open.length };
 }
 
 export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {

@@ -51,6 +51,12 @@ export async function endSession(db: Db, { key }: SchoolSession): Promise<void> 
   await db`delete from school_session where hash = ${hashSecret(key)}`;
 }
 
+/** What was sent to another address opens nothing any more. */
+export async function endLinks(sql: Sql, estab: string): Promise<void> {
+  await sql`delete from school_link where estab = ${estab}`;
+  await sql`delete from school_session where estab = ${estab}`;
+}
+
 export async function forgetLinks(db: Db): Promise<void> {
   await db`delete from school_link where expires_at < now()`;
   await db`delete from school_session where expires_at < now()`;

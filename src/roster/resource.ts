@@ -41,6 +41,7 @@ export type Resource = Readonly<{
 
 export const roles = ['administrator', 'aide', 'guardian', 'parent', 'proctor', 'relative', 'student', 'teacher'] as const;
 export const statuses = ['active', 'tobedeleted'] as const;
+export type Status = (typeof statuses)[number];
 
 /** In a stored record this byte stands for the address of the API. JSON never holds it unescaped. */
 export const addressPlaceholder = '\u0001';

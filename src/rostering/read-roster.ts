@@ -1,7 +1,8 @@
 // In charge of reading a whole roster for the operator: everything of one establishment, all from one version.
 import type { Db } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { Resource } from '../roster/resource.ts';
+import type { Resource, Status } from '../roster/resource.ts';
+import { findFieldPath } from './field-path.ts';
 import { operations } from './operations.ts';
 import type { Question } from './plan.ts';
 import { createRemembered } from './remembered.ts';
@@ -19,14 +20,15 @@ export async function readRoster(db: Db, estab: string) {
   const versions = new Map([[estab, await reader.facts.versions(db, targetOf(collections.orgs))]]);
 
   const finish = createFinish('', versions, undefined);
-  const question = (resource: Resource): Question => {
+  const question = (resource: Resource, status: Status | undefined): Question => {
+    const path = findFieldPath(resource, 'status');
     const operation = operations.find((one) => one.collection === resource.collection && !one.single && !one.kinds && !one.relation);
     if (!operation) throw new Error(`no operation lists ${resource.collection}`);
     return {
       operation,
       ids: [],
       targets: [targetOf(resource)],
-      filter: undefined,
+      filter: path && status && [[{ path, operator: '=', value: status }]],
       sort: undefined,
       address: '',
       versions,
@@ -34,10 +36,10 @@ export async function readRoster(db: Db, estab: string) {
   };
   return {
     version: at.version,
-    metadataKeys: (resource: Resource) => selectMetadataKeys(reader, question(resource)),
-    count: (resource: Resource) => selectTotal(reader, question(resource), ''),
-    async *records(resource: Resource): AsyncGenerator<string> {
-      const { pieces, close } = await openStream(reader, question(resource), { limit: undefined, offset: 0 }, '');
+    metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reader, question(resource, status)),
+    count: (resource: Resource, status?: Status) => selectTotal(reader, question(resource, status), ''),
+    async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
+      const { pieces, close } = await openStream(reader, question(resource, status), { limit: undefined, offset: 0 }, '');
       try {
         for await (const piece of pieces) yield finish(piece);
       } finally {

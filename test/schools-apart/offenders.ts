@@ -13,7 +13,7 @@ export const offenders: Offenders = [
   {
     reason: 'Work is claimed and settled over all schools: the limits of lanes and hosts are shared, and the next turn of a lane is that of its rows.',
     statements: {
-      'src/collection/remove.ts': [
+      'src/outbox/remove-work.ts': [
         'e4bd15f7e344 delete from lane where key = any($n) and not exists (select from outbox o where o.lane = lane.key)',
       ],
       'src/outbox/claim.ts': [
@@ -133,6 +133,13 @@ export const offenders: Offenders = [
       'src/onboarding/own-schools.ts': [
         '4f1e4b2967dc with own as materialized ( select estab from authorisation where rp = $n union select estab from inv',
       ],
+      'src/onboarding/edit-application.ts': [
+        'c2cc8bea35c8 select estab from authorisation where rp = $n union select estab from invitation where rp = $n order',
+        "ec6417b2b17a select estab, scopes from authorisation where rp = $n and state in ('Approved', 'Paused') and not sc",
+      ],
+      'src/onboarding/remove-application.ts': [
+        "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
+      ],
       'src/schooldata/availability.ts': [
         '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',
       ],
@@ -150,11 +157,21 @@ export const offenders: Offenders = [
       'src/collection/connector-settings.ts': [
         '946a22c7d1d7 insert into connector_setting (estab, settings) select estab, $n::jsonb from establishment where con',
       ],
+      'src/commands/application.ts': [
+        "7c53406fa7ae select rp, count(*)::int as schools from authorisation where state <> 'Revoked' group by rp",
+      ],
+      'src/commands/audit.ts': [
+        'd69b1668c6e2 select at, estab, rp, state, actor, scopes from authorisation_event where at >= $n order by at desc',
+        '25d60d49537d select at, estab, rp, operation, outcome, presence_id as "presenceId" from identity_audit where at >',
+      ],
+      'src/commands/check-live.ts': [
+        "d86166daac26 select count(*)::int as schools from establishment where connector = 'demo'",
+      ],
       'src/commands/deliveries.ts': [
         "b34b5e826a4d select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payl",
       ],
       'src/commands/mails.ts': [
-        "d24257ebf94f select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state, o",
+        "9692a53acffe select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state as",
       ],
       'src/commands/reseal.ts': [
         'a49a4bc03661 select estab from establishment order by estab',

@@ -1,0 +1,34 @@
+// In charge of how much there is of a school, before it is removed for good.
+import type { Counts } from '../access/erasures.ts';
+import type { Sql } from '../db/connect.ts';
+import { allResources } from '../roster/collections.ts';
+import { historyTable } from './history.ts';
+
+const counted: readonly (readonly [words: string, ...tables: string[]])[] = [
+  ...allResources.map(({ collection, table }) => [collection, table] as const),
+  ['earlier states of records', ...allResources.map(historyTable)],
+  ['attendance marks', 'attendance_mark'],
+  ['replaced marks', 'attendance_history'],
+  ['writebacks', 'writeback'],
+  ['logins', 'login'],
+  ['people added by hand', 'manual_user'],
+  ['records of identity operations', 'identity_audit'],
+  ['authorisations', 'authorisation'],
+  ['decisions', 'authorisation_event'],
+  ['registrations', 'webhook'],
+  ['calls, mails and other work', 'outbox'],
+  ['reports of imports', 'import_run'],
+  ['uploaded packages', 'upload'],
+];
+
+/** What there is none of is left out. */
+export async function countSchool(sql: Sql, estab: string): Promise<Counts> {
+  const counts: Record<string, number> = {};
+  for (const [words, ...tables] of counted) {
+    for (const table of tables) {
+      const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${sql(table)} where estab = ${estab}`;
+      if (row && row.count > 0) counts[words] = (counts[words] ?? 0) + row.count;
+    }
+  }
+  return counts;
+}

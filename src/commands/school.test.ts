@@ -1,0 +1,102 @@
+// Covers editing and removing schools: what follows from a new address or source, who is asked before anything goes, and
+// what stays to be seen of it.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { assertFailed, useCommands } from '../../test/commands.ts';
+import { useOnboarding } from '../../test/onboarding.ts';
+import { testSecretKey } from '../../test/service.ts';
+import { smallPackage } from '../../test/small-school.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'schoolbell-school-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const onboarding = await useOnboarding();
+const { service, db, url } = onboarding;
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir, PUBLIC_URL: url };
+const { run, schoolbell, json, assertFails } = useCommands(settings);
+
+type School = { estab: string; name: string; email: string; timeZone: string; connector: string | null; invited: number };
+
+test('what is given is changed, the rest stays', async () => {
+  await service.addSchool('a');
+  const edited = await json<School>('school edit --estab a --time-zone Europe/Dublin --name', 'Another Name');
+  assert.deepEqual([edited.name, edited.email, edited.timeZone, edited.connector], ['Another Name', 'office@a.example', 'Europe/Dublin', null]);
+  assert.match((await schoolbell('school edit --estab a --name A')).out, /^name +A$[^]*^time zone +Europe\/Dublin$/m);
+  await assertFails(/nothing is to be changed: give one of --name, --email, --time-zone, --connector/, 'school edit --estab a');
+  await assertFails(/no establishment nobody/, 'school edit --estab nobody --name X');
+  await assertFails(/--email "office"/, 'school edit --estab a --email office');
+  await assertFails(/--time-zone "Mars"/, 'school edit --estab a --time-zone Mars');
+  await assertFails(/--name: must not be empty/, 'school edit --estab a --name', ' ');
+  const [row] = await db`select name, email, time_zone from establishment where estab = 'a'`;
+  assert.deepEqual({ ...row }, { name: 'A', email: 'office@a.example', time_zone: 'Europe/Dublin' });
+});
+
+test('a new address of record ends what was sent to the old one, and whoever was asked is asked there', async () => {
+  await service.addSchool('b');
+  await onboarding.addAsking('asks-b');
+  const { link } = await json<{ link: string }>('invite --rp asks-b --estab b');
+  const visitor = await onboarding.signIn('b');
+  assert.equal((await visitor.get('/school/home')).status, 200);
+  assert.equal((await json<School>('school edit --estab b --email office@b.example')).invited, 0, 'the same address is no new one');
+  assert.equal((await visitor.get('/school/home')).status, 200);
+  assert.deepEqual(await json<School>('school edit --estab b --email head@b.example').then(({ email, invited }) => [email, invited]), ['head@b.example', 1]);
+  assert.notEqual((await visitor.get('/school/home')).status, 200, 'the session has ended');
+  assert.notEqual((await fetch(link, { redirect: 'manual' })).status, 303, 'the old link does not open');
+  assert.deepEqual((await onboarding.mailsOf('b')).map(({ to }) => to), ['office@b.example', 'head@b.example']);
+});
+
+test('a school that uploaded gets a source of its own, and goes back', async () => {
+  await service.addSchool('c', smallPackage());
+  await assertFails(/--folder ".*nowhere": there is no such folder/, 'school edit --estab c --connector csv --folder', join(folder, 'nowhere'));
+  await assertFails(/--folder does not go with a school that has no --connector/, 'school edit --estab c --folder', folder);
+  await assertFails(/client id and a client secret/, 'school edit --estab c --connector oneroster --url https://mis.example/ims/oneroster/v1p1');
+  assert.equal((await json<School>('school edit --estab c --connector csv --folder', folder)).connector, 'csv');
+  const wanted = await db`select from outbox where estab = 'c' and kind = 'collect' and state = 'waiting'`;
+  assert.ok(wanted.length > 0, 'the new source is collected at once');
+  const provider = '--url https://mis.example/ims/oneroster/v1p1 --client-id i --client-secret s';
+  assert.equal((await json<School>(`school edit --estab c --connector oneroster ${provider}`)).connector, 'oneroster');
+  assert.equal((await json<School>('school edit --estab c --connector csv')).connector, 'csv');
+  const [kept] = await db`select settings, sealed_credentials from connector_setting where estab = 'c'`;
+  assert.deepEqual({ ...kept }, { settings: {}, sealed_credentials: null });
+});
+
+test('school remove asks on a terminal, needs --yes elsewhere, and says with --dry-run what would go', async () => {
+  await service.addSchool('d', smallPackage());
+  await service.addClient('reads-d', ['d']);
+  const there = async () => (await db`select from establishment where estab = 'd'`).length;
+  const dry = await json<{ dryRun: boolean; counts: Record<string, number> }>('school remove --estab d --dry-run');
+  assert.deepEqual([dry.dryRun, (dry.counts.users ?? 0) > 0, dry.counts.authorisations], [true, true, 1]);
+  assert.match((await schoolbell('school remove --estab d --dry-run')).out, /^the school d School d would go for good:$[^]*^users +\d+$/m);
+  await assertFails(/the school d School d would go for good.*--yes/, 'school remove --estab d');
+  const asked: string[] = [];
+  const answering = (answer: string) => (question: string) => {
+    asked.push(question);
+    return Promise.resolve(answer);
+  };
+  for (const answer of ['', 'no', 'y', 'd']) assertFailed(await run(['school', 'remove', '--estab', 'd'], settings, answering(answer)), /nothing was changed/);
+  assert.match(asked[0] ?? '', /^the school d School d goes for good:\n[^]*users +\d+\n[^]*Type yes to go on: $/);
+  assert.equal(await there(), 1);
+  const gone = await run(['school', 'remove', '--estab', 'd', '--json'], settings, answering('yes'));
+  assert.deepEqual([gone.code, JSON.parse(gone.out)], [0, { estab: 'd', removed: true, counts: dry.counts }]);
+  assert.equal(await there(), 0);
+});
+
+test('the record of an erasure says what, how much and when, not whose; audit shows it among what else was done', async () => {
+  await service.addSchool('secret-school', smallPackage());
+  const removed = await json<{ counts: Record<string, number> }>('school remove --yes --estab secret-school');
+  const [erasure] = await db`select what, counts, at from erasure order by number desc limit 1`;
+  assert.deepEqual([erasure?.what, erasure?.counts], ['school', removed.counts]);
+  type Entry = { at: string; kind: string; what: string; estab: string | null; detail: string };
+  const all = await json<Entry[]>('audit');
+  const [newest] = all;
+  assert.deepEqual([newest?.kind, newest?.what, newest?.estab], ['erasure', 'school removed', null]);
+  assert.match(newest?.detail ?? '', /\d+ users/);
+  assert.doesNotMatch(JSON.stringify(all), /secret-school/);
+  assert.ok(all.some(({ kind, what, estab }) => kind === 'decision' && what === 'Invited' && estab === 'b'));
+  assert.deepEqual(all.map(({ at }) => at), all.map(({ at }) => at).toSorted().toReversed());
+  assert.deepEqual(await json('audit --since', new Date(Date.now() + 60_000).toISOString()), []);
+  assert.match((await schoolbell('audit')).out, /^AT +KIND +WHAT +BY/);
+  await assertFails(/--since "yesterday": not a time such as/, 'audit --since yesterday');
+});

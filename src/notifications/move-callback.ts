@@ -1,0 +1,24 @@
+// In charge of an application's callback URL that moves: whatever has not arrived goes to the new one, where nothing of what
+// held the old one back counts. The forms carry secrets, so that none goes to an address that was given up.
+import type { Tx } from '../db/connect.ts';
+
+export const callbackLane = (rp: string) => `callback ${rp}`;
+export const hostOf = (url: string) => new URL(url).hostname.replace(/^\[|\]$/g, '');
+
+/** One that is under way is not stopped; if it fails there, it goes on to the new address. Gives how many had not arrived. */
+export async function moveCallback(tx: Tx, rp: string, url: string, schools: readonly string[]): Promise<number> {
+  // The lane comes first, here as everywhere.
+  await tx`
+    update lane set epoch = epoch + 1, host = ${hostOf(url)}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null,
+      disabled_at = null, disabled_why = null, next_at = now()
+    where key = ${callbackLane(rp)}`;
+  let moved = 0;
+  for (const estab of schools) {
+    const { count } = await tx`
+      update outbox set payload = payload || ${tx.json({ url })}, forgiven = case when state = 'waiting' then attempts else forgiven end,
+        due_at = case when state = 'waiting' then least(due_at, clock_timestamp()) else due_at end
+      where estab = ${estab} and rp = ${rp} and lane = ${callbackLane(rp)} and state <> 'done' and state <> 'superseded'`;
+    moved += count;
+  }
+  return moved;
+}
