@@ -23,7 +23,8 @@ export function readExposition(text: string): Map<string, Family> {
     } else {
       const [, name = '', labels = '', value = ''] = lineRule.exec(line) ?? assert.fail(`not a line of metrics: ${line}`);
       assert.ok(current && name.startsWith(current[0]), line);
-      current[1].series.push({ name, labels: Object.fromEntries([...labels.matchAll(labelRule)].map(([, key, text]) => [key ?? '', text ?? ''])), value: Number(value) });
+      const pairs = [...labels.matchAll(labelRule)].map(([, label, said]) => [label ?? '', said ?? '']);
+      current[1].series.push({ name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) });
     }
   }
   for (const [name, family] of families) requireSound(name, family);
@@ -37,7 +38,7 @@ function requireSound(name: string, { type, series }: Family): void {
   const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
   for (const one of series) assert.ok(suffixes.includes(one.name.slice(name.length)), one.name);
   if (type !== 'histogram') return;
-  const withoutBound = ({ labels: { le: _, ...rest } }: Series) => JSON.stringify(rest);
+  const withoutBound = ({ labels }: Series) => JSON.stringify({ ...labels, le: undefined });
   for (const [labels, all] of Map.groupBy(series, withoutBound)) {
     const buckets = all.filter((one) => one.name.endsWith('_bucket'));
     const bounds = buckets.map(({ labels: { le = '' } }) => (le === '+Inf' ? Infinity : Number(le)));

@@ -17,7 +17,8 @@ const measure = async () => readExposition((await measureSchools(db)).map(render
 type Standing = { name?: string; status?: string; hoursOld?: number | null; expires?: boolean };
 const put = (estab: string, { name = 'SchoolData', status = 'OK', hoursOld = 1, expires = true }: Standing) => db`
   insert into component_database (estab, name, status, updated_at, expires_at)
-  values (${estab}, ${name}, ${status}, now() - make_interval(secs => ${hoursOld === null ? null : hoursOld * 3600}::float8), case when ${expires} then now() end)`;
+  values (${estab}, ${name}, ${status}, now() - make_interval(secs => ${hoursOld === null ? null : hoursOld * 3600}::float8),
+    case when ${expires} then now() end)`;
 
 test('without schools everything is zero', async () => {
   const got = await measure();
@@ -56,7 +57,10 @@ test('imports of the last day by outcome and duration', async () => {
   const run = (outcome: string, seconds: number, hoursAgo: number) => db`
     insert into import_run (estab, started_at, finished_at, outcome, report)
     values ('S1', now() - make_interval(hours => ${hoursAgo}, secs => ${seconds}), now() - make_interval(hours => ${hoursAgo}), ${outcome}, '{}')`;
-  for (const [outcome, seconds, hoursAgo] of [['done', 3, 1], ['done', 100, 2], ['held', 0.5, 3], ['done', 3, 25]] as const) await run(outcome, seconds, hoursAgo);
+  await run('done', 3, 1);
+  await run('done', 100, 2);
+  await run('held', 0.5, 3);
+  await run('done', 3, 25);
   const got = await measure();
   const upTo = (outcome: string, le: number | string) => valueOf(got, 'schoolbell_import_duration_seconds_bucket', { outcome, le: String(le) });
   assert.deepEqual([upTo('done', 1), upTo('done', 5), upTo('done', 60), upTo('done', 120), upTo('done', '+Inf'), upTo('held', 1)], [0, 1, 1, 2, 2, 1]);

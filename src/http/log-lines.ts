@@ -30,7 +30,8 @@ export function renderEntry(line: string, paint: (format: Format, text: string) 
   const entry = JSON.parse(line) as Entry;
   const time = paint('dim', new Date(entry.time).toTimeString().slice(0, 8));
   const id = typeof entry.requestId === 'string' ? [paint('dim', entry.requestId.slice(0, shortId))] : [];
-  return `${[time, ...(entry.msg === requestLine ? describeRequest(entry, paint) : describeEvent(entry, paint)), ...id].join(' ')}\n${describeFault(entry, paint)}`;
+  const words = entry.msg === requestLine ? describeRequest(entry, paint) : describeEvent(entry, paint);
+  return `${[time, ...words, ...id].join(' ')}\n${describeFault(entry, paint)}`;
 }
 
 function describeRequest(entry: Entry, paint: (format: Format, text: string) => string): string[] {
