@@ -46,6 +46,7 @@ export function useErrorShape(app: FastifyInstance, shape: ErrorShape): void {
 
 export function sendError(error: FastifyError | SchoolbellError, shape: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toSchoolbellError(error, request.id);
+  request.refusedAs = known.code;
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
   else if (known.code === 'unavailable')

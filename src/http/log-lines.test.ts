@@ -23,6 +23,8 @@ const request = { requestId: 'abcdef0123456789abcd', method: 'GET', path: '/api/
 test('a request is one line: time, method, path, status, milliseconds, application, school and the beginning of its id', () => {
   const line = shown([{ ...request, rp: 'app', estab: '9990001', address: '127.0.0.1' }]);
   assert.equal(stripVTControlCharacters(line), `09:05:07 GET    ${'/api/v1/Students'.padEnd(44)} 200    12 ms app 9990001 abcdef01\n`);
+  const wrong = { ...request, status: 400, refusedAs: 'invalid_filter' };
+  assert.match(stripVTControlCharacters(shown([wrong])), / 400 +12 ms - - invalid_filter abcdef01\n$/);
   assert.equal(stripVTControlCharacters(shown([request])), `09:05:07 GET    ${'/api/v1/Students'.padEnd(44)} 200    12 ms - - abcdef01\n`);
 });
 

@@ -35,7 +35,7 @@ export function renderEntry(line: string, paint: (format: Format, text: string) 
 }
 
 function describeRequest(entry: Entry, paint: (format: Format, text: string) => string): string[] {
-  const { method, path, status, ms, rp, estab, cutOff } = entry;
+  const { method, path, status, ms, rp, estab, cutOff, refusedAs } = entry;
   return [
     paint('bold', String(method).padEnd(6)),
     printable(String(path)).padEnd(pathWidth),
@@ -44,6 +44,7 @@ function describeRequest(entry: Entry, paint: (format: Format, text: string) => 
     ...(cutOff ? [paint('yellow', 'cut off')] : []),
     rp === undefined ? '-' : paint('magenta', String(rp)),
     estab === undefined ? '-' : paint('blue', String(estab)),
+    ...(refusedAs === undefined ? [] : [paint('yellow', String(refusedAs))]),
   ];
 }
 

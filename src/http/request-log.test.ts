@@ -68,7 +68,7 @@ test('whom a line is about is known although the request was refused, but not by
   await db`update authorisation set state = 'Paused' where estab = 'S1' and rp = 'app'`;
   const paused = await lineOf(await client.s('S1', 'Students'));
   await db`update authorisation set state = 'Approved' where estab = 'S1' and rp = 'app'`;
-  assert.deepEqual([paused.status, paused.rp, paused.estab], [403, 'app', 'S1']);
+  assert.deepEqual([paused.status, paused.rp, paused.estab, paused.refusedAs], [403, 'app', 'S1', 'forbidden']);
   const wrong = await lineOf(await fetch(`${url}/api/v1/Identity/GetUsers`, { headers: { authorization: `Basic ${btoa('app|S1:wrong')}` } }));
   assert.deepEqual([wrong.status, 'rp' in wrong], [401, false]);
 });

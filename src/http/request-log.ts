@@ -8,6 +8,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who turned out to be calling; see `noteCaller`. */
     caller: NotedCaller | null;
+    /** The code of the error that it is answered with. */
+    refusedAs: string | null;
   }
   interface FastifyContextConfig {
     /** Asked again and again by machines: its line is one for debugging. */
@@ -40,6 +42,7 @@ export function noteCaller(request: FastifyRequest, caller: NotedCaller): void {
 export function followRequests(app: FastifyInstance, meter: RequestMeter): void {
   const begun = new WeakMap<FastifyRequest, { answered?: number }>();
   app.decorateRequest('caller', null);
+  app.decorateRequest('refusedAs', null);
   app.addHook('onRequest', (request, reply, done) => {
     const times: { answered?: number } = {};
     begun.set(request, times);
@@ -64,7 +67,8 @@ export function followRequest(request: FastifyRequest, reply: FastifyReply, mete
     const route = routeOptions.url;
     const whole = reply.raw.writableFinished;
     const status = reply.raw.headersSent ? reply.raw.statusCode : nobodyWaited;
-    meter.end({ method, route: route ?? 'none', status, seconds: ((times.answered ?? ended) - started) / 1000 });
+    const { caller, refusedAs } = request;
+    meter.end({ method, route: route ?? 'none', status, refusedAs, seconds: ((times.answered ?? ended) - started) / 1000 });
     const theirs = request.headers[requestIdHeader];
     request.log[routeOptions.config.quiet ? 'debug' : 'info'](
       {
@@ -73,7 +77,8 @@ export function followRequest(request: FastifyRequest, reply: FastifyReply, mete
         route,
         status,
         ms: Math.round((ended - started) * 10) / 10,
-        ...request.caller,
+        ...caller,
+        ...(refusedAs === null ? {} : { refusedAs }),
         address: request.ip,
         ...(whole ? {} : { cutOff: true }),
         ...(typeof theirs === 'string' && theirIdRule.test(theirs) ? { theirRequestId: theirs } : {}),
