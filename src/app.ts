@@ -19,10 +19,12 @@ import { pageLimits } from './collection/connectors/oneroster/oneroster-connecto
 import { parseAllowList } from './http/address-guard.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
+import type { LogStream } from './http/log-lines.ts';
 import { describeApi } from './http/openapi.ts';
 import { createOutbound } from './http/outbound.ts';
 import { pageErrorShape } from './http/page-error.ts';
 import { styleRoute } from './http/pages/style.ts';
+import type { RequestMeter } from './http/request-meter.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
 import { createHashPool, type HashPool } from './identity/hash-pool.ts';
@@ -50,7 +52,10 @@ export type AppParts = {
   lookEveryMs?: number;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
-};
+} & Partial<Watched>;
+
+/** Where the lines of the log go, and who counts requests. */
+export type Watched = { logTo: LogStream | undefined; meter: RequestMeter };
 
 /** The pools of the API; what each is for stands beside its limits in `db/policies`. */
 export type Pools = Readonly<Record<(typeof apiPools)[number], Db>>;
@@ -81,8 +86,8 @@ function shapeFor(url: string, accept = ''): ErrorShape {
 }
 
 /** What a process without an API answers: whether it lives and can work. */
-export function createHealthApp(config: Config, db: Db): FastifyInstance {
-  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
+export function createHealthApp(config: Config, db: Db, { logTo, meter }: Watched): FastifyInstance {
+  const app = createServer({ logLevel: config.logLevel, logTo, meter, trustProxy: config.trustProxy, shapeFor });
   app.register(async (api) => healthRoutes(api, db));
   return app;
 }
@@ -90,7 +95,7 @@ export function createHealthApp(config: Config, db: Db): FastifyInstance {
 export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit, ...parts }: AppParts): FastifyInstance {
   const { callers, reads, changes, tries, signIns } = pools;
   const hashing = parts.hashing ?? createHashPool({ threads: hashThreads });
-  const app = createServer({ logLevel: config.logLevel, trustProxy: config.trustProxy, shapeFor });
+  const app = createServer({ logLevel: config.logLevel, logTo: parts.logTo, meter: parts.meter, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);

@@ -72,7 +72,7 @@ function start({ name, everyMs, run }: Chore, log: Log): { timer: NodeJS.Timeout
   let running: Promise<unknown> | undefined;
   const once = () => {
     running ??= run()
-      .catch((error: unknown) => log.error({ err: error }, `${name} failed; it will be tried again`))
+      .catch((error: unknown) => log.error({ err: error, chore: name }, `${name} failed; it will be tried again`))
       .finally(() => (running = undefined));
   };
   once();

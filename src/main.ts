@@ -9,8 +9,11 @@ import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
+import { createLogStream } from './http/log-lines.ts';
+import { startLagMeter } from './http/measure-process.ts';
 import { listenForMetrics } from './http/metrics.ts';
-import { measureOutbox } from './outbox/measure.ts';
+import { createRequestMeter } from './http/request-meter.ts';
+import { createMeasure } from './measure.ts';
 import { createWorkPools, startWork } from './work.ts';
 
 /** npm hands a terminal's signal on, so that it comes twice; signals this close together are one. */
@@ -32,15 +35,22 @@ async function main(config: Config): Promise<void> {
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
-    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: await openPools(database.pool), seal });
+    const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
+    const app =
+      config.role === 'worker' ? createHealthApp(config, db, watched) : createApp({ config, pools: await openPools(database.pool), seal, ...watched });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;
     if (embedded) app.log.info({ cluster: embedded.cluster, log: embedded.log, account: embedded.account?.name }, 'embedded PostgreSQL');
     await app.listen({ host: config.host, port: config.port });
     if (config.metricsPort !== undefined) {
-      const metrics = await listenForMetrics(config.host, config.metricsPort, () => measureOutbox(db));
-      closing.push(async () => metrics.close());
+      const lag = startLagMeter();
+      const measure = createMeasure({ db, pools: database.pools, requests: watched.meter, lag, config });
+      const metrics = await listenForMetrics(config.host, config.metricsPort, measure);
+      closing.push(async () => {
+        lag.stop();
+        metrics.close();
+      });
     }
     // The worker and the API end at the same time.
     if (config.role !== 'api') closingApp.push(await startWork({ pools: createWorkPools(database.pool), seal, config, log: app.log }));

@@ -59,7 +59,7 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload'>> & { patience?: number };
+type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload' | 'logTo' | 'meter'>> & { patience?: number };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();
@@ -112,7 +112,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     },
     async work() {
       const workPools = createWorkPools(openPool);
-      stops.push(await startWork({ pools: workPools, seal, config, log: { warn() {}, info() {}, error() {} }, ...(parts.now ? { now: parts.now } : {}) }));
+      stops.push(await startWork({ pools: workPools, seal, config, log: app.log, ...(parts.now ? { now: parts.now } : {}) }));
     },
     async addSchool(estab, given) {
       await addEstablishment(db, { estab, name: `School ${estab}`, email: `office@${estab}.example` });

@@ -2,6 +2,7 @@
 // enter marks, a receiver for outcomes, and ways to pass time.
 import assert from 'node:assert/strict';
 import type { DemoMode } from '../src/collection/connectors/demo/demo-connector.ts';
+import type { LogStream } from '../src/http/log-lines.ts';
 import { csvPackage } from './csv-package.ts';
 import { until } from './until.ts';
 import { useService, type Client } from './service.ts';
@@ -36,8 +37,10 @@ export type WritingSchool = Awaited<ReturnType<Awaited<ReturnType<typeof useWrit
 export const student = (at: number) => `s${String(at).padStart(4, '0')}`;
 export const mark = (at: number, Mark = 'I', more: Given = {}): Given => ({ StudentId: student(at), MarkType: 'S', Date: date, Session: 'AM', Mark, ...more });
 
-export async function useWriteback({ work = true, ...parts }: { work?: boolean; lookEveryMs?: number } = {}) {
-  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => Date.parse(now), ...parts });
+export async function useWriteback(
+  { work = true, env = {}, ...parts }: { work?: boolean; env?: Record<string, string>; lookEveryMs?: number; logTo?: LogStream } = {},
+) {
+  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', ...env }, { now: () => Date.parse(now), ...parts });
   const { db } = service;
   if (work) await service.work();
   let schools = 0;

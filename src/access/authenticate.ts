@@ -1,7 +1,9 @@
 // In charge of who is calling and what they may reach: turns a bearer token into a caller. What can be revoked is
 // read at every call, in one statement together with the version of each roster.
+import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
@@ -11,11 +13,12 @@ export type Reach = { estab: string; scopes: readonly string[]; rosterId: string
 
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
-export type Authenticate = (authorization: string | undefined, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
+export type Authenticate = (request: FastifyRequest, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
 
 export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Authenticate {
-  return async (authorization, kind) => {
-    const claims = await tokens.verify(bearerToken(authorization), kind);
+  return async (request, kind) => {
+    const claims = await tokens.verify(bearerToken(request.headers.authorization), kind);
+    noteCaller(request, { rp: claims.rp, estab: claims.estab });
     const secretHolds =
       claims.estab === undefined
         ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
@@ -39,6 +42,7 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
       .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));
     if (reach.length === 0)
       throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
+    if (reach.length === 1) noteCaller(request, { estab: reach[0]?.estab });
     return { rp: claims.rp, reach, oneRosterScopes: claims.oneRosterScopes };
   };
 }

@@ -6,6 +6,7 @@ import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import { envelopeShape, type ErrorShape } from '../http/error-shape.ts';
+import { noteCaller } from '../http/request-log.ts';
 import { readParameters } from './client-credentials.ts';
 import { findMatch } from './secrets.ts';
 import type { Tokens } from './tokens.ts';
@@ -43,6 +44,7 @@ export function getToken(db: Db, tokens: Tokens) {
     const client = estab === undefined ? rp : `${rp}|${estab}`;
     const found = await judgeTry(db, client, request.ip, async (sql) => findMatch(password, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
+    noteCaller(request, { rp, estab });
     if (found.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     const issued = await tokens.issue({ kind: estab === undefined ? 'management' : 'school', rp, estab, secretId: found.secretId, oneRosterScopes: undefined });

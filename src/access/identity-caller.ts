@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteCaller } from '../http/request-log.ts';
 import type { RequireManagementCaller } from './management-caller.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequireSchoolCaller } from './school-caller.ts';
@@ -26,9 +27,9 @@ export function createIdentityCaller({
   requireManagement: RequireManagementCaller;
   limit: RateLimit;
 }): RequireIdentityCaller {
-  async function byToken(authorization: string | undefined, kind: 'school' | 'management'): Promise<IdentityCaller> {
-    if (kind === 'management') return { ...(await requireManagement(authorization)), estab: undefined };
-    const { rp, estab, scopes } = await requireSchool(authorization);
+  async function byToken(request: FastifyRequest, kind: 'school' | 'management'): Promise<IdentityCaller> {
+    if (kind === 'management') return { ...(await requireManagement(request)), estab: undefined };
+    const { rp, estab, scopes } = await requireSchool(request);
     requireIdentityScope(scopes);
     return { rp, estab };
   }
@@ -48,6 +49,7 @@ export function createIdentityCaller({
     if (user.includes('\0')) throw new SchoolbellError('invalid_token', unknown);
     const found = await judgeTry(db, user, request.ip, async (sql) => findMatch(secret, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_token', unknown);
+    noteCaller(request, { rp, estab });
     limit.count(found.id);
     if (found.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
@@ -58,10 +60,10 @@ export function createIdentityCaller({
   return async (request, kind) => {
     const { authorization } = request.headers;
     if (/^basic\s/i.test(authorization ?? '')) return bySecret(request, kind);
-    if (kind !== 'either') return byToken(authorization, kind);
+    if (kind !== 'either') return byToken(request, kind);
     // A token says of which kind it is only when it is checked.
-    return byToken(authorization, 'school').catch((error: unknown) => {
-      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(authorization, 'management');
+    return byToken(request, 'school').catch((error: unknown) => {
+      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(request, 'management');
       throw error;
     });
   };

@@ -1,15 +1,18 @@
 // In charge of callers with a management token: an application speaking for itself, not for a school.
+import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 export type ManagementCaller = { rp: string };
-export type RequireManagementCaller = (authorization: string | undefined) => Promise<ManagementCaller>;
+export type RequireManagementCaller = (request: FastifyRequest) => Promise<ManagementCaller>;
 
 export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireManagementCaller {
-  return async (authorization) => {
+  return async (request) => {
+    const { authorization } = request.headers;
     if (authorization === undefined)
       throw new SchoolbellError(
         'missing_token',
@@ -18,6 +21,7 @@ export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit)
     const token = /^(?:idaas|bearer)\s+(\S+)\s*$/i.exec(authorization)?.[1];
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'management');
+    noteCaller(request, { rp: claims.rp });
     const [secret] = await db<{ keyTrusted: boolean }[]>`
       select ${keyIsTrusted(db, claims.kid)} as "keyTrusted" from application_secret
       where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;

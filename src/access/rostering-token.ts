@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteCaller } from '../http/request-log.ts';
 import { readCredentials, readParameters, type Presented } from './client-credentials.ts';
 import { narrowScopes } from './scopes.ts';
 import { findMatch } from './secrets.ts';
@@ -53,6 +54,7 @@ export function exchangeForRosteringToken(db: Db, tokens: Tokens, { kind, findCl
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const parameters = readParameters(request);
     const client = await requireClient(db, findClients, readCredentials(request), request.ip);
+    noteCaller(request, { rp: client.rp, estab: client.estab ?? undefined });
     const grant = parameters.get('grant_type');
     if (grant !== undefined && grant !== 'client_credentials')
       throw new SchoolbellError('unsupported_grant_type', `The grant type "${grant.slice(0, 60)}" is not supported; use client_credentials.`);

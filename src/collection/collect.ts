@@ -80,7 +80,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
 
 function end(state: Outcome['state'], message: string): Outcome {
   // There is one MIS behind this lane, and when to try it again is said here.
-  return { success: false, state, charged: false, errorClass: 'mis', detail: { message } };
+  return { success: false, state, charged: false, alarming: true, errorClass: 'mis', detail: { message } };
 }
 
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */

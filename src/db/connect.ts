@@ -2,7 +2,7 @@
 // that somebody holds, and calls when something is notified.
 import { createListener, type Listen } from './listen.ts';
 import { policies, type PoolPolicy } from './policies.ts';
-import { SessionPool, type Where } from './pool.ts';
+import { SessionPool, type PoolLoad, type Where } from './pool.ts';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Runner, type Sql } from './statement.ts';
 import { command, runTransaction, type Tx } from './transaction.ts';
@@ -23,6 +23,7 @@ export type Db = Sql & {
   listen: Listen;
   end(how?: { timeout: number }): Promise<void>;
   readonly policy: PoolPolicy;
+  load(): PoolLoad;
 };
 
 const longestEndSeconds = 5;
@@ -68,6 +69,7 @@ export function connect(where: string | Where, options: PoolOptions): Db {
 
   return Object.assign(createSql(runner), {
     policy,
+    load: () => pool.load(),
     begin: <T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }) => withSession((session) => runTransaction(session, work, repeatable)),
     async reserve() {
       const session = await pool.take();

@@ -16,6 +16,8 @@ export type OpenPool = (policy: PoolPolicy) => Db;
 export type OpenDatabase = {
   /** A pool on this database; it is closed with it. */
   pool: OpenPool;
+  /** All that were opened so far. */
+  pools: readonly Db[];
   embedded: EmbeddedDatabase | undefined;
   close(): Promise<void>;
 };
@@ -44,7 +46,7 @@ export async function openDatabase(
   };
   try {
     await prepare(connect(where, policies.setup), embedded !== undefined, tell, existing ? config : undefined);
-    return { pool, embedded, close };
+    return { pool, pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;

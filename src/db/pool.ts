@@ -1,6 +1,7 @@
 // In charge of the connections of one pool: where the server is, is asked for every new one; each gets the pool's limits
 // before it is used; and nobody waits for one without end.
 import pg from 'pg';
+import { Histogram } from '../histogram.ts';
 import { clientClass, socketOf } from './client.ts';
 import type { PoolPolicy } from './policies.ts';
 import { PooledSession } from './session.ts';
@@ -10,6 +11,11 @@ import { valueParsers } from './values.ts';
 /** Addresses of the servers, one of which takes writes; asked again for each connection. */
 export type Where = () => readonly string[];
 
+/** What a pool is doing, and how long those who asked it for a connection have waited. */
+export type PoolLoad = Readonly<{ inUse: number; open: number; waiting: number; waits: Histogram; refused: Readonly<Record<'busy' | 'away', number>> }>;
+
+/** Seconds; the shortest is what one that lies ready takes. */
+const waitBounds = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
@@ -26,6 +32,8 @@ export class SessionPool {
   /** Which of the servers took the last connection. */
   #current = 0;
   #out = 0;
+  readonly #waits = new Histogram(waitBounds);
+  readonly #refused = { busy: 0, away: 0 };
   #ending: Promise<void> | undefined;
 
   constructor(where: Where, policy: PoolPolicy) {
@@ -48,17 +56,23 @@ export class SessionPool {
 
   /** A connection, or the word that none was to be had in time. */
   async take(): Promise<PooledSession> {
-    const deadline = performance.now() + this.policy.connectionMs;
+    const begun = performance.now();
+    const deadline = begun + this.policy.connectionMs;
     for (let tries = 1; ; tries += 1) {
       const at = this.#current;
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#out += 1;
+        this.#waits.observe((performance.now() - begun) / 1000);
         return new PooledSession(client, this.policy);
       } catch (error) {
         // Of several who found the same server away, one moves on to the next.
         if (this.#current === at && this.#out < this.policy.max) this.#current += 1;
-        if (tries >= this.#where().length || performance.now() > deadline) throw this.#explain(error as Error);
+        if (tries < this.#where().length && performance.now() <= deadline) continue;
+        const refusal = this.#explain(error as Error);
+        this.#refused[refusal.why === 'busy' ? 'busy' : 'away'] += 1;
+        this.#waits.observe((performance.now() - begun) / 1000);
+        throw refusal;
       }
     }
   }
@@ -67,6 +81,10 @@ export class SessionPool {
   give(session: PooledSession): void {
     this.#out -= 1;
     (session.client as unknown as pg.PoolClient).release(!session.usable);
+  }
+
+  load(): PoolLoad {
+    return { inUse: this.#out, open: this.#pool.totalCount, waiting: this.#pool.waitingCount, waits: this.#waits, refused: this.#refused };
   }
 
   async end(timeoutMs: number): Promise<void> {
@@ -106,7 +124,7 @@ export class SessionPool {
     }
   }
 
-  #explain(error: Error): Error {
+  #explain(error: Error): DatabaseUnavailable {
     if (this.#out >= this.policy.max)
       return new DatabaseUnavailable(
         'busy',

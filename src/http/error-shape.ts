@@ -2,6 +2,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isDiskFull, isUnavailable } from '../db/unavailable.ts';
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
+import { requestIdHeader } from './request-log.ts';
 
 export type ErrorShape = Readonly<{
   contentType: string;
@@ -44,7 +45,8 @@ export function useErrorShape(app: FastifyInstance, shape: ErrorShape): void {
 }
 
 export function sendError(error: FastifyError | SchoolbellError, shape: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = toSchoolbellError(error);
+  const known = toSchoolbellError(error, request.id);
+  request.refusedAs = known.code;
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
   else if (known.code === 'unavailable')
@@ -54,7 +56,7 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
     );
   else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
   // Headers of an answer that failed half-way (its length, encoding, version) do not describe the error.
-  for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
+  for (const name of Object.keys(reply.getHeaders())) if (name !== requestIdHeader) reply.removeHeader(name);
   return reply
     .code(status)
     .headers({ ...shape.always, ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })
@@ -67,7 +69,7 @@ export function noAnswerInTime(cause?: unknown): SchoolbellError {
 }
 
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
-function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellError {
+function toSchoolbellError(error: FastifyError | SchoolbellError, requestId: string): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
   if (isUnavailable(error)) return noAnswerInTime(error);
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
@@ -75,5 +77,5 @@ function toSchoolbellError(error: FastifyError | SchoolbellError): SchoolbellErr
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
-  return new SchoolbellError('unexpected', 'Something went wrong on the server; it has been logged.', { cause: error });
+  return new SchoolbellError('unexpected', `Something went wrong on the server; it has been logged as ${requestId}.`, { cause: error });
 }

@@ -19,8 +19,8 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
     return written.fault;
   };
 
-  app.get('/healthz', { schema: { summary: 'Alive', response: { 200: status } } }, async () => ({ status: 'ok' }));
-  app.get('/readyz', { schema: { summary: 'Ready to serve', response: { 200: status, 503: status } } }, async (request, reply) => {
+  app.get('/healthz', { config: { quiet: true }, schema: { summary: 'Alive', response: { 200: status } } }, async () => ({ status: 'ok' }));
+  app.get('/readyz', { config: { quiet: true }, schema: { summary: 'Ready to serve', response: { 200: status, 503: status } } }, async (request, reply) => {
     const warn: Warn = (err, words) => request.log.warn({ err }, words);
     const fault = (await tryReading(db, warn)) ?? (await findWriteFault(warn));
     return fault === undefined ? { status: 'ok' } : reply.code(503).send({ status: fault });

@@ -1,13 +1,15 @@
-// In charge of the HTTP server itself: limits, logging without queries, bodies or credentials, and errors that
-// happen before any route is reached.
+// In charge of the HTTP server itself: limits, and errors that happen before any route is reached.
 import compress from '@fastify/compress';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { LogController, type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
 import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
+import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
+import { followRequest, followRequests, makeRequestId, requestIdHeader } from './request-log.ts';
+import { createRequestMeter, type RequestMeter } from './request-meter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -25,21 +27,26 @@ const longestRequestMs = 30_000;
 const longestEndMs = 10_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
-export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string, accept: string | undefined) => ErrorShape };
+export type ServerOptions = {
+  logLevel: string;
+  /** Where lines go; undefined: to standard output, as JSON. */
+  logTo?: LogStream | undefined;
+  meter?: RequestMeter | undefined;
+  trustProxy: readonly string[];
+  shapeFor: (path: string, accept: string | undefined) => ErrorShape;
+};
 
-export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions): FastifyInstance {
+export function createServer({ logLevel, logTo, meter = createRequestMeter(), trustProxy, shapeFor }: ServerOptions): FastifyInstance {
   const app = Fastify({
-    logger: {
-      level: logLevel,
-      serializers: {
-        req: (request) => ({ method: request.method, path: request.url.split('?', 1)[0], address: request.ip }),
-        res: (reply) => ({ status: reply.statusCode }),
-      },
-    },
+    logger: { level: logLevel, serializers: { err: describeFault }, ...(logTo ? { stream: logTo } : {}) },
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: makeRequestId,
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     bodyLimit: maxBodyBytes,
     requestIdHeader: false,
-    http: { maxHeaderSize: maxHeaderBytes },
+    // A request without a host, or one that comes while the service ends, is answered like any other that is refused.
+    http: { maxHeaderSize: maxHeaderBytes, requireHostHeader: false },
+    return503OnClosing: false,
     requestTimeout: longestRequestMs,
     routerOptions: {
       ignoreTrailingSlash: true,
@@ -47,10 +54,14 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
       maxParamLength: maxHeaderBytes,
       querystringParser: (text) => parseQuery(text) as Record<string, unknown>,
     },
-    frameworkErrors: (error, request, reply) => void sendError(error, shapeFor(request.url, request.headers.accept), request, reply),
+    frameworkErrors: (error, request, reply) => {
+      followRequest(request, reply, meter);
+      sendError(error, shapeFor(request.url, request.headers.accept), request, reply);
+    },
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
+  followRequests(app as unknown as FastifyInstance, meter);
   useErrorShape(app as unknown as FastifyInstance, envelopeShape);
   app.setNotFoundHandler((request, reply) => {
     return sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply);
@@ -65,7 +76,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   return app as unknown as FastifyInstance;
 }
 
-/** Requests in flight finish; a connection that has none, or only half of one, does not hold up the end. */
+/** Requests in flight finish, later ones are refused; a connection that has none, or only half of one, does not hold up the end. */
 function endIdleConnectionsOnClose(app: FastifyInstance): void {
   const inFlight = new Map<Socket, number>();
   let closing = false;
@@ -81,6 +92,12 @@ function endIdleConnectionsOnClose(app: FastifyInstance): void {
       if (closing && inFlight.get(socket) === 0) socket.destroySoon();
     });
   });
+  app.addHook('onRequest', async ({ raw }) => {
+    if (closing) throw new SchoolbellError('unavailable', 'The service is about to end. Try again in a moment.', { headers: { 'retry-after': '5' } });
+    if (raw.httpVersion === '1.1' && raw.headers.host === undefined) throw new SchoolbellError('invalid_request', 'There is no Host header.');
+  });
+  // What else is expected than to be told to go on may be ignored.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('preClose', async () => {
     closing = true;
     for (const [socket, requests] of inFlight) if (requests === 0) socket.destroy();
@@ -104,7 +121,7 @@ export function refuseOtherMethods(app: FastifyInstance, path: string, allowed: 
 }
 
 /** What cannot be parsed as HTTP has no route and no shape: a status line and a sentence, then the connection ends. */
-function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -113,5 +130,17 @@ function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
   const [status, text] = tooLarge
     ? ['431 Request Header Fields Too Large', `The headers exceed ${maxHeaderBytes} bytes.`]
     : ['400 Bad Request', 'This is not a valid HTTP request.'];
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  const requestId = makeRequestId();
+  this.log.info({ requestId, status: Number.parseInt(status, 10), code: error.code, address: socket.remoteAddress }, 'what came was no request');
+  const headers = `connection: close\r\n${requestIdHeader}: ${requestId}\r\ncontent-type: text/plain; charset=utf-8`;
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+}
+
+type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string };
+
+/** Of an error what says where it came from; not the rows that PostgreSQL quotes in the details of its own. */
+function describeFault(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
+  if (!(fault instanceof Error)) return { type: typeof fault, message: String(fault), stack: '' };
+  const { name, message, stack = '', code, constraint, table, routine, cause } = fault;
+  return { type: name, message, stack, code, constraint, table, routine, ...(cause ? { cause: describeFault(cause as Fault) } : {}) };
 }

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db } from '../db/connect.ts';
 import { findCookie, renderCookie } from '../http/cookies.ts';
+import { noteCaller } from '../http/request-log.ts';
 import { findPresence, type Presence } from './presences.ts';
 
 export type SignedIn = { estab: string; presence: Presence; mustChange: boolean; key: string };
@@ -26,6 +27,7 @@ export async function findSignedIn(db: Db, request: FastifyRequest): Promise<Sig
   const [row] = await db<{ estab: string; id: string; mustChange: boolean }[]>`
     select s.estab, s.presence_id as id, l.change_at_next_login as "mustChange"
     from login_session s join login l on l.estab = s.estab and l.presence_id = s.presence_id where s.hash = ${hashSecret(key)} and s.expires_at > now()`;
+  if (row) noteCaller(request, { estab: row.estab });
   const presence = row && (await findPresence(db, row.estab, row.id));
   return presence && { estab: row.estab, presence, mustChange: row.mustChange, key };
 }

@@ -10,6 +10,9 @@ import { databases } from './databases.ts';
 import { renderSignature } from './sign.ts';
 import { describeEvent } from './webhooks.ts';
 
+/** Only whoever runs this can do something about these. */
+const alarming: readonly string[] = ['blocked_address', 'invalid_url'];
+
 type Call = { event: string; method: string; url: string; contentType?: string };
 
 export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, now: () => number = Date.now): Handler {
@@ -199,7 +202,7 @@ function judge(work: ClaimedWork, result: OutboundResult, request: object, now: 
     timings,
     ...(error ? { message: error.message } : {}),
   };
-  const seen = { detail, response: result.response };
+  const seen = { detail, response: result.response, ...(error && alarming.includes(error.class) ? { alarming: true as const } : {}) };
   // The status decides: a receiver that took the event and then fumbled its answer has taken it.
   const success = status !== undefined && status >= 200 && status < 300;
   if (success) return { success, state: 'done', ...seen };

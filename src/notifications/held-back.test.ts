@@ -108,7 +108,7 @@ test('410: the registration is disabled, what waits fails, its list says so, and
   await until('the lane has ended', async () => (await db`select from lane where disabled_at is not null`).length === 1);
   assert.deepEqual((await rows(school.estab)).map(({ state, errorClass }) => [state, errorClass]), [['failed', null], ['failed', 'status_410']]);
   assert.equal(await message(), `${id}: the receiver answered 410 Gone. Send a test or register again to resume.`);
-  await until('it is logged', () => delivering.warnings.some(({ details }) => details.lane === `webhook ${id}` && /410/.test(String(details.why))));
+  await until('it is logged', () => delivering.warnings.some(({ details }) => details.lane === `webhook ${id}` && /410/.test(String(details.reason))));
   await change(school.estab);
   assert.equal((await rows(school.estab)).length, 2, 'a change makes nothing while it is disabled');
   receiver.answer = () => 200;

@@ -5,6 +5,7 @@ import { findCookie } from '../http/cookies.ts';
 import { requireFormToken } from '../http/form-token.ts';
 import { readForm, type Form } from '../http/forms.ts';
 import { GoTo } from '../http/page-error.ts';
+import { noteCaller } from '../http/request-log.ts';
 import { findSession, type SchoolSession } from './links.ts';
 
 export const schoolCookie = { name: 'schoolbell_school', path: '/school' } as const;
@@ -13,6 +14,7 @@ export const schoolCookie = { name: 'schoolbell_school', path: '/school' } as co
 export async function requireSession(db: Db, request: FastifyRequest): Promise<SchoolSession> {
   const session = await findSession(db, findCookie(request, schoolCookie));
   if (!session) throw new GoTo('/school');
+  noteCaller(request, { estab: session.estab });
   return session;
 }
 

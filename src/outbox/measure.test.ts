@@ -61,6 +61,9 @@ test('rows and the oldest of them, by event and state; those settled more than a
     ['schoolbell_outbox_rows{kind="database",state="done"}', 1],
     ['schoolbell_outbox_rows{kind="database",state="waiting"}', 2],
   ]);
+  assert.equal(got.get('schoolbell_outbox_failing_rows{kind="database"}'), 0);
+  await db`update outbox set attempts = 2, forgiven = case id when '1' then 1 else 2 end where id in ('1', '2', '3')`;
+  assert.equal((await read()).get('schoolbell_outbox_failing_rows{kind="database"}'), 1, 'what was our own fault does not count');
   near(got.get('schoolbell_outbox_oldest_seconds{kind="database",state="waiting"}'), 100);
   near(got.get('schoolbell_outbox_oldest_seconds{kind="authentication",state="running"}'), 10);
   assert.equal(got.has('schoolbell_outbox_oldest_seconds{kind="database",state="done"}'), false);
@@ -124,7 +127,7 @@ test('what was settled long enough ago is counted once, and again only when some
   assert.equal(oldest?.fresh, true);
 });
 
-test('anything else is 404; a database that does not answer is 503 without its reason', async () => {
+test('anything else is 404; what cannot be measured is 500 without its reason', async () => {
   for (const [method, path] of [
     ['GET', '/'],
     ['GET', '/metrics/x'],
@@ -136,5 +139,5 @@ test('anything else is 404; a database that does not answer is 503 without its r
   assert.equal((await fetch(`${origin}/metrics?x=1`)).status, 200);
   broken = true;
   const response = await fetch(`${origin}/metrics`);
-  assert.deepEqual([response.status, /secret/.test(await response.text())], [503, false]);
+  assert.deepEqual([response.status, /secret/.test(await response.text())], [500, false]);
 });

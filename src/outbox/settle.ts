@@ -14,6 +14,8 @@ export type Outcome = {
   /** For the log; never a secret. */
   detail: Record<string, unknown>;
   response?: Buffer;
+  /** Somebody should look at it, although it will be tried again. */
+  alarming?: true;
   /** Whether a failure is held against the lane; unless said otherwise, every one that is not ours. */
   charged?: boolean;
   /** The lane takes no more work, for this reason. */

@@ -216,8 +216,8 @@ test('a lane that ends is logged with the reason, and what waits in it is failed
   assert.deepEqual([await count('dead'), await count('gone'), await count('resting')], [[['failed', 3]], [['failed', 3]], [['waiting', 3]]]);
   await until('both are logged', () => warnings.length === 2);
   assert.deepEqual(warnings.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)), [
-    { lane: 'dead', why: 'five days of nothing but failures', message: 'disabled: nothing more is sent there' },
-    { lane: 'gone', why: 'the receiver answered 410 Gone', message: 'disabled: nothing more is sent there' },
+    { kind: 'call', estab: 'S1', lane: 'dead', id: 'dead1', reason: 'five days of nothing but failures', message: 'disabled: nothing more is sent there' },
+    { kind: 'call', estab: 'S1', lane: 'gone', id: 'gone1', reason: 'the receiver answered 410 Gone', message: 'disabled: nothing more is sent there' },
   ]);
 });
 

@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
-import { ownFault, settleWork, type Finished, type Outcome } from './settle.ts';
+import { ownFault, settleWork, type Finished, type Outcome, type Settled } from './settle.ts';
+import { describeWork, tellFailure } from './tell-failure.ts';
 
 /** isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. */
 export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<Outcome>; longestSeconds: number };
@@ -118,7 +119,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     }
     const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
-        log.error({ err: error, id: work.id }, 'work failed unexpectedly');
+        log.error({ err: error, ...describeWork(work) }, 'work failed unexpectedly; it will be tried again');
         const delaySeconds = Math.min(longestOwnFaultDelaySeconds, ownFaultDelaySeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
@@ -152,14 +153,23 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     for (const part of [batch.filter(({ tries }) => tries === 0), ...troubled.map((one) => [one])]) {
       if (part.length === 0) continue;
       let later: readonly Finished[] = [];
+      let ended: Settled['ended'] = [];
       const written = await attempt('outcomes could not be written', async () => {
         const settled = await settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one)));
         const busy = new Set(settled.later.map(({ work }) => work));
         later = part.filter(({ work }) => busy.has(work));
-        for (const lane of settled.ended) log.warn({ lane: lane.key, why: lane.why }, 'disabled: nothing more is sent there');
+        ended = settled.ended;
       });
+      for (const { key, why } of ended) {
+        const work = part.find((one) => one.work.lane === key)?.work;
+        log.warn({ ...(work ? describeWork(work) : { lane: key }), reason: why }, 'disabled: nothing more is sent there');
+      }
       for (const one of part) {
-        if (written && !later.includes(one)) release(one);
+        if (written && !later.includes(one)) {
+          release(one);
+          // That its lane has ended says it already.
+          if (!ended.some(({ key }) => key === one.work.lane)) tellFailure(log, one);
+        }
         else if (written) again({ ...one, busy: one.busy + 1 }, Math.min(laneBusyMs.longest, laneBusyMs.first * 2 ** one.busy));
         else again({ ...one, tries: one.tries + 1 }, settleAgainMs);
       }

@@ -202,9 +202,14 @@ export const offenders: Offenders = [
   {
     reason: 'Figures of the service as a whole.',
     statements: {
+      'src/collection/measure-schools.ts': [
+        "974f8b708fd2 select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int",
+        'f6225d44b0f1 select database, source, width_bucket(age, $n::float8[]) as place, count(*)::int as count, sum(age):',
+        'ba0116039b6c select outcome, width_bucket(seconds, $n::float8[]) as place, count(*)::int as count, sum(seconds)::',
+      ],
       'src/outbox/measure.ts': [
         '73b2e28c618b select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where sta',
-        "830598f083bb select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value, extract(epoch",
+        "be71e14e0574 select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value, extract(epoch",
       ],
       'src/outbox/tally.ts': [
         "bb87a319cd89 insert into outbox_tally (since, settled, attempts) select since, (select coalesce(jsonb_agg(c), '[]",

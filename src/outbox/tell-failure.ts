@@ -1,0 +1,26 @@
+// In charge of what the log says of work that failed: one line for each failure that nobody will repair by waiting, with
+// the school, the application and the reason; no names or addresses of people, and nothing behind a URL's question mark.
+import type { ClaimedWork } from './claim.ts';
+import { ownFault, type Finished } from './settle.ts';
+
+export type WarnLog = { warn(details: object, message: string): void };
+
+/** What is tried again is no failure yet, unless it says that somebody should look at it. What was cancelled is nobody's fault. */
+export function tellFailure(log: WarnLog, { work, outcome }: Finished): void {
+  const { success, state, alarming = false, errorClass, detail, delaySeconds } = outcome;
+  if (success || state === 'cancelled' || errorClass === ownFault) return;
+  const ended = state === 'failed';
+  if (!ended && !alarming) return;
+  const reason = clean(typeof detail.message === 'string' ? detail.message : (errorClass ?? 'unknown'));
+  const details = { ...describeWork(work), class: errorClass, reason, ...(ended ? {} : { againInSeconds: Math.round(delaySeconds ?? 0) }) };
+  log.warn(details, ended ? 'work failed' : 'work failed; it will be tried again');
+}
+
+/** Which work it is, and whose. The kind is that of the metrics. */
+export function describeWork({ estab, rp, kind, payload, lane, id }: ClaimedWork): object {
+  return { kind: typeof payload.event === 'string' ? payload.event : kind, estab, ...(rp === null ? {} : { rp }), lane, id };
+}
+
+function clean(reason: string): string {
+  return reason.replaceAll(/(\bhttps?:\/\/[^\s?#"']*)[?#][^\s"']*/gi, '$1').replaceAll(/[^\s<>"'(:,;]+@[^\s<>"'):,;]+/g, '<address>');
+}
