@@ -6,8 +6,10 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
+import { acceptEmptyBodies } from './empty-body.ts';
 import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
+import { closeUnread } from './unread-body.ts';
 
 /** All headers of a request together; more is a 431. */
 export const maxHeaderBytes = 16 * 1024;
@@ -16,6 +18,7 @@ export const maxBodyBytes = 1024 * 1024;
 const longestRequestMs = 30_000;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
+const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = { logLevel: string; trustProxy: readonly string[]; shapeFor: (path: string, accept: string | undefined) => ErrorShape };
@@ -50,10 +53,17 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
   });
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
   app.removeContentTypeParser('text/plain');
+  closeUnread(app as unknown as FastifyInstance);
+  acceptEmptyBodies(app as unknown as FastifyInstance);
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   answerInTime(app as unknown as FastifyInstance);
-  app.register(compress, { encodings: ['gzip'], threshold: 1024 });
+  app.register(compress, { encodings: ['gzip'], threshold: 1024, requestEncodings: [...requestEncodings], onUnsupportedRequestEncoding: refuseEncoding });
   return app as unknown as FastifyInstance;
+}
+
+function refuseEncoding(encoding: string): SchoolbellError {
+  const message = `Content-Encoding "${encoding.slice(0, 40)}" is not taken: send the body as it is, or as ${requestEncodings.join(' or ')}.`;
+  return new SchoolbellError('unsupported_media_type', message);
 }
 
 /** Requests in flight finish; a connection that has none, or only half of one, does not hold up the end. */
