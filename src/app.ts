@@ -5,7 +5,7 @@ import { createAuthenticate } from './access/authenticate.ts';
 import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
-import { createRateLimit } from './access/rate-limit.ts';
+import { createRateLimit, tellStanding } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
 import { createSchoolCaller } from './access/school-caller.ts';
@@ -96,6 +96,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
   app.addHook('onClose', () => limit.close());
+  tellStanding(app, limit);
   const requireCaller = createSchoolCaller(callers, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
   const requireManagement = createManagementCaller(callers, tokens, limit);

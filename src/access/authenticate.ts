@@ -1,5 +1,6 @@
 // In charge of who is calling and what they may reach: turns a bearer token into a caller. What can be revoked is
 // read at every call, in one statement together with the version of each roster.
+import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -11,11 +12,11 @@ export type Reach = { estab: string; scopes: readonly string[]; rosterId: string
 
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
-export type Authenticate = (authorization: string | undefined, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
+export type Authenticate = (request: FastifyRequest, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
 
 export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Authenticate {
-  return async (authorization, kind) => {
-    const claims = await tokens.verify(bearerToken(authorization), kind);
+  return async (request, kind) => {
+    const claims = await tokens.verify(bearerToken(request.headers.authorization), kind);
     const secretHolds =
       claims.estab === undefined
         ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
@@ -33,7 +34,7 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
         'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.',
       );
     requireTrustedKey(rows[0].keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     const reach = rows
       .filter((row) => row.state === 'Approved')
       .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));

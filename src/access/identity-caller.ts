@@ -26,9 +26,9 @@ export function createIdentityCaller({
   requireManagement: RequireManagementCaller;
   limit: RateLimit;
 }): RequireIdentityCaller {
-  async function byToken(authorization: string | undefined, kind: 'school' | 'management'): Promise<IdentityCaller> {
-    if (kind === 'management') return { ...(await requireManagement(authorization)), estab: undefined };
-    const { rp, estab, scopes } = await requireSchool(authorization);
+  async function byToken(request: FastifyRequest, kind: 'school' | 'management'): Promise<IdentityCaller> {
+    if (kind === 'management') return { ...(await requireManagement(request)), estab: undefined };
+    const { rp, estab, scopes } = await requireSchool(request);
     requireIdentityScope(scopes);
     return { rp, estab };
   }
@@ -48,7 +48,7 @@ export function createIdentityCaller({
     if (user.includes('\0')) throw new SchoolbellError('invalid_token', unknown);
     const found = await judgeTry(db, user, request.ip, async (sql) => findMatch(secret, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_token', unknown);
-    limit.count(found.id);
+    limit.count(request, found.id);
     if (found.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     if (estab !== undefined) requireIdentityScope(found.scopes);
@@ -58,10 +58,10 @@ export function createIdentityCaller({
   return async (request, kind) => {
     const { authorization } = request.headers;
     if (/^basic\s/i.test(authorization ?? '')) return bySecret(request, kind);
-    if (kind !== 'either') return byToken(authorization, kind);
+    if (kind !== 'either') return byToken(request, kind);
     // A token says of which kind it is only when it is checked.
-    return byToken(authorization, 'school').catch((error: unknown) => {
-      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(authorization, 'management');
+    return byToken(request, 'school').catch((error: unknown) => {
+      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(request, 'management');
       throw error;
     });
   };

@@ -1,4 +1,5 @@
 // In charge of callers with a management token: an application speaking for itself, not for a school.
+import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -6,10 +7,11 @@ import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 export type ManagementCaller = { rp: string };
-export type RequireManagementCaller = (authorization: string | undefined) => Promise<ManagementCaller>;
+export type RequireManagementCaller = (request: FastifyRequest) => Promise<ManagementCaller>;
 
 export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireManagementCaller {
-  return async (authorization) => {
+  return async (request) => {
+    const { authorization } = request.headers;
     if (authorization === undefined)
       throw new SchoolbellError(
         'missing_token',
@@ -23,7 +25,7 @@ export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit)
       where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;
     if (!secret) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     requireTrustedKey(secret.keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     return { rp: claims.rp };
   };
 }

@@ -1,4 +1,5 @@
 // In charge of callers with a school token: the data, writeback, webhook and identity APIs of one establishment.
+import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -6,10 +7,11 @@ import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 export type SchoolCaller = { rp: string; estab: string; scopes: readonly string[]; expiresAt: Date };
-export type RequireSchoolCaller = (authorization: string | undefined) => Promise<SchoolCaller>;
+export type RequireSchoolCaller = (request: FastifyRequest) => Promise<SchoolCaller>;
 
 export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): RequireSchoolCaller {
-  return async (authorization) => {
+  return async (request) => {
+    const { authorization } = request.headers;
     if (authorization === undefined)
       throw new SchoolbellError('missing_token', 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.');
     const token = /^(?:idaas|bearer)\s+(\S+)\s*$/i.exec(authorization)?.[1];
@@ -21,7 +23,7 @@ export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): Re
       where a.estab = ${claims.estab ?? ''} and a.rp = ${claims.rp}`;
     if (!row) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     requireTrustedKey(row.keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     if (row.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);
     return { rp: claims.rp, estab: claims.estab ?? '', scopes: row.scopes, expiresAt: new Date(claims.expiresAt) };

@@ -34,7 +34,7 @@ const sentSchema = Type.Object({ DeliveryId: Type.String(), ...envelope });
 
 export function notificationRoutes(app: FastifyInstance, notifications: Notifications): void {
   const { db, requireCaller } = notifications;
-  const caller = (request: FastifyRequest) => requireCaller(request.headers.authorization);
+  const caller = (request: FastifyRequest) => requireCaller(request);
 
   app.post(root, { schema: { summary: 'Register for database events', response: { 200: listSchema, 201: listSchema } } }, async (request, reply) => {
     const { replaced, answer } = await register(notifications, await caller(request), readBody(request.body));

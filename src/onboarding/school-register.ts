@@ -21,7 +21,7 @@ const messages: Readonly<Record<Invited['state'], string>> = {
 };
 
 export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requireManagement }: SchoolRegister): void {
-  const caller = (request: FastifyRequest) => requireManagement(request.headers.authorization);
+  const caller = (request: FastifyRequest) => requireManagement(request);
   app.post(path, { schema: { summary: 'Invite schools' } }, async (request) => {
     const { rp } = await caller(request);
     const answers = [];

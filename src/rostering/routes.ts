@@ -53,7 +53,7 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
 
 async function answer(answering: Answering, operation: Operation, authenticate: Authenticate, request: FastifyRequest): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
-    const caller = await authenticate(request.headers.authorization, answering.dialect.tokenKind);
+    const caller = await authenticate(request, answering.dialect.tokenKind);
     try {
       return await answerOperation(answering, operation, caller, {
         rp: caller.rp,

@@ -73,7 +73,7 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
   const ofOutcome = { summary: 'What became of a writeback; also of one that was refused at once, where a callback was given' };
   app.get(`${root}/Writeback/:trackingId`, { schema: ofOutcome }, async (request) => {
-    const who = await data.requireCaller(request.headers.authorization);
+    const who = await data.requireCaller(request);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
     return { ...fine, ...outcome };
@@ -92,7 +92,7 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
 
 /** The caller, if the address is of its own school. */
 async function requireOwn({ requireCaller }: SchoolData, request: FastifyRequest): Promise<SchoolCaller> {
-  const who = await requireCaller(request.headers.authorization);
+  const who = await requireCaller(request);
   const { estab } = request.params as Partial<Params>;
   if (estab !== undefined && estab !== who.estab) throw new SchoolbellError('forbidden', `The token is for ${who.estab}, not for ${estab.slice(0, 40)}.`);
   return who;
