@@ -1,6 +1,7 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
 import { availableParallelism } from 'node:os';
+import { createApplicationCaller } from './access/application-caller.ts';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
@@ -30,6 +31,7 @@ import { oidcRoutes } from './identity/oidc/routes.ts';
 import { signInRoutes } from './identity/page-routes.ts';
 import { pictureLimits } from './identity/fetch-picture.ts';
 import { identityRoutes } from './identity/routes.ts';
+import { deliveryRoutes } from './notifications/delivery-routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
@@ -115,6 +117,12 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     styleRoute(api);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
+    deliveryRoutes(api, {
+      db: changes,
+      reads,
+      requireCaller: createApplicationCaller(requireCaller, requireManagement),
+      answersFrom: parseAllowList(config.answersFrom),
+    });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads });

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { bySchoolOrManagement } from './application-caller.ts';
 import type { RequireManagementCaller } from './management-caller.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequireSchoolCaller } from './school-caller.ts';
@@ -59,11 +60,7 @@ export function createIdentityCaller({
     const { authorization } = request.headers;
     if (/^basic\s/i.test(authorization ?? '')) return bySecret(request, kind);
     if (kind !== 'either') return byToken(request, kind);
-    // A token says of which kind it is only when it is checked.
-    return byToken(request, 'school').catch((error: unknown) => {
-      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(request, 'management');
-      throw error;
-    });
+    return bySchoolOrManagement(() => byToken(request, 'school'), () => byToken(request, 'management'));
   };
 }
 
