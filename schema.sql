@@ -314,6 +314,8 @@ create table lane (
   disabled_why text,
   epoch integer default 0 not null,
   woken_at timestamp with time zone,
+  failing_told_at timestamp with time zone,
+  disabled_told_at timestamp with time zone,
   constraint lane_pkey PRIMARY KEY (key),
   constraint lane_width_check CHECK ((width > 0))
 );
@@ -412,6 +414,7 @@ create table outbox (
   constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
 );
+CREATE INDEX outbox_calls ON public.outbox USING btree (rp, state, (created_at AT TIME ZONE 'UTC'::text), id) WHERE (kind = 'call'::text);
 CREATE INDEX outbox_created ON public.outbox USING btree (created_at);
 CREATE INDEX outbox_id ON public.outbox USING btree (id);
 CREATE INDEX outbox_lane ON public.outbox USING btree (lane);
@@ -419,6 +422,7 @@ CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (stat
 CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, seq) WHERE (topic IS NOT NULL);
 CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
 CREATE INDEX outbox_running ON public.outbox USING btree (lane) WHERE (state = 'running'::text);
+CREATE INDEX outbox_school_calls ON public.outbox USING btree (estab, rp, state, (created_at AT TIME ZONE 'UTC'::text), id) WHERE (kind = 'call'::text);
 CREATE INDEX outbox_settled ON public.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 CREATE INDEX outbox_waiting ON public.outbox USING btree (lane, due_at) WHERE (state = 'waiting'::text);
 CREATE UNIQUE INDEX outbox_topic ON public.outbox USING btree (estab, topic) WHERE ((state = 'waiting'::text) AND (attempts = 0));

@@ -1,11 +1,12 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
 import { availableParallelism } from 'node:os';
+import { createApplicationCaller } from './access/application-caller.ts';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
-import { createRateLimit } from './access/rate-limit.ts';
+import { createRateLimit, tellStanding } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
 import { createSchoolCaller } from './access/school-caller.ts';
@@ -32,6 +33,7 @@ import { oidcRoutes } from './identity/oidc/routes.ts';
 import { signInRoutes } from './identity/page-routes.ts';
 import { pictureLimits } from './identity/fetch-picture.ts';
 import { identityRoutes } from './identity/routes.ts';
+import { deliveryRoutes } from './notifications/delivery-routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
@@ -100,6 +102,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
   app.addHook('onClose', () => limit.close());
+  tellStanding(app, limit);
   const requireCaller = createSchoolCaller(callers, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
   const requireManagement = createManagementCaller(callers, tokens, limit);
@@ -118,6 +121,12 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     styleRoute(api);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
+    deliveryRoutes(api, {
+      db: changes,
+      reads,
+      requireCaller: createApplicationCaller(requireCaller, requireManagement),
+      answersFrom: parseAllowList(config.answersFrom),
+    });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads });

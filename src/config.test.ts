@@ -33,6 +33,7 @@ test('defaults', () => {
     demo: true,
     rateLimitPerMinute: 1200,
     outboundAllow: ['127.0.0.0/8', '::1/128'],
+    answersFrom: ['127.0.0.0/8', '::1/128'],
     mail: undefined,
     metricsPort: undefined,
     purgeAfterDays: 90,
@@ -171,4 +172,6 @@ test('the demo is on with the embedded database on a loopback address, else off'
     [{ DEMO: 'off' }, false],
   ];
   for (const [env, demo] of cases) assert.equal(readConfig(env).demo, demo, JSON.stringify(env));
+  assert.deepEqual(readConfig({ DEMO: 'off', OUTBOUND_ALLOW: '10.0.0.0/8' }).answersFrom, [], 'what may be called is not what may be read');
+  assert.deepEqual(readConfig({ OUTBOUND_ALLOW: '10.0.0.0/8' }).answersFrom, ['127.0.0.0/8', '::1/128']);
 });

@@ -23,6 +23,8 @@ export type Config = Readonly<{
   rateLimitPerMinute: number;
   /** CIDR list of addresses that are not public but may be called. */
   outboundAllow: readonly string[];
+  /** CIDR list of addresses that are not public but whose answers applications may see. */
+  answersFrom: readonly string[];
   /** Undefined: mails are kept and can be read. */
   mail: Readonly<{ smtpUrl: string; from: string }> | undefined;
   /** A second listener on the same host, for metrics alone. */
@@ -132,6 +134,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     demo,
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', 1200, 0, 1_000_000_000),
     outboundAllow: outboundAllow ?? (demo ? loopback : []),
+    answersFrom: demo ? loopback : [],
     mail: smtpUrl && mailFrom ? { smtpUrl, from: mailFrom } : undefined,
     metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),

@@ -8,6 +8,7 @@ import { purgeRosters } from './collection/purge.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
+import { tellFailingTargets } from './mail/failing-targets.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
@@ -36,6 +37,7 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
     { name: 'counting deliveries', everyMs: 5 * minute, once: true, run: () => tallyOutbox(db) },
     { name: 'warning of failing receivers', everyMs: hour, once: true, run: () => warn(db, log) },
+    { name: 'writing to those whose targets fail', everyMs: minute, once: true, run: () => tellFailingTargets(db, config.publicUrl) },
     { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log) },

@@ -66,7 +66,7 @@ async function onStatus(db: Db, seal: Seal, estab: string): Promise<void> {
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {
   const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
   return {
-    [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version),
+    [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version, { answersFrom: parseAllowList(config.answersFrom) }),
     [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
     [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
     [linkKind]: createLinkSending(pools.chores, config.publicUrl),

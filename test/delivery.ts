@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
+import type { NewApplication } from '../src/access/applications.ts';
 import type { Seal } from '../src/access/seal.ts';
 import { applicationCommands } from '../src/commands/application.ts';
 import { authorisationCommands } from '../src/commands/authorisation.ts';
@@ -25,17 +26,29 @@ import { until } from './until.ts';
 export type Arrival = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer; id: string; at: number };
 export type Answer = (arrival: Arrival, response: ServerResponse) => number | void | Promise<number | void>;
 export type Receiver = { origin: string; port: number; arrivals: Arrival[]; answer: Answer };
-export type School = { estab: string; rp: string; signingSecret: string; api(method: string, path?: string, body?: object): Promise<Response> };
+export type School = {
+  estab: string;
+  rp: string;
+  signingSecret: string;
+  /** With the school token, behind /api/v1/. */
+  ask(method: string, path: string, body?: object): Promise<Response>;
+  /** The same behind /api/v1/Webhook. */
+  api(method: string, path?: string, body?: object): Promise<Response>;
+  /** With the management token of its application, behind /api/v1/. */
+  manage(method: string, path: string): Promise<Response>;
+};
 /** dueIn: seconds from the last attempt, however long ago that was. */
 export type Row = { id: string; state: string; attempts: number; errorClass: string | null; dueIn: number | null };
 export type Logged = { details: Record<string, unknown>; message: string };
 export type Delivering = Awaited<ReturnType<typeof useDelivering>>;
 
 type Log = Parameters<typeof startWorker>[0]['log'];
+type SchoolSecret = { estab: string; schoolSecret: string };
 
 /** With `worker: false` nobody works until one is started. */
 export async function useDelivering(options: { limits?: OutboundLimits; worker?: false; now?: () => number } = {}) {
-  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' });
+  // As in the demo, what receivers on loopback addresses answer may be seen.
+  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', DEMO: 'on' });
   const { db, seal } = service;
   const warnings: Logged[] = [];
   const errors: Logged[] = [];
@@ -52,16 +65,33 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
     const estab = `S${(schools += 1)}`;
     await service.addSchool(estab);
     const client = await service.addClient(`app${schools}`, [estab], scopes);
+    return signIn({ ...client, estab, schoolSecret: client.schoolSecrets[estab] ?? '' });
+  }
+
+  async function signIn({ rp, estab, schoolSecret, ...given }: Pick<NewApplication, 'rp' | 'managementSecret' | 'signingSecret'> & SchoolSecret): Promise<School> {
     const json = { 'content-type': 'application/json' };
-    const granted = await fetch(`${service.url}/api/oauth/GetToken`, {
-      method: 'POST',
-      headers: json,
-      body: JSON.stringify({ estab, relyingParty: client.rp, password: client.schoolSecrets[estab] }),
-    });
-    const headers = { authorization: `Idaas ${((await granted.json()) as { token: string }).token}` };
-    const api: School['api'] = (method, path = '', body) =>
-      fetch(`${service.url}/api/v1/Webhook${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
-    return { estab, rp: client.rp, signingSecret: client.signingSecret, api };
+    const getToken = async (body: object) => {
+      const granted = await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: json, body: JSON.stringify(body) });
+      return { authorization: `Idaas ${((await granted.json()) as { token: string }).token}` };
+    };
+    const headers = await getToken({ estab, relyingParty: rp, password: schoolSecret });
+    const ask: School['ask'] = (method, path, body) =>
+      fetch(`${service.url}/api/v1/${path}`, { method, ...(body ? { headers: { ...headers, ...json }, body: JSON.stringify(body) } : { headers }) });
+    return {
+      estab,
+      rp,
+      signingSecret: given.signingSecret,
+      ask,
+      api: (method, path = '', body) => ask(method, `Webhook${path}`, body),
+      manage: async (method, path) =>
+        fetch(`${service.url}/api/v1/${path}`, { method, headers: await getToken({ relyingParty: rp, password: given.managementSecret }) }),
+    };
+  }
+
+  /** The application of one school is authorised at another as well. */
+  async function joinSchool(school: School, estab: string): Promise<School> {
+    const { schoolSecret } = (await runCommand(service, 'authorise', { rp: school.rp, estab }, [])).data as { schoolSecret: string };
+    return signIn({ rp: school.rp, estab, schoolSecret, signingSecret: school.signingSecret, managementSecret: '' });
   }
 
   async function register(school: School, url: string, more: object = {}): Promise<string> {
@@ -130,7 +160,7 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   };
 
   return {
-    service, db, seal, warnings, errors, start, addSchool, register, rows, hurry, settled, send, clear,
+    service, db, seal, warnings, errors, start, addSchool, joinSchool, register, rows, hurry, settled, send, clear,
     change: (estab: string) => db.begin((tx) => announceChange(tx, estab, 'SchoolData')),
     run: (name: string, given: Record<string, string | boolean> = {}, ...positionals: string[]) => runCommand(service, name, given, positionals),
   };
@@ -149,7 +179,7 @@ async function startDelivering(db: Db, seal: Seal, given: { log: Log; limits: Ou
   const worker = await startWorker({
     db,
     handlers: {
-      call: createDelivery(db, seal, outbound, '1.2.3', given.now),
+      call: createDelivery(db, seal, outbound, '1.2.3', { answersFrom: parseAllowList(['127.0.0.0/8']), now: given.now }),
       mail: { longestSeconds: 1, run: async () => ({ success: true, state: 'done', detail: {} }) },
     },
     log: given.log,

@@ -36,7 +36,7 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
         'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.',
       );
     requireTrustedKey(rows[0].keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     const reach = rows
       .filter((row) => row.state === 'Approved')
       .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
+import { bySchoolOrManagement } from './application-caller.ts';
 import type { RequireManagementCaller } from './management-caller.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequireSchoolCaller } from './school-caller.ts';
@@ -50,7 +51,7 @@ export function createIdentityCaller({
     const found = await judgeTry(db, user, request.ip, async (sql) => findMatch(secret, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_token', unknown);
     noteCaller(request, { rp, estab });
-    limit.count(found.id);
+    limit.count(request, found.id);
     if (found.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);
     if (estab !== undefined) requireIdentityScope(found.scopes);
@@ -61,11 +62,7 @@ export function createIdentityCaller({
     const { authorization } = request.headers;
     if (/^basic\s/i.test(authorization ?? '')) return bySecret(request, kind);
     if (kind !== 'either') return byToken(request, kind);
-    // A token says of which kind it is only when it is checked.
-    return byToken(request, 'school').catch((error: unknown) => {
-      if (error instanceof SchoolbellError && error.code === 'invalid_token' && /another kind/.test(error.message)) return byToken(request, 'management');
-      throw error;
-    });
+    return bySchoolOrManagement(() => byToken(request, 'school'), () => byToken(request, 'management'));
   };
 }
 

@@ -27,7 +27,7 @@ export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit)
       where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;
     if (!secret) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     requireTrustedKey(secret.keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     return { rp: claims.rp };
   };
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
+import { managementToken } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';
 import { SchoolbellError } from '../errors.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
@@ -74,9 +75,74 @@ test('0 switches the limit off', async () => {
   assert.deepEqual([...new Set(statuses)], [200]);
 });
 
+const standingOf = ({ headers }: Response) => ['limit', 'remaining', 'reset'].map((name) => headers.get(`ratelimit-${name}`));
+
+test('every answer to a counted call says how many more there may be, in every API, whatever became of it', async () => {
+  clock = Math.floor(clock / 60_000) * 60_000 + 20_000;
+  const client = await limited.addClient('told', [estab]);
+  const basic = { authorization: `Basic ${Buffer.from(`told|${estab}:${client.schoolSecrets[estab]}`).toString('base64')}` };
+  const manager = { authorization: `Idaas ${await managementToken(limited.url, 'told', client.managementSecret)}` };
+  const etag = (await client.a('/orgs')).headers.get('etag') ?? '';
+  const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"Marks":[]}' };
+  const calls: Record<string, readonly [status: number, call: () => Promise<Response>][]> = {
+    'variant A': [
+      [200, () => client.a('/orgs?limit=1')],
+      [200, () => client.a('/orgs', { 'accept-encoding': 'gzip' })],
+      [304, () => client.a('/orgs', { 'if-none-match': etag })],
+      [404, () => client.a('/orgs/nobody')],
+      [400, () => client.a('/orgs?filter=x')],
+    ],
+    'variant B': [
+      [200, () => client.b(estab, '/orgs')],
+      [200, () => client.b(estab, '/orgs?limit=2000')],
+      [404, () => client.b(estab, '/users/nobody')],
+    ],
+    'school data': [
+      [200, () => client.s(estab, 'Students')],
+      [400, () => client.s(estab, 'Students?page=x')],
+      [403, () => client.s(estab, 'School/other/Students')],
+      [400, () => client.s(estab, `School/${estab}/Attendance`, json)],
+      [404, () => client.s(estab, 'Writeback/none')],
+    ],
+    registrations: [[200, () => client.s(estab, 'Webhook')], [404, () => client.s(estab, 'Webhook/none', { method: 'DELETE' })]],
+    identity: [
+      [200, () => fetch(`${limited.url}/api/v1/Identity/GetUsers`, { headers: basic })],
+      [200, () => client.s(estab, 'Identity/GetUsers')],
+      [404, () => client.s(estab, 'Identity/ResetPassword?username=x', { method: 'POST' })],
+      [200, () => fetch(`${limited.url}/api/v1/Identity/GenerateQRCode?text=x`, { headers: manager })],
+    ],
+    management: [[404, () => fetch(`${limited.url}/api/Manage/SchoolRegister/${estab}`, { method: 'DELETE', headers: manager })]],
+  };
+  for (const [api, all] of Object.entries(calls)) {
+    for (const [status, call] of all) {
+      nextMinute();
+      const [first, second] = [await call(), await call()];
+      assert.deepEqual([standingOf(first), standingOf(second)].map((one) => one.join()), [`${perMinute},4,40`, `${perMinute},3,40`], `${api}: ${first.status}`);
+      assert.equal(first.status, status, api);
+    }
+  }
+  nextMinute();
+  for (let count = 0; count < perMinute; count += 1) await client.a('/orgs');
+  const refused = await client.a('/orgs');
+  assert.deepEqual([refused.status, refused.headers.get('retry-after'), ...standingOf(refused)], [429, '40', '5', '0', '40']);
+});
+
+test('where nothing is counted, nothing is said', async () => {
+  const client = await unlimited.addClient('untold', [estab]);
+  const stranger = { authorization: 'Bearer nobody' };
+  for (const response of [
+    await client.a('/orgs'),
+    await client.s(estab, 'Students'),
+    await fetch(`${limited.url}/healthz`),
+    await fetch(`${limited.url}/api/v1/Students`, { headers: stranger }),
+    await fetch(`${limited.url}/api/oauth/GetToken`, { method: 'POST' }),
+  ])
+    assert.deepEqual(standingOf(response), [null, null, null], response.url);
+});
+
 function tryCount(limit: RateLimit, credential: string): boolean {
   try {
-    limit.count(credential);
+    limit.count({}, credential);
     return true;
   } catch (error) {
     assert.ok(error instanceof SchoolbellError && error.code === 'too_many_requests');
@@ -113,9 +179,9 @@ test('what was counted while an exchange was under way is exchanged by the next'
   mock.timers.enable({ apis: ['setInterval'] });
   const limit = createRateLimit(limited.db, 100, now);
   try {
-    for (let count = 0; count < 3; count += 1) limit.count('busy');
+    for (let count = 0; count < 3; count += 1) limit.count({}, 'busy');
     const exchange = limit.exchange();
-    for (let count = 0; count < 4; count += 1) limit.count('busy');
+    for (let count = 0; count < 4; count += 1) limit.count({}, 'busy');
     await exchange;
     await limit.exchange();
     const [row] = await limited.db`select count from request_count where credential = 'busy'`;

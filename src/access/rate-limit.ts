@@ -1,11 +1,21 @@
-// In charge of the request limit per credential and minute. Each process counts for itself and exchanges counts
+// In charge of the request limit per credential and minute, and of what answers say of it. Each process counts for itself and exchanges counts
 // with the others through the database about once a second: no request waits for it, and the sum is at most a
 // second old.
+import type { FastifyInstance } from 'fastify';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
-export type RateLimit = { count(credential: string): void; exchange(): Promise<void>; close(): Promise<void> };
+export type RateLimit = {
+  /** Once for each request, however often its caller is looked up. */
+  count(request: object, credential: string): void;
+  /** How the limit stood after this request was counted; undefined where none was. */
+  standing(request: object): Standing | undefined;
+  exchange(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type Standing = { limit: number; remaining: number; resetSeconds: number };
 
 type Count = { minute: number; pending: number; known: number };
 
@@ -14,6 +24,7 @@ const exchangeEveryMs = 1_000;
 
 export function createRateLimit(db: Db, perMinute: number, now: () => number = Date.now): RateLimit {
   const counts = new Map<string, Count>();
+  const standings = new WeakMap<object, Standing & { counted: boolean }>();
   let exchanging: Promise<void> | undefined;
 
   async function exchange(): Promise<void> {
@@ -45,25 +56,42 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
   const timer = setInterval(() => void exchangeOnce().catch(() => {}), exchangeEveryMs).unref();
 
   return {
-    count(credential) {
-      if (perMinute === 0) return;
+    count(request, credential) {
+      if (perMinute === 0 || standings.get(request)?.counted) return;
       const minute = startOfMinute(now());
       let count = counts.get(credential);
       if (!count || count.minute !== minute) counts.set(credential, (count = { minute, pending: 0, known: 0 }));
-      if (count.known + count.pending >= perMinute) {
-        const wait = Math.max(1, Math.ceil((minute + minuteMs - now()) / 1000));
+      const resetSeconds = Math.max(1, Math.ceil((minute + minuteMs - now()) / 1000));
+      const taken = count.known + count.pending;
+      standings.set(request, { limit: perMinute, remaining: Math.max(0, perMinute - taken - 1), resetSeconds, counted: taken < perMinute });
+      if (taken >= perMinute) {
         throw new SchoolbellError('too_many_requests', `More than ${perMinute} requests in this minute. Wait and try again.`, {
-          headers: { 'retry-after': String(wait) },
+          headers: { 'retry-after': String(resetSeconds) },
         });
       }
       count.pending += 1;
     },
+    standing: (request) => standings.get(request),
     exchange: exchangeOnce,
     async close() {
       clearInterval(timer);
       await Promise.race([exchanging?.catch(() => {}), pause(exchangeEveryMs, undefined, { ref: false })]);
     },
   };
+}
+
+/** Every answer to a call that was counted says how many more there may be, whatever else became of it. */
+export function tellStanding(app: FastifyInstance, limit: RateLimit): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const standing = limit.standing(request);
+    if (standing)
+      reply.headers({
+        'ratelimit-limit': standing.limit,
+        'ratelimit-remaining': standing.remaining,
+        'ratelimit-reset': standing.resetSeconds,
+      });
+    done(null, payload);
+  });
 }
 
 function startOfMinute(instant: number): number {

@@ -25,7 +25,7 @@ export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): Re
       where a.estab = ${claims.estab ?? ''} and a.rp = ${claims.rp}`;
     if (!row) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
     requireTrustedKey(row.keyTrusted);
-    limit.count(claims.secretId);
+    limit.count(request, claims.secretId);
     if (row.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);
     return { rp: claims.rp, estab: claims.estab ?? '', scopes: row.scopes, expiresAt: new Date(claims.expiresAt) };

@@ -1,13 +1,13 @@
 // In charge of the commands that show deliveries and repeat them.
-import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { announceMissing } from '../notifications/announce.ts';
+import { deliveryStates } from '../notifications/deliveries.ts';
+import { replayDelivery } from '../notifications/replay-delivery.ts';
 import { callKind } from '../notifications/webhooks.ts';
-import { listEndedLanes, replayFailedSince, replayOne, requireReplayable } from '../outbox/replay.ts';
-import { optionalText, type Command, type Outcome } from './command.ts';
+import { listEndedLanes, replayFailedSince } from '../outbox/replay.ts';
+import { optionalText, type Command } from './command.ts';
 import { renderTable } from './table.ts';
 
-const states = ['waiting', 'running', 'done', 'failed', 'superseded', 'cancelled'] as const;
 const listed = 500;
 
 type Attempt = {
@@ -41,14 +41,14 @@ export const deliveryCommands: readonly Command[] = [
     name: 'deliveries',
     help: `Lists the latest ${listed} deliveries with their attempts.`,
     options: {
-      state: { value: '<state>', help: states.join(', ') },
+      state: { value: '<state>', help: deliveryStates.join(', ') },
       rp: { value: '<id>', help: 'of one application' },
       estab: { value: '<id>', help: 'of one establishment' },
     },
     async run({ db }, given) {
       const [state, rp, estab] = [optionalText(given, 'state'), optionalText(given, 'rp'), optionalText(given, 'estab')];
-      if (state !== undefined && !states.some((one) => one === state))
-        throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${states.join(', ')}`);
+      if (state !== undefined && !deliveryStates.some((one) => one === state))
+        throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${deliveryStates.join(', ')}`);
       const data = await db<Delivery[]>`
         select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts,
           o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
@@ -106,7 +106,10 @@ export const deliveryCommands: readonly Command[] = [
       }
       if (since !== undefined && Number.isNaN(Date.parse(since)))
         throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
-      if (id !== undefined) return replayById(db, id);
+      if (id !== undefined) {
+        const replayed = [(await replayDelivery(db, id)).id];
+        return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
+      }
       const from = new Date(since ?? '');
       const replayed = await replayFailedSince(db, callKind, from);
       const ended = await listEndedLanes(db, from);
@@ -120,27 +123,6 @@ export const deliveryCommands: readonly Command[] = [
     },
   },
 ];
-
-/** Refused where it could only be cancelled again, so that what became of it stays known. */
-async function replayById(db: Db, id: string): Promise<Outcome> {
-  const found = await requireReplayable(db, id);
-  const [pair] = await db<{ state: string }[]>`select state from authorisation where estab = ${found.estab} and rp = ${found.rp}`;
-  if (pair?.state !== 'Approved')
-    throw new SchoolbellError('conflict', `${found.rp} is not authorised at ${found.estab} (${pair?.state ?? 'removed'}); approve it first`);
-  if (found.erased)
-    throw new SchoolbellError(
-      'conflict',
-      `the school secret in this event was erased once it had arrived; approve again with: authorise --rp ${found.rp} --estab ${found.estab}`,
-    );
-  if (found.lane.startsWith('webhook ')) {
-    const [registration] = await db`select from webhook where estab = ${found.estab} and 'webhook ' || id = ${found.lane}`;
-    if (!registration) throw new SchoolbellError('conflict', 'the registration was removed; there is nobody to send this to');
-  }
-  const replayed = await replayOne(db, found);
-  await db.begin((tx) => announceMissing(tx, { estab: found.estab, rp: found.rp ?? '' }));
-  if (replayed.length === 0) throw new SchoolbellError('conflict', 'a newer event for the same registration is waiting already; it will be sent');
-  return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
-}
 
 function describeTrouble({ log, disabled }: { log: readonly Attempt[]; disabled: string | null }): string {
   const last = log.at(-1);

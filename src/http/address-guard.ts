@@ -48,11 +48,18 @@ export function parseTarget(url: string): CallTarget {
   };
 }
 
+/** Whether the address is public, or in one of these ranges. */
+export function isAllowedAddress(text: string, allowed: AllowList): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  const address = ipaddr.process(text);
+  return isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never));
+}
+
 /** Throws unless the address is public, or an operator opened it. */
 export function requireAllowedAddress(text: string, allowed: AllowList): void {
+  if (isAllowedAddress(text, allowed)) return;
   if (!ipaddr.isValid(text)) throw new BlockedTarget('blocked_address', `"${text}" is not an address.`);
   const address = ipaddr.process(text);
-  if (isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never))) return;
   throw new BlockedTarget(
     'blocked_address',
     `${address.toString()} is ${describe(address)}, not a public address; the operator can open it with OUTBOUND_ALLOW.`,

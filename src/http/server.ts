@@ -5,11 +5,13 @@ import Fastify, { LogController, type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
+import { acceptEmptyBodies } from './empty-body.ts';
 import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
 import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader } from './request-log.ts';
 import { createRequestMeter, type RequestMeter } from './request-meter.ts';
+import { closeUnread } from './unread-body.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -25,6 +27,7 @@ export const maxBodyBytes = 1024 * 1024;
 const longestRequestMs = 30_000;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
+const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = {
@@ -70,10 +73,17 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), tr
     if (!request.routeOptions.config.readsMalformedQuery) requireWellFormed(request.query as Query);
   });
   app.removeContentTypeParser('text/plain');
+  closeUnread(app as unknown as FastifyInstance);
+  acceptEmptyBodies(app as unknown as FastifyInstance);
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   answerInTime(app as unknown as FastifyInstance);
-  app.register(compress, { encodings: ['gzip'], threshold: 1024 });
+  app.register(compress, { encodings: ['gzip'], threshold: 1024, requestEncodings: [...requestEncodings], onUnsupportedRequestEncoding: refuseEncoding });
   return app as unknown as FastifyInstance;
+}
+
+function refuseEncoding(encoding: string): SchoolbellError {
+  const message = `Content-Encoding "${encoding.slice(0, 40)}" is not taken: send the body as it is, or as ${requestEncodings.join(' or ')}.`;
+  return new SchoolbellError('unsupported_media_type', message);
 }
 
 /** Requests in flight finish, later ones are refused; a connection that has none, or only half of one, does not hold up the end. */

@@ -11,6 +11,7 @@ export type Mail = { estab: string; rp: string | null; to: string; subject: stri
 export type MailSettings = { smtpUrl: string; from: string };
 
 export const mailKind = 'mail';
+export const mailLane = 'mail';
 const mailsAtOnce = 4;
 const longestSeconds = 20;
 /** A server that hangs must not hold a mail for longer than that. */
@@ -21,7 +22,7 @@ export async function enqueueMail(sql: Sql, { estab, rp, to, subject, text, html
     estab,
     rp,
     kind: mailKind,
-    lane: { key: 'mail', host: null, width: mailsAtOnce, lasting: false },
+    lane: { key: mailLane, host: null, width: mailsAtOnce, lasting: false },
     payload: { to, subject },
     body: Buffer.from(JSON.stringify({ text, html })),
   });

@@ -21,8 +21,9 @@ import { createDelivery } from './deliver.ts';
 
 const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' });
 const { db, seal } = service;
-const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
-const start = () => startWorker({ db, handlers: { call: createDelivery(db, seal, outbound, '1.2.3') }, log: { warn() {}, error() {} }, pollMs: 20 });
+const allowed = parseAllowList(['127.0.0.0/8']);
+const outbound = createOutbound(allowed);
+const start = () => startWorker({ db, handlers: { call: createDelivery(db, seal, outbound, '1.2.3', { answersFrom: allowed }) }, log: { warn() {}, error() {} }, pollMs: 20 });
 let worker = await start();
 
 // ---- The receiver -------------------------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 // In charge of one delivery attempt: signs the stored bytes, makes the guarded call, and says what it means.
 import type { Seal } from '../access/seal.ts';
 import type { Db } from '../db/connect.ts';
+import type { AllowList } from '../http/address-guard.ts';
 import { idHeader, outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
+import { keepAnswer } from './kept-answer.ts';
 import { renderSignature } from './sign.ts';
 import { describeEvent } from './webhooks.ts';
 
@@ -15,7 +17,11 @@ const alarming: readonly string[] = ['blocked_address', 'invalid_url'];
 
 type Call = { event: string; method: string; url: string; contentType?: string };
 
-export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, now: () => number = Date.now): Handler {
+/** answersFrom: addresses that are not public but whose answers are kept. */
+export type DeliveryOptions = { answersFrom?: AllowList; now?: (() => number) | undefined };
+
+export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, options: DeliveryOptions = {}): Handler {
+  const { answersFrom = [], now = Date.now } = options;
   const find = createStandingFinder(db, seal);
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
@@ -58,7 +64,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           detail: { message: 'the worker stood still for so long that another may make this call' },
         };
       const result = await outbound.call({ id: work.id, method, url, headers, body });
-      const outcome = judge(work, result, { method, url, headers }, now());
+      const outcome = judge(work, result, { method, url, headers }, answersFrom, now());
       if (outcome.success && work.payload.sealed) await eraseSecret(db, work);
       return event === 'test' && outcome.state === 'waiting' ? { ...outcome, state: 'failed' } : outcome;
     },
@@ -192,17 +198,19 @@ function openOnce(seal: Seal): (sealed: Uint8Array) => string {
   };
 }
 
-function judge(work: ClaimedWork, result: OutboundResult, request: object, now: number): Outcome {
+function judge(work: ClaimedWork, result: OutboundResult, request: object, answersFrom: AllowList, now: number): Outcome {
   const { status, error, address, timings } = result;
+  const answer = keepAnswer(result, { address: address ?? null, sealed: work.payload.sealed === true, answersFrom });
   const detail = {
     request,
     status: status ?? null,
-    responseHeaders: result.headers,
+    ...(answer ? { responseHeaders: answer.headers } : {}),
     address: address ?? null,
     timings,
     ...(error ? { message: error.message } : {}),
   };
-  const seen = { detail, response: result.response, ...(error && alarming.includes(error.class) ? { alarming: true as const } : {}) };
+  const alarm = error && alarming.includes(error.class) ? { alarming: true as const } : {};
+  const seen = { detail, ...(answer?.response ? { response: answer.response } : {}), ...alarm };
   // The status decides: a receiver that took the event and then fumbled its answer has taken it.
   const success = status !== undefined && status >= 200 && status < 300;
   if (success) return { success, state: 'done', ...seen };

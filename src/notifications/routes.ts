@@ -47,11 +47,15 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
       const who = await caller(request);
       const given = readQuery(request.query as Query);
       // HEAD asks what a GET would answer; it must not change anything.
-      if (given.size === 0 || request.method === 'HEAD') return list(db, who);
+      if (given.size === 0 || request.method === 'HEAD') return render(db, await listWebhooks(db, who.estab, who.rp));
       const { replaced, answer } = await register(notifications, who, given);
       return reply.code(replaced ? 200 : 201).send(answer);
     },
   );
+  app.get(`${root}/:id`, { schema: { summary: 'A registration', response: { 200: listSchema } } }, async (request) => {
+    const who = await caller(request);
+    return render(db, [await requireWebhook(db, who, request)]);
+  });
   app.delete(`${root}/:id`, { schema: { summary: 'Remove a registration', response: { 200: listSchema } } }, async (request) => {
     const who = await caller(request);
     if (!(await removeWebhook(db, who.estab, who.rp, (request.params as { id: string }).id)))
@@ -60,8 +64,7 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
   });
   app.post(`${root}/:id/Test`, { schema: { summary: 'Send one event', response: { 202: sentSchema } } }, async (request, reply) => {
     const who = await caller(request);
-    const webhook = await findWebhook(db, who.estab, who.rp, (request.params as { id: string }).id);
-    if (!webhook) throw new SchoolbellError('not_found', 'There is no such registration.');
+    const webhook = await requireWebhook(db, who, request);
     requireScope(who, webhook.databaseName);
     const id = await db.begin(async (tx) => {
       const sent = await sendTest(tx, webhook);
@@ -71,16 +74,21 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
     return reply.code(202).send({ DeliveryId: String(id), ...fine });
   });
   refuseOtherMethods(app, root, ['GET', 'POST']);
-  refuseOtherMethods(app, `${root}/:id`, ['DELETE']);
+  refuseOtherMethods(app, `${root}/:id`, ['GET', 'DELETE']);
   refuseOtherMethods(app, `${root}/:id/Test`, ['POST']);
 }
 
+async function requireWebhook(db: Db, { estab, rp }: SchoolCaller, request: FastifyRequest): Promise<Webhook> {
+  const webhook = await findWebhook(db, estab, rp, (request.params as { id: string }).id);
+  if (!webhook) throw new SchoolbellError('not_found', 'There is no such registration.');
+  return webhook;
+}
+
 /** A registration that is held back says so. */
-async function list(db: Db, who: SchoolCaller): Promise<object> {
-  const webhooks = await listWebhooks(db, who.estab, who.rp);
+async function render(db: Db, webhooks: readonly Webhook[]): Promise<object> {
   const disabled = await listDisabled(db, webhooks);
   const message = disabled.map(({ id, why }) => `${id}: ${why}. Send a test or register again to resume.`).join(' ');
-  return { Webhook: webhooks.map(render), ...fine, Message: message === '' ? null : message };
+  return { Webhook: webhooks.map(renderOne), ...fine, Message: message === '' ? null : message };
 }
 
 function requireScope(who: SchoolCaller, databaseName: string): void {
@@ -105,7 +113,7 @@ async function register({ db, allowed }: Notifications, who: SchoolCaller, given
   const remark = await requireCallable('url', url, allowed);
   const { webhook, replaced } = await registerWebhook(db, { estab: who.estab, rp: who.rp, databaseName, url, method });
   if (replaced) await db.begin((tx) => announceMissing(tx, who));
-  return { replaced, answer: { Webhook: [render(webhook)], ...fine, Message: remark ?? null } };
+  return { replaced, answer: { Webhook: [renderOne(webhook)], ...fine, Message: remark ?? null } };
 }
 
 /** Keys in any case, as clients differ. */
@@ -133,7 +141,7 @@ function readQuery(query: Query): Map<string, string> {
   return new Map(Object.entries(query).map(([name, values]) => [name.toLowerCase(), values[0] ?? '']));
 }
 
-function render({ id, estab, rp, databaseName, url, method, createdAt, updatedAt }: Webhook) {
+function renderOne({ id, estab, rp, databaseName, url, method, createdAt, updatedAt }: Webhook) {
   return {
     Id: id,
     Estab: estab,

@@ -326,8 +326,8 @@ test('405 names what the address takes, before anything else is judged', async (
   for (const [method, path, allow] of [
     ['PUT', root, 'GET, POST, HEAD'],
     ['DELETE', root, 'GET, POST, HEAD'],
-    ['GET', `${root}/x`, 'DELETE'],
-    ['POST', `${root}/x`, 'DELETE'],
+    ['PUT', `${root}/x`, 'GET, DELETE, HEAD'],
+    ['POST', `${root}/x`, 'GET, DELETE, HEAD'],
     ['GET', `${root}/x/Test`, 'POST'],
     ['DELETE', `${root}/x/Test`, 'POST'],
   ] as const) {

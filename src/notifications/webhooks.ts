@@ -97,13 +97,16 @@ export async function removeWebhook(db: Db, estab: string, rp: string, id: strin
   return db.begin(async (tx) => {
     const [webhook] = await tx<
       Webhook[]
-    >`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()} returning ${columns(tx)}`;
+    >`delete from webhook where estab = ${estab} and rp = ${rp} and id::text = ${plainId(id)} returning ${columns(tx)}`;
     if (webhook) await forgetLane(tx, webhook);
     return webhook !== undefined;
   });
 }
 
 export async function findWebhook(db: Db, estab: string, rp: string, id: string): Promise<Webhook | undefined> {
-  const [webhook] = await db<Webhook[]>`select ${columns(db)} from webhook where estab = ${estab} and rp = ${rp} and id::text = ${id.toLowerCase()}`;
+  const [webhook] = await db<Webhook[]>`select ${columns(db)} from webhook where estab = ${estab} and rp = ${rp} and id::text = ${plainId(id)}`;
   return webhook;
 }
+
+/** In any case; PostgreSQL has no NUL in a text. */
+const plainId = (id: string) => id.toLowerCase().replaceAll('\0', '?');

@@ -117,7 +117,7 @@ test('what was settled long enough ago is counted once, and again only when some
   await db`update outbox set payload = '{"event": "other"}' where id = '3'`;
   assert.deepEqual(await rows(), [2, 2, undefined]);
   await db`update outbox set payload = '{"event": "database"}' where id = '3'`;
-  await replayOne(db, await requireReplayable(db, '1'));
+  await replayOne(db, await requireReplayable(db, 'call', '1'));
   assert.deepEqual(await rows(), [2, 1, 1]);
   assert.equal((await read()).get('schoolbell_outbox_attempts_day{kind="database",class="success"}'), 1);
   await db`update outbox_tally set since = since - interval '1 day'`;

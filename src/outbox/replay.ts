@@ -1,25 +1,32 @@
 // In charge of doing settled work again, under the same id and with a fresh schedule.
-import type { Db } from '../db/connect.ts';
+import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { outboxChannel } from './enqueue.ts';
 import { forgetTally } from './tally.ts';
 
-export type Replayable = { estab: string; id: string; rp: string | null; kind: string; lane: string; state: string; erased: boolean };
+/** ended: why its lane takes no more work at present. */
+export type Replayable = { estab: string; id: string; rp: string; lane: string; state: string; erased: boolean; ended: string | null };
+/** Whose it must be; nothing: anybody's. */
+export type Owner = { rp?: string; estab?: string | undefined };
 
-export async function requireReplayable(db: Db, id: string): Promise<Replayable> {
-  const [found] = await db<
-    Replayable[]
-  >`select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body is null as erased from outbox where id = ${id}`;
-  if (!found) throw new SchoolbellError('not_found', `there is no delivery ${id}; what was settled is kept for 30 days`);
-  if (found.state === 'running') throw new SchoolbellError('conflict', `${id} is being delivered right now`);
+export async function requireReplayable(db: Db, kind: string, id: string, { rp, estab }: Owner = {}): Promise<Replayable> {
+  const [found] = await db<Replayable[]>`
+    select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and o.body is null as erased, l.disabled_why as ended
+    from outbox o join lane l on l.key = o.lane
+    where o.id = ${id} and o.kind = ${kind} ${rp === undefined ? db`` : db`and o.rp = ${rp}`} ${estab === undefined ? db`` : db`and o.estab = ${estab}`}`;
+  if (!found) throw new SchoolbellError('not_found', `There is no delivery ${id.slice(0, 60)}; what was settled is kept for 30 days.`);
+  if (found.state === 'running') throw new SchoolbellError('conflict', `${id} is being delivered right now; look at it again in a moment.`);
   return found;
 }
 
 /** One piece of work, whatever became of it; a lane that had ended is opened again, since somebody asks for it by name. */
-export async function replayOne(db: Db, { id, lane }: Replayable): Promise<string[]> {
-  await db`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null
-    where key = ${lane}`;
-  return replay(db, db`o.id = ${id}`);
+export async function replayOne(db: Db, { estab, id, lane }: Replayable): Promise<string[]> {
+  return replay(
+    db,
+    db`o.estab = ${estab} and o.id = ${id}`,
+    (tx) => tx`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null
+      where key = ${lane}`,
+  );
 }
 
 /** What failed since then, the newest of each topic, unless something newer was said or the lane has ended. */
@@ -38,9 +45,10 @@ export async function listEndedLanes(db: Db, since: Date): Promise<{ key: string
       and o.settled_at >= ${since} where l.disabled_at is not null group by l.key, l.disabled_why`;
 }
 
-async function replay(db: Db, which: ReturnType<Db>): Promise<string[]> {
+async function replay(db: Db, which: Fragment, before: (tx: Tx) => PromiseLike<unknown> = async () => {}): Promise<string[]> {
   return db.begin(async (tx) => {
     await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
+    await before(tx);
     await forgetTally(tx, which);
     const rows = await tx<{ id: string; lane: string }[]>`
       update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null

@@ -1,6 +1,7 @@
 // In charge of reading a request for data: names in any case, each parameter once, every value checked, so that what
 // is wrong is said before anything is read.
 import { SchoolbellError } from '../errors.ts';
+import { findParameter, isDay, parseInstant, parseWhole } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
 import { commonParameters, longestRangeDays, type Endpoint, type Parameter } from './catalogue.ts';
 
@@ -18,20 +19,6 @@ export type DataRequest = Readonly<{
 }>;
 
 const dayMs = 86_400_000;
-
-const valuesOf = (query: Query, name: string) =>
-  Object.entries(query).filter(([key]) => key.toLowerCase() === name.toLowerCase()).flatMap(([, values]) => values);
-
-export function isGiven(query: Query, name: string): boolean {
-  return valuesOf(query, name).length > 0;
-}
-
-/** The value of a parameter, its name in any case; undefined when it is not given. */
-export function findParameter(query: Query, name: string): string | undefined {
-  const given = valuesOf(query, name);
-  if (given.length > 1) throw new SchoolbellError('invalid_request', `${name} is given ${given.length} times; give it once.`);
-  return given[0];
-}
 
 /** `row`: the Id in the path. */
 export function parseDataRequest(query: Query, endpoint: Endpoint, row?: string): DataRequest {
@@ -86,35 +73,11 @@ function parseFields(query: Query, { name, fields }: Endpoint): readonly string[
   return fields.filter((field) => asked.includes(field.toLowerCase()));
 }
 
-function parseWhole(query: Query, name: string): number | undefined {
-  const text = findParameter(query, name);
-  if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a whole number from 1 on.`);
-  return Number(text);
-}
-
 function parseFlag(query: Query, name: string): boolean {
   const text = findParameter(query, name)?.toLowerCase();
   if (text === undefined) return false;
   if (!['true', 'false', '1', '0'].includes(text)) throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is neither true nor false.`);
   return text === 'true' || text === '1';
-}
-
-function parseInstant(query: Query, name: string): Date | undefined {
-  const text = findParameter(query, name);
-  if (text === undefined) return undefined;
-  // A plus sign that was not encoded arrives as a space.
-  const shape = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+ -]\d{2}:?\d{2})?)?$/i.exec(text);
-  const [, day = '', time = '00:00', zone = 'Z'] = shape ?? [];
-  const instant = Date.parse(
-    `${day}T${time}${zone
-      .toUpperCase()
-      .replace(' ', '+')
-      .replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')}`,
-  );
-  if (!shape || Number.isNaN(instant) || !isDay(day))
-    throw new SchoolbellError('invalid_request', `${name}: "${text.slice(0, 40)}" is not a time such as 2026-09-01T08:00:00Z.`);
-  return new Date(instant);
 }
 
 function parseValue(query: Query, { name, kind, required }: Parameter): string | undefined {
@@ -138,9 +101,4 @@ function requireRange({ dateFrom, dateTo }: Readonly<Record<string, string>>): v
   if (days < 1) throw new SchoolbellError('invalid_request', 'dateTo is before dateFrom.');
   if (days > longestRangeDays)
     throw new SchoolbellError('invalid_request', `dateFrom to dateTo is ${days} days; at most ${longestRangeDays} are served at once.`);
-}
-
-function isDay(text: string): boolean {
-  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) && !text.startsWith('0000') ? new Date(`${text}T00:00:00Z`) : undefined;
-  return date !== undefined && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }

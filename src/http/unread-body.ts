@@ -1,0 +1,55 @@
+// In charge of requests that are answered before they were read to their end: their connection closes, so that nobody's
+// next request waits behind a body which is not taken.
+import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Who is still sending finds the answer only if nothing is reset under it: what comes is thrown away for so long. */
+const lingerMs = 2_000;
+
+export function closeUnread(app: FastifyInstance): void {
+  const closing = new WeakSet<Socket>();
+  // What follows on a connection that closes has no answer to hope for, and must have no effect either.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (closing.has(request.raw.socket)) reply.hijack();
+    else done();
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isUnread(request.raw)) {
+      done(null, payload);
+      return;
+    }
+    // A body that came along with its headers is complete by then.
+    setImmediate(() => {
+      if (isUnread(request.raw)) {
+        const { socket } = request.raw;
+        closing.add(socket);
+        reply.header('connection', 'close');
+        // Node ends a connection that closes at once, with a reset where something was left unread.
+        socket.destroySoon = () => void socket.end();
+      }
+      done(null, payload);
+    });
+  });
+  app.server.on('request', (request, response) => response.once('finish', () => throwAway(request, closing.has(request.socket))));
+}
+
+/** Node says that a request without a body is complete only after it was handed on. */
+function isUnread({ complete, headers }: IncomingMessage): boolean {
+  return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
+}
+
+/** Whoever had begun to read it has stopped: left alone, it would hold the connection until the request times out. */
+function throwAway(request: IncomingMessage, closes: boolean): void {
+  const { socket } = request;
+  if (closes && request.complete) socket.destroy();
+  if (!isUnread(request) || socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+  request.once('end', () => {
+    clearTimeout(timer);
+    if (closes) socket.destroy();
+  });
+  request.unpipe();
+  request.resume();
+}

@@ -1,0 +1,40 @@
+// In charge of sending one delivery again, for the operator or for its application. Refused where it could only be
+// cancelled again, so that what became of it stays known.
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { replayOne, requireReplayable, type Owner, type Replayable } from '../outbox/replay.ts';
+import { announceMissing } from './announce.ts';
+import { databases } from './databases.ts';
+import { callKind } from './webhooks.ts';
+
+/** ended: why its receiver had been given up, which is over now. */
+export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Promise<{ id: string; ended: string | null }> {
+  const found = await requireReplayable(db, callKind, id, owner);
+  const { estab, rp, erased, ended } = found;
+  const [pair] = await db<{ state: string; scopes: string[] }[]>`select state, scopes from authorisation where estab = ${estab} and rp = ${rp}`;
+  if (pair?.state !== 'Approved')
+    throw new SchoolbellError('conflict', `${rp} is not authorised at ${estab} (${pair?.state ?? 'removed'}); the school has to resume or approve it first.`);
+  if (erased)
+    throw new SchoolbellError(
+      'conflict',
+      `The school secret in this event was erased once it had arrived, so that it cannot be sent again; ` +
+        `the school has to approve again, which issues a new one (operator: authorise --rp ${rp} --estab ${estab}).`,
+    );
+  await requireRegistration(db, found, pair.scopes);
+  const replayed = await replayOne(db, found);
+  await db.begin((tx) => announceMissing(tx, { estab, rp }));
+  if (replayed.length === 0) throw new SchoolbellError('conflict', 'A newer event for the same registration is waiting already; it will be sent.');
+  return { id: found.id, ended };
+}
+
+/** Where it is for a registration, that must still be there, with a scope that opens its database. */
+async function requireRegistration(db: Db, { estab, lane }: Replayable, scopes: readonly string[]): Promise<void> {
+  if (!lane.startsWith('webhook ')) return;
+  const [registration] = await db<
+    { databaseName: string }[]
+  >`select database_name as "databaseName" from webhook where estab = ${estab} and 'webhook ' || id = ${lane}`;
+  if (!registration) throw new SchoolbellError('conflict', 'The registration was removed; there is nobody to send this to.');
+  const needed = databases[registration.databaseName] ?? [];
+  if (!needed.some((scope) => scopes.includes(scope)))
+    throw new SchoolbellError('conflict', `The school has not granted a scope that opens ${registration.databaseName}: it needs one of ${needed.join(', ')}.`);
+}
