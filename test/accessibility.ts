@@ -35,7 +35,7 @@ async function findAxeFaults(page: Page): Promise<string[]> {
   // Evaluated by the browser's own door for tools: the page's policy lets no script in, and stays as it is.
   await page.evaluate(axe);
   return (await page.evaluate(`axe.run(document, { preload: false, resultTypes: ['violations'] }).then(({ violations }) =>
-    violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`)) as string[];
+    violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`)) as string[];
 }
 
 async function findOverflow(page: Page): Promise<string[]> {

@@ -13,6 +13,13 @@ import { createRecords } from './records.ts';
 export const accountId = (estab: string, presenceId: string) => `${estab}|${presenceId}`;
 const estabOf = (id: string) => id.split('|', 1)[0] ?? '';
 
+/** What an application is told of who signs in to it, by the scope that it asks for. */
+export const signInClaims = {
+  openid: ['sub', 'presence_id', 'role', 'establishment'],
+  profile: ['name', 'given_name', 'family_name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+};
+
 /** Gives the provider with the keys of this moment: made at the first request, and anew when the keys are others. */
 export function createPresentProvider(db: Db, seal: Seal, publicUrl: string): () => Promise<Provider> {
   let made: { generation: string; provider: Promise<Provider> } | undefined;
@@ -39,11 +46,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false }, revocation: { enabled: true } },
     pkce: { required: () => true },
     scopes: ['openid', 'profile', 'email'],
-    claims: {
-      openid: ['sub', 'presence_id', 'role', 'establishment'],
-      profile: ['name', 'given_name', 'family_name', 'preferred_username'],
-      email: ['email', 'email_verified'],
-    },
+    claims: signInClaims,
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     interactions: { policy: policyOfSchool(), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
