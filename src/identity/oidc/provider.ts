@@ -60,7 +60,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     renderError: async (ctx, out) => {
       ctx.set(pageHeaders);
       const text = `Go back to the application and try again. If it happens again, tell those who run it: ${out.error}: ${out.error_description ?? ''}`;
-      ctx.body = renderMessage({ title: 'This did not work', text });
+      ctx.body = renderMessage({ title: 'This did not work', text, link: { path: '/login', label: 'To the sign-in page' } });
     },
   };
   const provider = new Provider(`${publicUrl}/oidc`, configuration);
