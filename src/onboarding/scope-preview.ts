@@ -9,19 +9,25 @@ import { listFields, listThings, type Thing } from './shared-things.ts';
 
 export type SharedField = { label: string; first: boolean; names: string[]; example: string | undefined };
 export type SharedThing = { title: string; fields: SharedField[] };
-export type ScopePreview = { scope: Scope; description: string; counts: { label: string; count: number }[]; things: SharedThing[] };
+/** A count with the words for one and for many. */
+export type Count = { one: string; many: string; count: number };
+export type ScopePreview = { scope: Scope; description: string; counts: Count[]; things: SharedThing[] };
 
 /** An example may be in none of these. */
 const sampledRows = 20;
 const longestExample = 60;
 const shownInList = 3;
 
-const counted: Readonly<Partial<Record<Scope, readonly [label: string, collection: string, kinds: readonly string[] | null][]>>> = {
-  School: [['classes', 'classes', null], ['courses', 'courses', null], ['terms and other sessions', 'academicSessions', null]],
-  Student: [['students', 'users', ['student']]],
-  Staff: [['teachers', 'users', ['teacher']], ['other staff', 'users', ['staff']]],
-  Contact: [['parents, guardians and relatives', 'users', ['contact']]],
-  StudentDemographic: [['records of students', 'demographics', ['student']]],
+const counted: Readonly<Partial<Record<Scope, readonly [one: string, many: string, collection: string, kinds: readonly string[] | null][]>>> = {
+  School: [
+    ['class', 'classes', 'classes', null],
+    ['course', 'courses', 'courses', null],
+    ['term or other session', 'terms and other sessions', 'academicSessions', null],
+  ],
+  Student: [['student', 'students', 'users', ['student']]],
+  Staff: [['teacher', 'teachers', 'users', ['teacher']], ['other member of staff', 'other staff', 'users', ['staff']]],
+  Contact: [['parent, guardian or relative', 'parents, guardians and relatives', 'users', ['contact']]],
+  StudentDemographic: [['record of a student', 'records of students', 'demographics', ['student']]],
 };
 
 /** Rows of answers that are not records of the roster, with the answer's own names. */
@@ -39,9 +45,9 @@ const answered: Readonly<Record<string, (sql: Sql, estab: string) => Fragment>> 
 export async function previewScopes(sql: Sql, estab: string, scopes: readonly string[], openings: readonly Opening[]): Promise<ScopePreview[]> {
   const previews: ScopePreview[] = [];
   for (const scope of scopes as Scope[]) {
-    const counts = [];
-    for (const [label, collection, kinds] of counted[scope] ?? []) counts.push({ label, count: await count(sql, estab, collection, kinds) });
-    if (scope === 'Attendance') counts.push({ label: 'marks', count: await countMarks(sql, estab) });
+    const counts: Count[] = [];
+    for (const [one, many, collection, kinds] of counted[scope] ?? []) counts.push({ one, many, count: await count(sql, estab, collection, kinds) });
+    if (scope === 'Attendance') counts.push({ one: 'mark', many: 'marks', count: await countMarks(sql, estab) });
     const things: SharedThing[] = [];
     for (const thing of listThings(scope, openings)) things.push(await previewThing(sql, estab, thing, openings));
     previews.push({ scope, description: scopeDescriptions[scope].description, counts, things });

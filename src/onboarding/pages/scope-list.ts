@@ -81,7 +81,7 @@ function renderCounts({ counts }: ScopePreview): Html | undefined {
     return html`<p class="quiet">
       Nothing of this kind has been collected from your school yet, so there are no numbers and examples. What would be shared is:
     </p>`;
-  return html`<p class="counts">${counts.map(({ label, count }) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
+  return html`<p class="counts">${counts.map(({ one, many, count }) => html`<span><b>${formatCount(count)}</b> ${count === 1 ? one : many}</span> `)}</p>`;
 }
 
 /** What matters most as a sentence; every field, with an example where there is one, on demand. */
