@@ -10,6 +10,7 @@ import { createRateLimit, tellStanding } from './access/rate-limit.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
 import { createSchoolCaller } from './access/school-caller.ts';
+import type { Opening } from './access/scopes.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
 import type { Config } from './config.ts';
@@ -29,10 +30,12 @@ import type { RequestMeter } from './http/request-meter.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
 import { createHashPool, type HashPool } from './identity/hash-pool.ts';
+import { signInClaims } from './identity/oidc/provider.ts';
 import { oidcRoutes } from './identity/oidc/routes.ts';
 import { signInRoutes } from './identity/page-routes.ts';
 import { pictureLimits } from './identity/fetch-picture.ts';
 import { identityRoutes } from './identity/routes.ts';
+import { userFields } from './identity/user-records.ts';
 import { deliveryRoutes } from './notifications/delivery-routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
@@ -40,6 +43,8 @@ import { schoolRegisterRoutes } from './onboarding/school-register.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
+import { endpoints } from './schooldata/catalogue.ts';
+import { outcomeFields } from './schooldata/outcome.ts';
 import { schoolDataRoutes } from './schooldata/routes.ts';
 
 export type AppParts = {
@@ -74,6 +79,14 @@ const rememberedEndsBytes = 4 * 1024 * 1024;
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
   ...accessErrorShapes,
   ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors })),
+];
+
+/** What a school reads before it decides, beside what the roster's own descriptions say. */
+export const openings: readonly Opening[] = [
+  ...endpoints.map(({ name, scope, fields }) => ({ name, scope, fields })),
+  { name: 'Writeback', scope: 'WritebackAttendance', fields: outcomeFields },
+  { name: 'GetUsers', scope: 'Identity', fields: userFields },
+  { name: 'SignIn', scope: 'Identity', fields: Object.values(signInClaims).flat() },
 ];
 
 const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
@@ -129,7 +142,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
-    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads });
+    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });

@@ -12,6 +12,7 @@ import { policies, workPools } from './db/policies.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
+import { createPasswordLinkSending, forgottenKind } from './identity/forgotten-password.ts';
 import { createMailing, mailKind } from './mail/mail.ts';
 import { createDelivery } from './notifications/deliver.ts';
 import { callKind } from './notifications/webhooks.ts';
@@ -70,5 +71,6 @@ function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: 
     [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
     [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
     [linkKind]: createLinkSending(pools.chores, config.publicUrl),
+    [forgottenKind]: createPasswordLinkSending(pools.chores, config.publicUrl),
   };
 }

@@ -8,9 +8,12 @@ let browser: Promise<Browser> | undefined;
 after(async () => (await browser?.catch(() => undefined))?.close());
 
 /** A new page in a profile of its own; what the page complains about is an error of the test. */
-export async function openPage(viewport = { width: 1280, height: 900 }): Promise<{ page: Page; complaints: string[] }> {
+export async function openPage(
+  viewport: { width: number; height: number } = { width: 1280, height: 900 },
+  colorScheme: 'light' | 'dark' = 'light',
+): Promise<{ page: Page; complaints: string[] }> {
   browser ??= findBrowser(startBrowser).then(({ started }) => started);
-  const context = await (await browser).newContext({ viewport, acceptDownloads: false });
+  const context = await (await browser).newContext({ viewport, colorScheme, acceptDownloads: false });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));

@@ -4,6 +4,9 @@ import { SchoolbellError } from '../errors.ts';
 export const scopeNames = ['School', 'Student', 'Staff', 'Contact', 'StudentDemographic', 'Attendance', 'WritebackAttendance', 'Identity'] as const;
 export type Scope = (typeof scopeNames)[number];
 
+/** What a scope opens beside the roster: an answer by its name, with every field that it can have. */
+export type Opening = Readonly<{ name: string; scope: Scope; fields: readonly string[] }>;
+
 /** People that a scope opens, by the kinds of the roster. */
 const peopleOpenedBy: Partial<Record<Scope, readonly string[]>> = { Student: ['student'], Staff: ['teacher', 'staff'], Contact: ['contact'] };
 

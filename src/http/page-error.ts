@@ -1,5 +1,5 @@
 // In charge of errors that a person reads: a page that says what happened and where to go on from there.
-import type { FastifyError, FastifyInstance } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { errorCodes, type SchoolbellError } from '../errors.ts';
 import { sendError, type ErrorShape } from './error-shape.ts';
 import { pageHeaders } from './html.ts';
@@ -32,10 +32,10 @@ function titleOf(status: number): string {
   return status >= 500 ? 'Something went wrong' : 'This did not work';
 }
 
-/** back: where a person goes from an error of these pages. */
-export function usePageErrors(app: FastifyInstance, back: Link): void {
-  const shape = pageErrorShape(back);
+/** back: where a person goes from an error of these pages, which may depend on the page. */
+export function usePageErrors(app: FastifyInstance, back: Link | ((request: FastifyRequest, error: Error) => Link)): void {
   app.setErrorHandler((error: FastifyError | SchoolbellError | GoTo, request, reply) => {
-    return error instanceof GoTo ? redirect(reply, error.path) : sendError(error as FastifyError, shape, request, reply);
+    if (error instanceof GoTo) return redirect(reply, error.path);
+    return sendError(error as FastifyError, pageErrorShape(typeof back === 'function' ? back(request, error) : back), request, reply);
   });
 }

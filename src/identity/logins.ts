@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import type { Letter } from '../mail/letter.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { audit } from './audit.ts';
 import type { Turns } from './hash-pool.ts';
-import { linkDays, renderRegistration } from './mails.ts';
+import { forgottenHours, linkDays, renderForgotten, renderRegistration } from './mails.ts';
 import { findPasswordFault, hashPassword, matchesPassword } from './passwords.ts';
 import { findPresence, type Presence } from './presences.ts';
 
@@ -19,17 +20,33 @@ export async function inviteToRegister(
 ): Promise<void> {
   const { estab, rp, presence, invitation } = given;
   if (presence.userName === '') await addLogin(tx, estab, presence);
+  await mailLink(tx, publicUrl, { estab, rp, presence, invitation: invitation ?? null, hours: 24 * linkDays, write: renderRegistration });
+}
+
+/** For who has forgotten the password, or never chose one: then what registering would lead to stays. */
+export async function sendPasswordLink(tx: Tx, publicUrl: string, estab: string, presence: Presence): Promise<void> {
+  const [before] = await tx<{ invitation: string | null }[]>`
+    select invitation from registration_link where estab = ${estab} and presence_id = ${presence.id} and expires_at > now()`;
+  await mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, hours: forgottenHours, write: renderForgotten });
+}
+
+type LinkMail = {
+  estab: string;
+  rp: string | null;
+  presence: Presence;
+  invitation: string | null;
+  hours: number;
+  write: (given: { school: string; person: string; userName: string; link: string }) => Letter;
+};
+
+async function mailLink(tx: Tx, publicUrl: string, { estab, rp, presence, invitation, hours, write }: LinkMail): Promise<void> {
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
   const token = randomBytes(32).toString('base64url');
   await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation, email)
-    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(days => ${linkDays}), ${invitation ?? null}, ${presence.workEmail})`;
+    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(hours => ${hours}), ${invitation}, ${presence.workEmail})`;
   const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
-  await enqueueMail(tx, {
-    estab,
-    rp,
-    to: presence.workEmail,
-    ...renderRegistration({ school: school?.name ?? estab, person: presence.displayName, link: `${publicUrl}/register/${token}` }),
-  });
+  const { displayName: person, userName, workEmail: to } = presence;
+  await enqueueMail(tx, { estab, rp, to, ...write({ school: school?.name ?? estab, person, userName, link: `${publicUrl}/register/${token}` }) });
 }
 
 /** The name of the roster, else the e-mail; where that is taken, with a number. */
@@ -57,21 +74,24 @@ export async function findRegistration(sql: Sql, token: string): Promise<Registr
 /** The link is used up in the statement that finds it: of two who use it at once, one is right. */
 export async function register(db: Db, turn: Turns, token: string, password: string): Promise<Registration> {
   const found = await findRegistration(db, token);
-  if (!found) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
+  if (!found) throw usedUp();
   requirePassword(password, found.presence);
   const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     const [used] = await tx<{ email: string | null }[]>`
       delete from registration_link where estab = ${found.estab} and hash = ${hashSecret(token)} and expires_at > now() returning email`;
-    if (!used) throw new SchoolbellError('not_found', 'This link has been used or has expired. Ask your school for a new one.');
+    if (!used) throw usedUp();
     // Who opens the link reads what is mailed to that address, whatever the roster says by now.
     await tx`update login set password_hash = ${hash}, registered_at = now(), change_at_next_login = false, wrong_tries = 0, locked_until = null,
       verified_email = coalesce(${used.email}, verified_email)
       where estab = ${found.estab} and presence_id = ${found.presence.id}`;
+    await endSessions(tx, found.estab, found.presence.id);
     await audit(tx, { estab: found.estab, rp: null, operation: 'Register', presenceId: found.presence.id, outcome: 'done' });
   });
   return found;
 }
+
+const usedUp = () => new SchoolbellError('not_found', 'This link has been used or has expired. Have a new one sent, or ask your school.');
 
 export function requirePassword(password: string, presence: Presence): void {
   const fault = findPasswordFault(password, { type: presence.type, names: [presence.firstName, presence.surname, presence.displayName, presence.userName] });

@@ -9,19 +9,26 @@ import { giveFormToken, requireGivenToken } from '../http/form-token.ts';
 import { acceptForms, readFields, readForm, type Form } from '../http/forms.ts';
 import { GoTo, usePageErrors } from '../http/page-error.ts';
 import { redirect, sendPage } from '../http/page-reply.ts';
-import { renderMessage } from '../http/pages/message.ts';
+import { renderMessage, type Link } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
+import { askForPassword } from './forgotten-password.ts';
 import type { HashPool } from './hash-pool.ts';
 import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword, type Registration } from './logins.ts';
-import { renderAccount, renderChoosePassword, renderSignIn } from './pages/sign-in.ts';
+import { renderAccount, renderChoosePassword, renderForgotten, renderLinkSent, renderSignIn } from './pages/sign-in.ts';
 import { hashPassword } from './passwords.ts';
+import { readRememberedSchool, rememberSchool } from './remembered-school.ts';
 import { endSession, findSignedIn, loginCookie, openSession, type SignedIn } from './sessions.ts';
 import { tryLogin } from './try-login.ts';
 
 /** tries: a pool of its own for the passwords of strangers. */
 export type SignInPages = { db: Db; tries: Db; hashing: HashPool; publicUrl: string };
 
-const usedLink = { title: 'This link does not open any more', text: 'It has been used or has expired. Ask your school for a new one.' } as const;
+const usedLink = {
+  title: 'This link does not open any more',
+  text: 'It has been used or has expired. If you have chosen a password, sign in with it; if not, have a new link sent, or ask your school.',
+  link: { path: '/login/forgotten', label: 'Have a new link sent' },
+  other: { path: '/login', label: 'To the sign-in page' },
+} as const;
 const leadsOn = {
   title: 'Your password is saved',
   text: 'Your school was asked to share data with the application. It decides on its own pages, whose link goes to its address of record.',
@@ -29,7 +36,7 @@ const leadsOn = {
 } as const;
 const hidden = { schema: { hide: true } } as const;
 const lock = 'After ten wrong tries a login is locked: wait 15 minutes, or ask your school to unlock it.';
-export const wrong = `The school number, user name or password is wrong. ${lock}`;
+export const wrong = `The school, user name or password is wrong. If schools have names alike, type the number of yours. ${lock}`;
 const wrongPresent = `The present password is wrong. ${lock}`;
 
 export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
@@ -37,15 +44,24 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
   const hashes = { ...hidden, config: { longestMs: pages.hashing.longestMs + longestStatementsMs } };
   app.register(async (scope) => {
     acceptForms(scope);
-    usePageErrors(scope, { path: '/login', label: 'To the sign-in page' });
+    usePageErrors(scope, wayOn);
     scope.get('/login', hidden, async (request, reply) => {
       if (await findSignedIn(db, request)) return redirect(reply, '/account');
       const asked = readFields(request.query as Query);
       const notice = asked.one('done') === 'registered' ? 'Your password is saved. Sign in with it now.' : undefined;
-      const typed = { estab: asked.one('estab'), userName: asked.one('username') };
+      const typed = { estab: asked.one('estab') || readRememberedSchool(request), userName: asked.one('username') };
       return sendForm(pages, request, reply, (token) => renderSignIn({ token, path: '/login', ...typed, notice }));
     });
     scope.post('/login', hashes, async (request, reply) => signIn(pages, request, reply));
+    scope.get('/login/forgotten', hidden, async (request, reply) =>
+      sendForm(pages, request, reply, (token) => renderForgotten({ token, estab: readRememberedSchool(request) })),
+    );
+    scope.post('/login/forgotten', hidden, async (request, reply) => {
+      requireGivenToken(request);
+      const form = readForm(request);
+      await askForPassword(db, request.ip, { school: form.one('estab'), person: form.one('username') });
+      return sendPage(reply, renderLinkSent());
+    });
     scope.get('/register/:token', hidden, async (request, reply) => {
       const { token } = request.params as { token: string };
       const found = await findRegistration(db, token);
@@ -72,6 +88,14 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
   });
 }
 
+/** A link that was opened, and a form that has grown old, can be opened again; the rest begins at the sign-in. */
+function wayOn({ url }: FastifyRequest): Link {
+  const path = url.split('?', 1)[0] ?? '';
+  return /^\/(register|account)\//.test(path) && path !== '/account/sign-out'
+    ? { path, label: 'Open the page again' }
+    : { path: '/login', label: 'To the sign-in page' };
+}
+
 /** With the token that its form sends back. */
 function sendForm({ publicUrl }: SignInPages, request: FastifyRequest, reply: FastifyReply, render: (token: string) => string): FastifyReply {
   return sendPage(reply, render(giveFormToken(request, reply, publicUrl)));
@@ -93,7 +117,9 @@ async function signIn(pages: SignInPages, request: FastifyRequest, reply: Fastif
   if (tried.kind !== 'right') {
     return sendForm(pages, request, reply.code(401), (token) => renderSignIn({ token, path: '/login', estab, userName, problem: wrong }));
   }
-  return redirect(reply.header('set-cookie', await openSession(db, estab, tried.presence.id, publicUrl)), tried.mustChange ? '/account/password' : '/account');
+  await rememberSchool(db, reply, tried.estab, publicUrl);
+  const cookie = await openSession(db, tried.estab, tried.presence.id, publicUrl);
+  return redirect(reply.header('set-cookie', cookie), tried.mustChange ? '/account/password' : '/account');
 }
 
 function requireSame(form: Form): string {

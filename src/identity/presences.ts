@@ -55,6 +55,14 @@ export async function findPresence(sql: Sql, estab: string, id: string): Promise
   return presence;
 }
 
+/** By its work e-mail, in any case, if that is one person's alone. */
+export async function findByEmail(sql: Sql, estab: string, email: string): Promise<Presence | undefined> {
+  const [first, second] = await sql<Presence[]>`
+    select ${columns(sql)} from (${people(sql, estab)}) p join login l on l.estab = ${estab} and l.presence_id = p.id
+    where p."workEmail" <> '' and lower(p."workEmail") = lower(${email}) limit 2`;
+  return second === undefined ? first : undefined;
+}
+
 /** By the name of its login, in any case. */
 export async function findByUserName(sql: Sql, estab: string, userName: string): Promise<Presence | undefined> {
   const [login] = await sql<{ id: string }[]>`select presence_id as id from login where estab = ${estab} and lower(username) = lower(${userName})`;

@@ -1,5 +1,6 @@
 // In charge of trying a password: limits that count only wrong tries, a lock after ten of them, and as much work for
 // nobody as for somebody.
+import { findEstab } from '../access/find-school.ts';
 import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db } from '../db/connect.ts';
 import { audit } from './audit.ts';
@@ -7,9 +8,9 @@ import type { Turns } from './hash-pool.ts';
 import { matchesPassword } from './passwords.ts';
 import { findPresence, type Presence } from './presences.ts';
 
-/** Who signs in, or shows the present password for another reason. */
+/** Who signs in, or shows the present password for another reason. estab: the school as it was typed. */
 export type Try = { operation: 'SignIn' | 'ChangePassword'; estab: string; userName: string; password: string; address: string };
-export type TriedLogin = { kind: 'right'; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
+export type TriedLogin = { kind: 'right'; estab: string; presence: Presence; mustChange: boolean } | { kind: 'wrong' };
 
 /** A school may stand behind one address; a guesser may come from many. */
 const signInTries: TryLimit = { kind: 'sign-in', what: 'wrong passwords', minutes: 1, most: { address: 60, client: 30 } };
@@ -17,7 +18,8 @@ const mostWrongTries = 10;
 const lockedMinutes = 15;
 
 /** No connection is held while it is hashed. */
-export async function tryLogin(db: Db, turn: Turns, given: Try): Promise<TriedLogin> {
+export async function tryLogin(db: Db, turn: Turns, typed: Try): Promise<TriedLogin> {
+  const given = { ...typed, estab: (await findEstab(db, typed.estab)) ?? typed.estab };
   const tried = { client: `${given.estab}|${given.userName.toLowerCase()}`, address: given.address };
   await requireTriesLeft(db, signInTries, tried);
   return turn(async (derive) => {
@@ -28,7 +30,8 @@ export async function tryLogin(db: Db, turn: Turns, given: Try): Promise<TriedLo
       where estab = ${given.estab} and lower(username) = lower(${given.userName})`;
     const presence = await findPresence(db, given.estab, login?.id ?? '');
     const right = await matchesPassword(derive, given.password, (presence && login?.hash) ?? undefined);
-    if (right && presence && login && (await open(db, given, presence.id, login.hash))) return { kind: 'right', presence, mustChange: login.mustChange };
+    if (right && presence && login && (await open(db, given, presence.id, login.hash)))
+      return { kind: 'right', estab: given.estab, presence, mustChange: login.mustChange };
     await noteTry(db, signInTries, tried);
     if (!right) await countWrong(db, given, presence?.id ?? '');
     return { kind: 'wrong' };

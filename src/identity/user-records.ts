@@ -1,8 +1,8 @@
 // In charge of the identity user record: the same ten strings, in the cases that the operations have.
 import type { Presence } from './presences.ts';
 
-const fields = ['Id', 'DisplayName', 'FirstName', 'Surname', 'LastLoggedIn', 'UserName', 'Roles', 'PresenceType', 'WorkEmail', 'Email'] as const;
-type Field = (typeof fields)[number];
+export const userFields = ['Id', 'DisplayName', 'FirstName', 'Surname', 'LastLoggedIn', 'UserName', 'Roles', 'PresenceType', 'WorkEmail', 'Email'] as const;
+type Field = (typeof userFields)[number];
 
 export function renderUser(presence: Presence): Record<Field, string> {
   return {

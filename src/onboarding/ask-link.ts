@@ -1,5 +1,6 @@
 // In charge of the link that a school asks for. Whoever asks is not told whether the school is known, neither by the
 // answer nor by how long it takes: the request only puts the question into the outbox, and a worker looks who it is about.
+import { findEstab } from '../access/find-school.ts';
 import { noteTry, requireTriesLeft, takeTurn, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { enqueueMail } from '../mail/mail.ts';
@@ -16,14 +17,15 @@ const mostLinksAnHour = 5;
 /** So that a stranger does not fill the outbox. Every question counts. */
 const questions: TryLimit = { kind: 'link', what: 'links asked for', minutes: 10, most: { address: 20 } };
 
-/** The same statements whatever is asked for; what cannot be a school's number is nobody's. */
+/** The same statements whatever is asked for, a name or a number; what can be neither is nobody's. */
 export async function askForLink(db: Db, address: string, asked: string): Promise<void> {
-  const estab = /^[A-Za-z0-9._-]{1,32}$/.test(asked) ? asked : '';
+  const unknown = /^[A-Za-z0-9._-]{1,32}$/.test(asked) ? asked : '';
   const tried = { client: '', address };
   await db.begin(async (tx) => {
     await takeTurn(tx, questions, tried);
     await requireTriesLeft(tx, questions, tried);
     await noteTry(tx, questions, tried);
+    const estab = (await findEstab(tx, asked)) ?? unknown;
     await enqueue(tx, { estab, rp: null, kind: linkKind, lane, payload: {}, body: null });
   });
 }

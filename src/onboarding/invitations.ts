@@ -133,9 +133,11 @@ export async function confirmSchool(
     const moved = before?.email !== school.email;
     if (moved) await endLinks(tx, estab);
     const waiting = await tx<
-      { id: string }[]
-    >`select id from invitation where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
-    for (const { id } of waiting) await send(tx, publicUrl, estab, id, 'operator');
+      { id: string; by: string }[]
+    >`select id, invited_by as by from invitation
+      where estab = ${estab} and (state = 'Proposed' or (state = 'Invited' and ${moved})) order by created_at for update`;
+    // Who asked is who asked: the operator only lets it through.
+    for (const { id, by } of waiting) await send(tx, publicUrl, estab, id, by);
     return { estab, ...school, invited: waiting.length };
   });
 }

@@ -2,6 +2,7 @@
 // up where the data comes from.
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Opening } from '../access/scopes.ts';
 import type { Seal } from '../access/seal.ts';
 import { requestCollection } from '../collection/component-databases.ts';
 import { MisError } from '../collection/connector.ts';
@@ -31,7 +32,7 @@ import { renderSource } from './pages/source.ts';
 import { previewScopes } from './scope-preview.ts';
 import { listApplications, listEntries, listReads, listRequests, readSource, requireApplication, requireRequest, requireSchool } from './school-view.ts';
 
-export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits };
+export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits; openings: readonly Opening[] };
 
 const hidden = { schema: { hide: true } } as const;
 /** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
@@ -51,9 +52,9 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     });
     scope.get('/school/open/:token', hidden, async (request, reply) => open(pages, (request.params as { token: string }).token, reply));
     scope.get('/school/home', hidden, async (request, reply) => showHome(db, await requireSession(db, request), noticeOf(request), reply));
-    scope.get('/school/requests/:id', hidden, async (request, reply) => showRequest(db, await requireSession(db, request), request, reply));
+    scope.get('/school/requests/:id', hidden, async (request, reply) => showRequest(pages, await requireSession(db, request), request, reply));
     scope.post('/school/requests/:id', hidden, async (request, reply) => decide(pages, request, reply));
-    scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(db, await requireSession(db, request), request, reply));
+    scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(pages, await requireSession(db, request), request, reply));
     scope.post('/school/applications/:rp', hidden, async (request, reply) => changeApplication(pages, request, reply));
     scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
     scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
@@ -114,13 +115,13 @@ async function showHome(db: Db, session: SchoolSession, notice: string | undefin
   return sendPage(reply, renderHome({ school, requests, applications, databases, token: formToken(session.key), notice }));
 }
 
-async function showRequest(db: Db, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function showRequest({ db, openings }: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const asked = await requireRequest(db, estab, (request.params as { id: string }).id);
   const [school, required, optional] = await Promise.all([
     requireSchool(db, estab),
-    previewScopes(db, estab, asked.required),
-    previewScopes(db, estab, asked.optional),
+    previewScopes(db, estab, asked.required, openings),
+    previewScopes(db, estab, asked.optional, openings),
   ]);
   return sendPage(reply, renderRequest({ school, request: asked, required, optional, token: formToken(session.key) }));
 }
@@ -151,12 +152,12 @@ async function decide(pages: SchoolPages, request: FastifyRequest, reply: Fastif
   return redirect(reply, connector === null ? '/school/source?done=approved' : '/school/home?done=approved');
 }
 
-async function showApplication(db: Db, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function showApplication({ db, openings }: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
   const application = await requireApplication(db, estab, (request.params as { rp: string }).rp);
   const [school, scopes, entries, reads] = await Promise.all([
     requireSchool(db, estab),
-    previewScopes(db, estab, [...application.required, ...application.optional]),
+    previewScopes(db, estab, [...new Set([...application.required, ...application.optional, ...application.scopes])], openings),
     listEntries(db, estab, application.rp),
     listReads(db, estab, application.rp),
   ]);

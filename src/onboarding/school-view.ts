@@ -2,7 +2,7 @@
 // from. It only reads.
 import { shownState } from '../access/authorisations.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
 export type School = {
@@ -13,8 +13,12 @@ export type School = {
   connector: string | null;
   /** csv: a folder is watched. */ watched: boolean;
 };
-export type Request = {
+/** Who an application says that it is; null where it says nothing. */
+export type Asker = { website: string | null; privacyNotice: string | null; contact: string | null };
+/** invitedBy: the application itself, or the operator for it. */
+export type Request = Asker & {
   id: string;
+  invitedBy: 'application' | 'operator';
   rp: string;
   application: string;
   reason: string | null;
@@ -25,7 +29,7 @@ export type Request = {
   granted: string[];
 };
 /** state: Approved, Installing, Live, Paused or Revoked. */
-export type SharedApplication = {
+export type SharedApplication = Asker & {
   rp: string;
   name: string;
   state: string;
@@ -51,6 +55,7 @@ export type Report = {
 };
 
 const shownDays = 400;
+const asker = (sql: Sql) => sql`p.website, p.privacy_notice as "privacyNotice", p.contact`;
 
 export async function requireSchool(db: Db, estab: string): Promise<School> {
   const [school] = await db<
@@ -64,8 +69,9 @@ export async function requireSchool(db: Db, estab: string): Promise<School> {
 /** Open requests first. */
 export async function listRequests(db: Db, estab: string): Promise<Request[]> {
   return db<Request[]>`
-    select i.id, i.rp, p.name as application, i.reason, i.required_scopes as required, i.optional_scopes as optional, case
-      when i.expires_at <= now() then 'Expired' else i.state end as state, i.expires_at as "expiresAt", coalesce(a.scopes, '{}') as granted
+    select i.id, i.rp, p.name as application, ${asker(db)}, i.invited_by as "invitedBy", i.reason, i.required_scopes as required,
+      i.optional_scopes as optional, case when i.expires_at <= now() then 'Expired' else i.state end as state,
+      i.expires_at as "expiresAt", coalesce(a.scopes, '{}') as granted
     from invitation i join application p using (rp) left join authorisation a on a.estab = i.estab and a.rp = i.rp and a.state in ('Approved', 'Paused')
     where i.estab = ${estab} and i.state = 'Invited' order by i.invited_at`;
 }
@@ -78,7 +84,7 @@ export async function requireRequest(db: Db, estab: string, id: string): Promise
 
 export async function listApplications(db: Db, estab: string): Promise<SharedApplication[]> {
   return db<SharedApplication[]>`
-    select a.rp, p.name, a.scopes, p.required_scopes as required, p.optional_scopes as optional, a.changed_at as since,
+    select a.rp, p.name, ${asker(db)}, a.scopes, p.required_scopes as required, p.optional_scopes as optional, a.changed_at as since,
       ${shownState(db)} as state,
       (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead",
       (select count(*)::int from outbox o where o.estab = a.estab and o.rp = a.rp and o.kind = 'call' and o.state in ('waiting', 'running')) as "waitingCalls"

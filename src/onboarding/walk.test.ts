@@ -111,7 +111,7 @@ test('from an invitation to a live school', { timeout: 600_000 }, async () => {
   assert.match((await page.textContent('#state')) ?? '', /^Live/);
   const cells = await page.locator('#reads-table tbody td').allTextContents();
   assert.deepEqual([0, 5, 10, 15].map((at) => cells.slice(at + 1, at + 4).join(' ')), ['Staff 1 2', 'Students 1 4', 'Classes 1 3', 'People (users) 1 6']);
-  assert.deepEqual((await onboarding.events(estab)).map(({ state, actor }) => `${state} ${actor}`), ['Invited operator', 'Approved school', 'Live service']);
+  assert.deepEqual((await onboarding.events(estab)).map(({ state, actor }) => `${state} ${actor}`), ['Invited application', 'Approved school', 'Live service']);
 
   // On a phone nothing runs out of the page.
   const cookies = await page.context().cookies();

@@ -19,6 +19,9 @@ type Mark = {
   message: string | null;
 };
 
+/** What is said of each mark. */
+export const outcomeFields = ['Index', 'StudentId', 'Date', 'Session', 'Mark', 'PreviousMark', 'Result', 'Code', 'Message'] as const;
+
 /** Where the TrackingId of every writeback that has ended is said, for requests that wait for it in any process. */
 export const outcomeChannel = 'schoolbell_writeback';
 
@@ -47,7 +50,7 @@ export async function findOutcome(sql: Sql, estab: string, rp: string, trackingI
     Unchanged: count('Unchanged'),
     Failed: count('Failed'),
     Message: row.message,
-    Marks: marks.map((mark) => ({
+    Marks: marks.map((mark): Record<(typeof outcomeFields)[number], unknown> => ({
       Index: mark.index,
       StudentId: mark.studentId,
       Date: mark.date,

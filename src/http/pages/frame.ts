@@ -22,6 +22,7 @@ export function renderFrame({ title, owner, body, notice, problem, refresh, top,
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 ${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}">`}
 <title>${problem !== undefined && 'Problem: '}${title}${owner !== undefined && ` – ${owner}`} – Schoolbell</title>

@@ -15,6 +15,13 @@ export const accountId = (estab: string, presenceId: string) => `${estab}|${pres
 const notGiven = { sid: false } as unknown as Record<string, null>;
 const estabOf = (id: string) => id.split('|', 1)[0] ?? '';
 
+/** What an application is told of who signs in to it, by the scope that it asks for. */
+export const signInClaims = {
+  openid: ['sub', 'presence_id', 'sourced_id', 'role', 'estab'],
+  profile: ['name', 'given_name', 'family_name', 'preferred_username'],
+  email: ['email', 'email_verified'],
+};
+
 /** Gives the provider with the keys of this moment: made at the first request, and anew when the keys are others. */
 export function createPresentProvider(db: Db, seal: Seal, publicUrl: string): () => Promise<Provider> {
   let made: { generation: string; provider: Promise<Provider> } | undefined;
@@ -49,12 +56,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     pkce: { required: () => true },
     scopes: ['openid', 'profile', 'email'],
-    claims: {
-      openid: ['sub', 'presence_id', 'sourced_id', 'role', 'estab'],
-      profile: ['name', 'given_name', 'family_name', 'preferred_username'],
-      email: ['email', 'email_verified'],
-      ...notGiven,
-    },
+    claims: { ...signInClaims, ...notGiven },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     interactions: { policy: policyOfSchool(), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
@@ -68,7 +70,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     renderError: async (ctx, out) => {
       ctx.set(pageHeaders);
       const text = `Go back to the application and try again. If it happens again, tell those who run it: ${out.error}: ${out.error_description ?? ''}`;
-      ctx.body = renderMessage({ title: 'This did not work', text });
+      ctx.body = renderMessage({ title: 'This did not work', text, link: { path: '/login', label: 'To the sign-in page' } });
     },
   };
   const provider = new Provider(`${publicUrl}/oidc`, configuration);

@@ -1,20 +1,22 @@
 // In charge of the addresses of the OpenID Connect provider and of the sign-in in its midst.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errors, type Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
 import { longestStatementsMs } from '../../http/deadline.ts';
+import { envelopeShape, sendError } from '../../http/error-shape.ts';
 import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
 import { acceptForms, readForm } from '../../http/forms.ts';
 import { pageHeaders } from '../../http/html.ts';
-import { usePageErrors } from '../../http/page-error.ts';
+import { pageErrorShape, usePageErrors } from '../../http/page-error.ts';
 import { sendPage } from '../../http/page-reply.ts';
 import { renderMessage } from '../../http/pages/message.ts';
 import type { Query } from '../../http/query.ts';
 import type { HashPool } from '../hash-pool.ts';
 import { wrong } from '../page-routes.ts';
 import { renderSignIn } from '../pages/sign-in.ts';
+import { readRememberedSchool, rememberSchool } from '../remembered-school.ts';
 import { findSignedIn, openSession } from '../sessions.ts';
 import { tryLogin } from '../try-login.ts';
 import { findClient, isWelcome } from './clients.ts';
@@ -29,6 +31,7 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
   const provider = createPresentProvider(db, seal, publicUrl);
   app.register(async (scope) => {
     acceptForms(scope);
+    usePageErrorsForBrowsers(scope);
     scope.route({
       method: ['GET', 'POST', 'OPTIONS'],
       url: `${root}/*`,
@@ -36,13 +39,24 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
       handler: async (request, reply) => pass(await provider(), publicUrl, request, reply),
     });
     scope.register(async (pages) => {
-      usePageErrors(pages, { path: '/login', label: 'To the sign-in page' });
+      usePageErrors(pages, ({ url }, error) =>
+        isGone(error) ? { path: '/login', label: 'To the sign-in page' } : { path: url.split('?', 1)[0] ?? '', label: 'Back to the sign-in' },
+      );
       const path = `${root}/interaction/:uid`;
       pages.get(path, { schema: { hide: true } }, async (request, reply) => showSignIn(parts, await provider(), request, reply));
       pages.post(path, { schema: { hide: true }, config: { longestMs: parts.hashing.longestMs + longestStatementsMs } }, async (request, reply) =>
         signIn(parts, await provider(), request, reply),
       );
     });
+  });
+}
+
+/** Somebody may have come to /auth with a browser; all else is asked by programs. */
+function usePageErrorsForBrowsers(scope: FastifyInstance): void {
+  const page = pageErrorShape({ path: '/login', label: 'To the sign-in page' });
+  scope.setErrorHandler((error: FastifyError, request, reply) => {
+    const browser = request.url.split('?', 1)[0] === `${root}/auth` && (request.headers.accept ?? '').includes('text/html');
+    return sendError(error, browser ? page : envelopeShape, request, reply);
   });
 }
 
@@ -97,6 +111,8 @@ function headersFor(redirectUri: unknown): Record<string, string> {
   };
 }
 
+const isGone = (error: Error) => error instanceof SchoolbellError && error.code === 'not_found';
+
 /** What the application asked for; not for long, and until somebody has signed in. */
 async function requireInteraction(provider: Provider, publicUrl: string, request: FastifyRequest, reply: FastifyReply): Promise<Interaction> {
   try {
@@ -115,7 +131,7 @@ async function showSignIn(parts: SingleSignOn, provider: Provider, request: Fast
   const who = await findSignedIn(db, request);
   const asksAgain = prompt.reasons.some((reason) => reason !== 'no_session' && reason !== 'consent_prompt');
   if (who && !who.mustChange && !asksAgain) return finish(provider, db, request, reply, String(params.client_id), who.estab, who.presence.id);
-  return sendForm(parts, request, reply, interaction, { estab: '', userName: String(params.login_hint ?? '') });
+  return sendForm(parts, request, reply, interaction, { estab: readRememberedSchool(request), userName: String(params.login_hint ?? '') });
 }
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
@@ -136,9 +152,10 @@ async function signIn(parts: SingleSignOn, provider: Provider, request: FastifyR
   const [estab, userName] = [form.one('estab'), form.one('username')];
   const tried = await tryLogin(tries, hashing.anyone, { operation: 'SignIn', estab, userName, password: form.exact('password'), address: request.ip });
   if (tried.kind !== 'right') return sendForm(parts, request, reply.code(401), interaction, { estab, userName, problem: wrong });
-  const cookie = await openSession(db, estab, tried.presence.id, publicUrl);
+  await rememberSchool(db, reply, tried.estab, publicUrl);
+  const cookie = await openSession(db, tried.estab, tried.presence.id, publicUrl);
   const clientId = String(interaction.params.client_id);
-  if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), clientId, estab, tried.presence.id);
+  if (!tried.mustChange) return finish(provider, db, request, reply.header('set-cookie', cookie), clientId, tried.estab, tried.presence.id);
   return sendPage(reply.header('set-cookie', cookie), renderMessage({
     title: 'One thing first',
     text: 'Choose a password of your own, then go back to the application and sign in again.',

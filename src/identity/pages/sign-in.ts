@@ -15,18 +15,45 @@ export function renderSignIn({ token, path, estab, userName, to, ...said }: Sign
     token,
     id: 'sign-in',
     body: html`
-${renderInput({ name: 'estab', label: 'School number', type: 'text', autocomplete: 'organization', value: estab })}
+${renderSchoolInput(estab)}
 ${renderInput({ name: 'username', label: 'User name', type: 'text', autocomplete: 'username', value: userName })}
 ${renderInput({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}
 <button type="submit">Sign in</button>`,
-  }));
+  }), html`<p><a href="/login/forgotten">Forgotten your password?</a></p>`);
 }
+
+/** The same whether there is such a login or not. */
+export function renderLinkSent(): string {
+  return renderCard('Look into your mail', {}, html`<div role="status" id="sent">
+<p>If there is such a login, and your school has an e-mail address for it, a link is on its way to that address.</p></div>
+<p>The link opens once, within one hour. If nothing comes within a few minutes, look into the folder for unwanted mail.</p>
+<p>If you have no e-mail address at your school, ask your school for a new password.</p>
+<p><a href="/login">Back to the sign-in page</a></p>`);
+}
+
+export function renderForgotten({ token, estab }: { token: string; estab: string }): string {
+  return renderCard('Choose a new password', {}, html`<p>We send a link to the e-mail address that your school has for you.
+If you have none, as many students do, ask your school for a new password.</p>
+${renderForm({
+  path: '/login/forgotten',
+  token,
+  id: 'forgotten',
+  body: html`
+${renderSchoolInput(estab)}
+${renderInput({ name: 'username', label: 'User name or e-mail address', type: 'text', autocomplete: 'username' })}
+<button type="submit">Send a link</button>`,
+})}
+<p><a href="/login">Back to the sign-in page</a></p>`);
+}
+
+const renderSchoolInput = (value: string) =>
+  renderInput({ name: 'estab', label: 'School', type: 'text', autocomplete: 'organization', value, hint: 'The name of your school, or its number.' });
 
 export type ChoosePassword = Said & { token: string; path: string; person: Presence; asks: 'first' | 'another' | 'present and another' };
 
 export function renderChoosePassword({ token, path, person, asks, ...said }: ChoosePassword): string {
   const hint = `At least ${person.type === 'Learners' ? 8 : 12} characters, and not one that everybody uses.`;
-  const title = asks === 'first' ? 'Choose a password' : 'Choose a new password';
+  const title = asks === 'first' && !person.registered ? 'Choose a password' : 'Choose a new password';
   return renderCard(title, said, html`<p>${person.displayName}, your user name is <strong id="user-name">${person.userName}</strong>.</p>
 ${renderForm({
   path,
@@ -47,7 +74,7 @@ export function renderAccount({ token, person, school, ...said }: Said & { token
 ${renderForm({ path: '/account/sign-out', token, id: 'sign-out', body: html`<button type="submit" class="second">Sign out</button>` })}`);
 }
 
-function renderCard(title: string, said: Said, body: Html): string {
+function renderCard(title: string, said: Said, ...body: Html[]): string {
   return renderFrame({ title, ...said, body: html`<section class="card narrow"><h1>${title}</h1>\n${body}</section>` });
 }
 

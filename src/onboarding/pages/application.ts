@@ -3,10 +3,11 @@ import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { Entry, Read, School, SharedApplication } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
+import { renderAsker } from './asker.ts';
 import { formatDay, formatMany } from './figures.ts';
 import { renderPage } from './layout.ts';
 import { renderHistory, renderReads } from './ledger.ts';
-import { renderOtherScope, renderScope } from './scope-list.ts';
+import { renderScope } from './scope-list.ts';
 import { describeApplication, describeLastRead, renderBadge } from './state-words.ts';
 
 type Given = {
@@ -36,6 +37,7 @@ export function renderApplication({ school, application, scopes, entries, reads,
             <dt>Known here as</dt>
             <dd><code>${rp}</code></dd>
           </div>
+          ${renderAsker(application)}
           <div>
             <dt>Last changed</dt>
             <dd>${formatDay(since, school.timeZone)}</dd>
@@ -51,7 +53,7 @@ export function renderApplication({ school, application, scopes, entries, reads,
         </dl>
       </section>
       ${state !== 'Revoked' && renderGranted(application, scopes, token)} ${state !== 'Revoked' && renderStops(application, token)} ${renderReads(reads)}
-      ${renderHistory(entries, school.timeZone)}`,
+      ${renderHistory(entries, name, school.timeZone)}`,
   });
 }
 
@@ -60,8 +62,9 @@ const pathOf = ({ rp }: SharedApplication) => `/school/applications/${encodeURIC
 function renderGranted(application: SharedApplication, previews: ScopePreview[], token: string): Html {
   const { scopes, required, optional } = application;
   const needed = previews.filter(({ scope }) => required.includes(scope));
-  const choices = previews.filter(({ scope }) => !required.includes(scope));
-  const others = scopes.filter((scope) => !required.includes(scope) && !optional.includes(scope));
+  const choices = previews.filter(({ scope }) => optional.includes(scope));
+  // Granted once, and not among what the application asks for today.
+  const others = previews.filter(({ scope }) => !required.includes(scope) && !optional.includes(scope));
   return html`<section class="card" aria-labelledby="granted">
     <h2 id="granted">What it may read</h2>
     ${
@@ -71,11 +74,10 @@ function renderGranted(application: SharedApplication, previews: ScopePreview[],
           ${needed.map((preview) =>
             renderScope({
               preview,
-              folded: true,
               ...(scopes.includes(preview.scope) ? {} : { note: 'Not shared: the application has to ask you for it first.' }),
             }),
           )}
-          ${others.map(renderOtherScope)}
+          ${others.map((preview) => renderScope({ preview }))}
         </ul>`
     }
     ${
@@ -89,7 +91,7 @@ function renderGranted(application: SharedApplication, previews: ScopePreview[],
             <legend><h3>You can add this or take it away</h3></legend>
             <p>What is ticked is shared. A change holds from the next request of the application.</p>
             <ul class="scopes inner">
-              ${choices.map((preview) => renderScope({ preview, folded: true, choice: { checked: scopes.includes(preview.scope) } }))}
+              ${choices.map((preview) => renderScope({ preview, choice: { checked: scopes.includes(preview.scope) } }))}
             </ul>
           </fieldset>
           <button type="submit">Save what it may read</button>`,

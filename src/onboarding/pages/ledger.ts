@@ -1,9 +1,10 @@
 // In charge of the two records of an application: what it has read, by day and collection, and what was decided.
 import { html, type Html } from '../../http/html.ts';
+import { findPlainName } from '../plain-names.ts';
 import type { Entry, Read } from '../school-view.ts';
 import { formatCount, formatLedgerDay, formatMany, formatMoment } from './figures.ts';
 import { renderScopeNames } from './scope-list.ts';
-import { describeActor, describeCollection, describeEntry } from './state-words.ts';
+import { describeCollection, describeEntry, renderActor } from './state-words.ts';
 import { renderTable } from './table.ts';
 
 /** Rows at once; what is older folds away. */
@@ -39,17 +40,19 @@ function renderReadTable(id: string, caption: string, reads: readonly Read[]): H
       describeCollection(collection),
       formatCount(requests),
       formatCount(records),
-      renderFields(fields),
+      renderFields(collection, fields),
     ]),
   });
 }
 
-function renderFields(fields: readonly string[]): Html {
+/** By the names that the school has read when it decided. */
+function renderFields(collection: string, given: readonly string[]): Html {
+  const fields = [...new Set(given.map((field) => findPlainName(collection, field) ?? field))];
   if (fields.length <= shownFields) return html`${fields.join(', ')}`;
   return html`<details class="fields"><summary>${formatMany(fields.length, 'field')}</summary>${fields.join(', ')}</details>`;
 }
 
-export function renderHistory(entries: Entry[], timeZone: string): Html {
+export function renderHistory(entries: Entry[], application: string, timeZone: string): Html {
   return html`<section class="card" aria-labelledby="history">
     <h2 id="history">What happened</h2>
     ${
@@ -62,7 +65,7 @@ export function renderHistory(entries: Entry[], timeZone: string): Html {
                   <time datetime="${entry.at.toISOString()}">${formatMoment(entry.at, timeZone)}</time>
                   <span
                     ><b>${describeEntry(entry)}</b> ·
-                    ${describeActor(entry.actor)}${
+                    ${renderActor(entry, application)}${
                       entry.scopes && entry.scopes.length > 0 && html`<br /><span class="quiet">May read: ${renderScopeNames(entry.scopes)}</span>`
                     }</span
                   >

@@ -3,6 +3,7 @@ import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { Request, School } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
+import { renderAsker } from './asker.ts';
 import { formatMoment } from './figures.ts';
 import { renderPage } from './layout.ts';
 import { renderScope, renderScopeNames } from './scope-list.ts';
@@ -16,7 +17,7 @@ export function renderRequest({ school, request, required, optional, token }: Gi
     section: 'home',
     body: html`<p class="back"><a href="/school/home">All applications</a></p>
 <h1><bdi>${request.application}</bdi> asks for data of your school</h1>
-${renderAsker(school, request)}
+${renderWho(school, request)}
 ${renderForm({
   path: `/school/requests/${request.id}`,
   token,
@@ -37,7 +38,8 @@ export function renderAsked({ required, optional }: Pick<Request, 'required' | '
   return `${required.join(',')};${optional.join(',')}`;
 }
 
-function renderAsker({ timeZone }: School, { application, rp, reason, expiresAt, granted }: Request): Html {
+function renderWho({ timeZone }: School, request: Request): Html {
+  const { application, rp, invitedBy, reason, expiresAt, granted } = request;
   return html`<section class="card" aria-labelledby="who">
     <h2 id="who">Who asks</h2>
     <dl class="facts">
@@ -48,6 +50,11 @@ function renderAsker({ timeZone }: School, { application, rp, reason, expiresAt,
       <div>
         <dt>Known here as</dt>
         <dd><code>${rp}</code></dd>
+      </div>
+      ${renderAsker(request)}
+      <div>
+        <dt>Sent by</dt>
+        <dd id="sent-by">${invitedBy === 'application' ? 'The application itself' : 'The operator of this service, for the application'}</dd>
       </div>
       <div>
         <dt>You can decide until</dt>
@@ -75,7 +82,7 @@ function renderRequired({ granted }: Request, required: ScopePreview[]): Html | 
   if (required.length === 0) return undefined;
   return html`<section class="card" aria-labelledby="required">
 <h2 id="required">What it needs</h2>
-<p>If you approve, all of this is shared. The numbers and examples are of your own school.</p>
+<p>If you approve, all of this is shared: every field that is listed, as far as your system exports it. The numbers and examples are of your own school.</p>
 <ul class="scopes">
 ${required.map((preview) => renderScope({ preview, ...(granted.includes(preview.scope) ? { note: 'It has this already.' } : {}) }))}
 </ul>
@@ -108,6 +115,7 @@ function renderDecision({ connector }: School, { application, granted }: Request
       <strong>If you approve</strong>, <bdi>${application}</bdi> may read what it needs and what you ticked until you pause or revoke it; a receipt goes to your
       school, and ${next}.
     </p>
+    <p>It is also told the name, the number and the e-mail address of your school.</p>
     <p><strong>If you decline</strong>, ${kept}.</p>
     <div class="buttons">
       <button type="submit" name="decision" value="approve">Approve</button>

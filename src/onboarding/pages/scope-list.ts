@@ -1,7 +1,8 @@
-// In charge of showing a scope: what it opens in words, in the school's own numbers and with rows of its own records.
-import { scopeDescriptions, type Scope } from '../../access/scopes.ts';
+// In charge of showing a scope: what it lets an application do, every field that it opens, in the school's own numbers and
+// with examples of its own records.
+import type { Scope } from '../../access/scopes.ts';
 import { html, type Html } from '../../http/html.ts';
-import type { ScopePreview } from '../scope-preview.ts';
+import type { ScopePreview, SharedThing } from '../scope-preview.ts';
 import { formatCount } from './figures.ts';
 import { renderTable } from './table.ts';
 
@@ -16,10 +17,22 @@ const titles: Readonly<Record<Scope, string>> = {
   Identity: 'Logins',
 };
 
-/** Scopes that let an application do something: there are no records to show. */
-const doing: Readonly<Partial<Record<Scope, string>>> = {
-  WritebackAttendance: 'This is more than reading: marks that the application enters become marks of your registers.',
-  Identity: 'This is more than reading: it concerns the logins with which your students and staff sign in.',
+/** What a scope lets an application do, beside reading. */
+const deeds: Readonly<Partial<Record<Scope, { warning: string; list: readonly string[] }>>> = {
+  WritebackAttendance: {
+    warning: 'This is more than reading: marks that the application enters become marks of your registers.',
+    list: ['Enter and change attendance marks of any student, for today and for earlier school days', 'Learn which mark stood there before'],
+  },
+  Identity: {
+    warning: 'This is more than reading: it concerns the logins with which your students and staff sign in.',
+    list: [
+      'List your students and staff and their logins, whatever else you share',
+      'Make logins: a mail with a link goes to the work address of the person',
+      'Set a new password for a login, and unlock it',
+      'Add people who are not in your data, with a login',
+      'Have your people sign in to the application, and learn who they are',
+    ],
+  },
 };
 
 export function titleOfScope(scope: string): string {
@@ -30,11 +43,11 @@ export function renderScopeNames(scopes: readonly string[]): string {
   return scopes.map(titleOfScope).join(', ') || 'Nothing';
 }
 
-/** choice: a check box, if the school can choose. folded: the rows are shown on demand. */
-export type ShownScope = { preview: ScopePreview; choice?: { checked: boolean; note?: string }; note?: string; folded?: boolean };
+/** choice: a check box, if the school can choose. */
+export type ShownScope = { preview: ScopePreview; choice?: { checked: boolean; note?: string }; note?: string };
 
-export function renderScope({ preview, choice, note, folded = false }: ShownScope): Html {
-  const { scope, description } = preview;
+export function renderScope({ preview, choice, note }: ShownScope): Html {
+  const { scope, description, things } = preview;
   const title = titleOfScope(scope);
   const box =
     choice &&
@@ -45,38 +58,50 @@ export function renderScope({ preview, choice, note, folded = false }: ShownScop
     </h3>
     <div id="about-${scope}">
       <p>${description}.${note !== undefined && html` <strong>${note}</strong>`}</p>
-      ${renderCounts(preview)}
+      ${renderDeeds(scope)} ${renderCounts(preview)}
     </div>
-    ${renderRows(preview, title, folded)}
+    ${things.map((thing, at) => renderThing(thing, `fields-${scope}-${at + 1}`, title))}
   </li>`;
 }
 
-function renderCounts({ scope, counts, rows }: ScopePreview): Html | undefined {
-  const warning = doing[scope];
-  if (warning !== undefined) return html`<p class="caution">${warning}</p>`;
-  if (rows.length === 0 && counts.every(({ count }) => count === 0))
-    return html`<p class="quiet">Nothing of this kind has been collected from your school yet, so there are no numbers to show.</p>`;
-  return html`<p class="counts">${counts.map(({ label, count }) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
+function renderDeeds(scope: Scope): Html | undefined {
+  const deed = deeds[scope];
+  if (deed === undefined) return undefined;
+  return html`<div class="caution">
+    <p>${deed.warning} The application may:</p>
+    <ul>
+      ${deed.list.map((one) => html`<li>${one}</li>`)}
+    </ul>
+  </div>`;
 }
 
-function renderRows({ scope, columns, rows }: ScopePreview, title: string, folded: boolean): Html | undefined {
-  if (rows.length === 0) return undefined;
-  const table = renderTable({
-    id: `preview-${scope}`,
-    caption: html`For example<span class="unseen">: ${title}</span>`,
-    columns,
-    rows: rows.map((row) => row.map((value) => value || html`<span class="quiet">empty</span>`)),
-  });
-  return folded
-    ? html`<details>
-        <summary>Show an example<span class="unseen">: ${title}</span></summary>
-        ${table}
-      </details>`
-    : table;
+function renderCounts({ counts }: ScopePreview): Html | undefined {
+  if (counts.length === 0) return undefined;
+  if (counts.every(({ count }) => count === 0))
+    return html`<p class="quiet">
+      Nothing of this kind has been collected from your school yet, so there are no numbers and examples. What would be shared is:
+    </p>`;
+  return html`<p class="counts">${counts.map(({ one, many, count }) => html`<span><b>${formatCount(count)}</b> ${count === 1 ? one : many}</span> `)}</p>`;
 }
 
-/** What was granted once and is not among what the application asks for today; there is nothing to preview. */
-export function renderOtherScope(scope: string): Html {
-  const known = Object.hasOwn(scopeDescriptions, scope) ? scopeDescriptions[scope as Scope].description : scope;
-  return html`<li class="scope" id="scope-${scope}"><h3>${titleOfScope(scope)}</h3><p>${known}.</p></li>`;
+/** What matters most as a sentence; every field, with an example where there is one, on demand. */
+function renderThing({ title, fields }: SharedThing, id: string, scope: string): Html {
+  const first = fields.filter((field) => field.first).map(({ label }) => label);
+  const others = fields.length - first.length;
+  return html`<div class="thing" id="${id}">
+    <h4>${title}</h4>
+    <p>${first.join(' · ')}${others > 0 && html` <span class="quiet">· and ${formatCount(others)} more</span>`}</p>
+    <details>
+      <summary>Show ${fields.length === 1 ? 'the field' : `all ${formatCount(fields.length)} fields`}<span class="unseen">: ${scope}, ${title}</span></summary>
+      ${renderTable({
+        id: `${id}-table`,
+        caption: html`${title}<span class="unseen">, ${scope}</span>`,
+        columns: ['What is shared', 'For example'],
+        rows: fields.map(({ label, names, example }) => [
+          html`${label}<br /><code>${names.join(', ')}</code>`,
+          example === undefined ? html`<span class="quiet">–</span>` : html`<bdi>${example}</bdi>`,
+        ]),
+      })}
+    </details>
+  </div>`;
 }

@@ -40,13 +40,15 @@ export function describeEntry({ state, actor }: Entry): string {
 
 const actors: Readonly<Record<string, string>> = {
   school: 'Your school',
-  operator: 'The operator, on behalf of your school',
-  application: 'The application',
+  operator: 'The operator of this service, on behalf of your school',
   service: 'Schoolbell, by itself',
 };
 
-export function describeActor(actor: string): string {
-  return actors[actor] ?? actor;
+/** What an application does by itself is said with its name; an operator who asks or takes back a request does that for it. */
+export function renderActor({ state, actor }: Entry, application: string): Html {
+  if (actor === 'application') return html`<bdi>${application}</bdi>`;
+  if (actor === 'operator' && (state === 'Invited' || state === 'Withdrawn')) return html`The operator of this service, for <bdi>${application}</bdi>`;
+  return html`${actors[actor] ?? actor}`;
 }
 
 const collectionWords: Readonly<Record<string, string>> = {
