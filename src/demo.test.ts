@@ -28,7 +28,7 @@ before(async () => {
 });
 
 const total = async (root: string, token: string, list: string) => {
-  const response = await fetch(`${url}${root}/${list}?limit=1&filter=${encodeURIComponent("status='active'")}`, { headers: { authorization: `Bearer ${token}` } });
+  const response = await fetch(`${url}${root}/${list}?limit=1&filter=status='active'`, { headers: { authorization: `Bearer ${token}` } });
   return Number(response.headers.get('x-total-count') ?? Number.NaN);
 };
 const data = async <T>(path: string) => (await (await fetch(`${url}/api/v1/${path}`, { headers: { authorization: `Idaas ${tokens.school}` } })).json()) as T;
@@ -50,7 +50,8 @@ test('lists, Counts, data endpoints, statuses and commands all count the same', 
   assert.equal(await total(rootB, tokens.b, 'students'), counted.get('Students'));
   assert.equal(await total(rootB, tokens.b, 'demographics'), counted.get('Demographics'));
   for (const name of ['Students', 'Staff', 'Contacts', 'Groups']) {
-    assert.equal((await data<Paged>(`${name}?pageSize=1`)).__pagination__[0]?.RowCount, counted.get(name), name);
+    const { __pagination__: [page] } = await data<Paged>(`${name}?pageSize=1`);
+    assert.equal(page?.RowCount, counted.get(name), name);
   }
   const all = Counts.reduce((sum, { Count }) => sum + Count, 0);
   assert.equal(standing?.RowCount, all, 'RowCount of SchoolData');

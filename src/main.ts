@@ -34,7 +34,7 @@ async function main(config: Config): Promise<void> {
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
-    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: await openPools(database.pool), seal });
+    const app = config.role === 'worker' ? createHealthApp(config, db) : createApp({ config, pools: await openPools(database.pool), seal, demo });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;

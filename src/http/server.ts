@@ -2,11 +2,12 @@
 // happen before any route is reached.
 import compress from '@fastify/compress';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
-import { SchoolbellError } from '../errors.ts';
+import type { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
-import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
+import { sendError, type ErrorShape } from './error-shape.ts';
+import { notTaken, refuseUnknown } from './known-addresses.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 
 /** All headers of a request together; more is a 431. */
@@ -44,10 +45,10 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  useErrorShape(app as unknown as FastifyInstance, envelopeShape);
-  app.setNotFoundHandler((request, reply) => {
-    return sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply);
+  app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => {
+    return sendError(error, shapeFor(request.url, request.headers.accept), request, reply);
   });
+  refuseUnknown(app as unknown as FastifyInstance);
   app.addHook('preValidation', async (request) => requireWellFormed(request.query as Query));
   app.removeContentTypeParser('text/plain');
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
@@ -88,7 +89,7 @@ export function refuseOtherMethods(app: FastifyInstance, path: string, allowed: 
     url: path,
     schema: { hide: true },
     preParsing: async () => {
-      throw new SchoolbellError('method_not_allowed', `This address takes ${taken.join(', ')}.`, { headers: { allow: taken.join(', ') } });
+      throw notTaken(taken);
     },
     handler: async () => {},
   });
