@@ -2,7 +2,8 @@
 // Plain JavaScript without dependencies: it runs on the machine's own Node, before Node 24 is there.
 // It only ever adds (`npm install`, not `npm ci`), because a running service may be using what is installed.
 import { createHash } from 'node:crypto';
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,28 +32,62 @@ function lockHash() {
 if (!installed()) {
   takeLock();
   try {
-    if (!installed()) install();
+    if (!installed()) await install();
   } finally {
     rmSync(lock, { force: true });
   }
 }
 
-function install() {
-  process.stderr.write('schoolbell: installing what is missing (once)\n');
+async function install() {
+  const progress = startProgress();
   mkdirSync(modules, { recursive: true });
   if (existsSync(underWay)) forgetHalfInstalled();
   writeFileSync(underWay, '');
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   args.push(wanted === 'all' ? '--include=dev' : '--omit=dev');
   // npm's own chatter goes to standard error: a command's standard output is its answer.
-  const npm = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32', timeout: longestInstallMs });
-  if (npm.status !== 0) {
+  const npm = spawn('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32', timeout: longestInstallMs });
+  const [status] = await once(npm, 'close').catch((error) => [error.message]);
+  progress.end();
+  if (status !== 0) {
     process.stderr.write('schoolbell: "npm install" failed; see the lines above\n');
     rmSync(lock, { force: true });
     process.exit(1);
   }
   writeFileSync(stamp, `${lockHash()} ${wanted}\n`);
   rmSync(underWay);
+}
+
+/** On standard error: on a terminal one line that is rewritten, elsewhere a plain line every few seconds. */
+function startProgress() {
+  const began = Date.now();
+  const packages = listPackages();
+  process.stderr.write(`schoolbell: installing what is missing (once): ${packages.length} packages, with a Node 24 and a PostgreSQL 18\n`);
+  const terminal = process.stderr.isTTY;
+  const timer = setInterval(() => {
+    const there = packages.filter((path) => existsSync(join(root, path, 'package.json'))).length;
+    // The last to come are made ready by scripts of their own, which takes a while.
+    const how = there < packages.length ? `${there} of ${packages.length} packages` : `all ${there} packages are there and are made ready`;
+    const words = `schoolbell: installing, ${how}, ${Math.round((Date.now() - began) / 1000)} s`;
+    process.stderr.write(terminal ? `\r${words}\u001b[K` : `${words}\n`);
+  }, terminal ? 500 : 5_000);
+  return {
+    end() {
+      clearInterval(timer);
+      if (terminal) process.stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+/** Where the packages go that this machine is to have; an optional one that names no system is a substitute for those that do. */
+function listPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  if (process.report) process.report.excludeNetwork = true;
+  const libc = process.report?.getReport().header.glibcVersionRuntime ? 'glibc' : 'musl';
+  const fits = (allowed, own) => !allowed || allowed.includes(own) || (allowed.every((one) => one.startsWith('!')) && !allowed.includes(`!${own}`));
+  const isForHere = (one) => fits(one.os, process.platform) && fits(one.cpu, process.arch) && (process.platform !== 'linux' || fits(one.libc, libc));
+  const isWanted = (one) => (wanted === 'all' || !one.dev) && !(one.optional && one.os === undefined) && isForHere(one);
+  return Object.entries(packages).filter(([path, one]) => path !== '' && isWanted(one)).map(([path]) => path);
 }
 
 /**

@@ -17,8 +17,10 @@ import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
 import { apiPools, policies } from './db/policies.ts';
+import type { DemoCredentials } from './demo.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
+import { asksForPage } from './http/accepts-page.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import type { LogStream } from './http/log-lines.ts';
@@ -46,6 +48,7 @@ import { dialects, rosteringRoutes } from './rostering/routes.ts';
 import { endpoints } from './schooldata/catalogue.ts';
 import { outcomeFields } from './schooldata/outcome.ts';
 import { schoolDataRoutes } from './schooldata/routes.ts';
+import { startRoutes } from './start-page.ts';
 
 export type AppParts = {
   config: Config;
@@ -57,6 +60,8 @@ export type AppParts = {
   largestUpload?: number;
   /** How often a request that waits for the outcome of a writeback looks by itself. */
   lookEveryMs?: number;
+  /** What the start page may show. */
+  demo?: DemoCredentials | undefined;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
 } & Partial<Watched>;
@@ -90,14 +95,20 @@ export const openings: readonly Opening[] = [
 ];
 
 const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
-const pageErrors = pageErrorShape({ path: '/school', label: 'To the pages of your school' });
+/** Where a person goes on from an error that no page has made. */
+const ways: readonly { roots: readonly string[]; shape: ErrorShape }[] = [
+  { roots: ['/school'], shape: pageErrorShape({ path: '/school', label: 'To the pages of your school' }) },
+  { roots: ['/login', '/account', '/register'], shape: pageErrorShape({ path: '/login', label: 'To the sign-in page' }) },
+];
+const pageErrors = pageErrorShape({ path: '/', label: 'To the start page' });
 
 /** The shape of the errors of the API under whose root an address is; a page where there is none and a browser asks. */
-function shapeFor(url: string, accept = ''): ErrorShape {
-  const path = url.split('?', 1)[0] ?? '';
+function shapeFor(url: string, accept: string | undefined): ErrorShape {
+  const path = (url.split('?', 1)[0] ?? '').toLowerCase();
   const isUnder = (root: string) => path === root || path.startsWith(`${root}/`);
-  const unlessKnown = accept.includes('text/html') && !programRoots.some(isUnder) ? pageErrors : envelopeShape;
-  return errorShapes.find(({ prefix }) => isUnder(prefix))?.shape ?? unlessKnown;
+  const known = errorShapes.find(({ prefix }) => isUnder(prefix.toLowerCase()))?.shape;
+  if (known || programRoots.some(isUnder) || !asksForPage(accept)) return known ?? envelopeShape;
+  return ways.find(({ roots }) => roots.some(isUnder))?.shape ?? pageErrors;
 }
 
 /** What a process without an API answers: whether it lives and can work. */
@@ -132,6 +143,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   app.register(async (api) => {
     healthRoutes(api, changes);
     styleRoute(api);
+    startRoutes(api, config, parts.demo);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     deliveryRoutes(api, {

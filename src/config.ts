@@ -145,7 +145,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   return config;
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 

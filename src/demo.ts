@@ -97,16 +97,20 @@ async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<Demo
 }
 
 /** For each variant a line that works when pasted alone. */
-export function renderDemoLines(publicUrl: string, { estab, clientId, clientSecret, schoolSecret }: DemoCredentials): string[] {
+export function renderDemoRequests(
+  publicUrl: string,
+  { estab, clientId, clientSecret, schoolSecret }: DemoCredentials,
+): Readonly<Record<'variantA' | 'variantB', string>> {
   const request = (user: string, token: string, list: string) =>
     `curl -s -H "Authorization: Bearer $(curl -s -X POST -u '${user}' ${publicUrl}${token} | ` +
     `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')" '${publicUrl}${list}'`;
-  return [
-    `The demo school ${demoEstablishment.name} (${estab}) is loaded. Read it through either variant:`,
-    '',
-    request(`${clientId}:${clientSecret}`, '/api/ims/oneroster/v1p1/token', '/api/ims/oneroster/v1p1/users?limit=2'),
-    '',
-    request(`${rp}|${estab}:${schoolSecret}`, '/ims/oneroster/v1p1/auth/token', '/ims/oneroster/v1p1/students?limit=2&filter=status=%27active%27'),
-    '',
-  ];
+  return {
+    variantA: request(`${clientId}:${clientSecret}`, '/api/ims/oneroster/v1p1/token', '/api/ims/oneroster/v1p1/users?limit=2'),
+    variantB: request(`${rp}|${estab}:${schoolSecret}`, '/ims/oneroster/v1p1/auth/token', '/ims/oneroster/v1p1/students?limit=2&filter=status=%27active%27'),
+  };
+}
+
+export function renderDemoLines(publicUrl: string, demo: DemoCredentials): string[] {
+  const { variantA, variantB } = renderDemoRequests(publicUrl, demo);
+  return [`The demo school ${demoEstablishment.name} (${demo.estab}) is loaded. Read it through either variant:`, '', variantA, '', variantB, ''];
 }

@@ -37,7 +37,7 @@ async function main(config: Config): Promise<void> {
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
     const app =
-      config.role === 'worker' ? createHealthApp(config, db, watched) : createApp({ config, pools: await openPools(database.pool), seal, ...watched });
+      config.role === 'worker' ? createHealthApp(config, db, watched) : createApp({ config, pools: await openPools(database.pool), seal, demo, ...watched });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;

@@ -61,8 +61,12 @@ test('an install that was killed is made whole by the next, and what was there b
 
   depend('old', 'new');
   writeFileSync(waits, '');
-  const killed = spawn(process.execPath, [script], { cwd: root, env, stdio: 'ignore', detached: true });
+  const killed = spawn(process.execPath, [script], { cwd: root, env, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  let said = '';
+  killed.stderr.setEncoding('utf8').on('data', (piece: string) => (said += piece));
   await until('the install script of the new package runs', () => existsSync(begun));
+  await until('it says how far it is', () => /^schoolbell: installing, .*2 packages.*, \d+ s$/m.test(said));
+  assert.match(said, /^schoolbell: installing what is missing \(once\): 2 packages/);
   process.kill(-(killed.pid ?? assert.fail()), 'SIGKILL');
   await once(killed, 'exit');
   assert.ok(!existsSync(installed('new', 'built')));

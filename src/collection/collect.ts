@@ -14,6 +14,7 @@ import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { openSpooledPackage } from './connectors/csv/package.ts';
 import { describeTrouble, importRoster } from './import.ts';
+import type { OnImportProgress } from './import-progress.ts';
 import { attendanceFile } from './mark.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
@@ -231,11 +232,11 @@ async function requireClaim(tx: Tx, work: ClaimedWork): Promise<void> {
 }
 
 /** On a connection of its own, so that it is seen before the merge commits. */
-function createProgress(db: Db, estab: string, database: DatabaseName): (read: number, total: number) => void {
+function createProgress(db: Db, estab: string, database: DatabaseName): OnImportProgress {
   let last = -progressEveryMs;
-  return (read, total) => {
-    if (total === 0 || performance.now() - last < progressEveryMs) return;
+  return ({ share }) => {
+    if (share === undefined || performance.now() - last < progressEveryMs) return;
     last = performance.now();
-    void recordProgress(db, estab, database, Math.min(1, read / total)).catch(() => {});
+    void recordProgress(db, estab, database, Math.min(1, share)).catch(() => {});
   };
 }

@@ -11,6 +11,7 @@ import { compareStage, type MergeCount } from './compare-stage.ts';
 import { recordCollected, recordFailure } from './component-databases.ts';
 import type { RosterReading } from './connector.ts';
 import { historyTable } from './history.ts';
+import type { OnImportProgress } from './import-progress.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
@@ -31,7 +32,7 @@ export type ImportOptions = {
   /** A person approves a large shrinkage. */
   force: boolean;
   shrinkLimitPercent: number;
-  onProgress?: (bytesRead: number, totalBytes: number) => void;
+  onProgress?: OnImportProgress;
   /** What else follows from it, in its transaction. */
   whenMerged?: (tx: Tx) => Promise<void>;
   /** Throws when the merge must not happen after all. */
@@ -86,7 +87,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     source = await openSource();
     const opened = source;
     refused.ignored = [...source.ignored];
-    spooled = await readRosterSource(source, run.reading, options.dataDir, read, (bytes, total) => options.onProgress?.(bytes, total));
+    spooled = await readRosterSource(source, run.reading, options.dataDir, read, options.onProgress);
     const whole = spooled;
     refused.ignored = [...whole.ignored];
     const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
@@ -177,6 +178,9 @@ export function describeTrouble({ outcome, overtaken, problems, problemsTotal, s
 async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: SpooledRoster, problems: Problems): Promise<ImportReport> {
   const { reading, options } = run;
   const { estab } = options;
+  const { onProgress: tell = () => {} } = options;
+  const records = spooled.collections.reduce((sum, { count }) => sum + count, 0);
+  tell({ step: 'waiting', records });
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
   if (spooled.bytes > bytesWorthHashing) {
@@ -185,8 +189,9 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
     // A school's rows are sorted once; on disk that takes a tenth of the import.
     await tx`set local work_mem = '128MB'`;
   }
-  await stageRoster(tx, spooled);
+  await stageRoster(tx, spooled, (copied) => tell({ step: 'copying', records: copied, of: records }));
   const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
+  tell({ step: 'checking', records });
   await verifyStage(tx, reading, modes, problems);
   const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored] };
   for (const { collection, count } of await countRejected(tx, reading)) {
@@ -196,12 +201,14 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const refuse = () => new NothingChanged({ outcome: 'refused', rejected: report.rejected, collections: { ...report.collections } }, problems);
   if (problems.total > 0 && !options.partial) throw refuse();
 
+  tell({ step: 'comparing', records });
   const changes = await compareStage(tx, reading, modes);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
   const { shrinkage, rejected } = report;
   if (shrinkage.length > 0 && !options.force)
     throw new NothingChanged({ outcome: 'held', shrinkage, rejected, collections: report.collections }, problems);
-  report.version = await mergeStage(tx, changes, current);
+  report.version = await mergeStage(tx, changes, current, (merged, of) => tell({ step: 'merging', records: merged, of }));
+  tell({ step: 'finishing', records });
   const changed = report.version !== current;
   const marks = spooled.marks && (await mergePackedMarks(tx, run, spooled.marks, problems));
   if (problems.total > 0 && !options.partial) {

@@ -10,15 +10,32 @@ import { measureCollection } from './measure-collection.ts';
 import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
 import { noteTouches } from './touches.ts';
 
-/** Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed. */
-export async function mergeStage(tx: Tx, all: Changes, current: number): Promise<number> {
+/**
+ * Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed.
+ * onMerged: how many of the records that differ are merged, again after each collection.
+ */
+export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged: (records: number, of: number) => void): Promise<number> {
   const { estab } = all.reading;
   const next = current + 1;
-  const touched = new Set([...all.counts].filter(([, { added, changed, removed }]) => added + changed + removed > 0).map(([resource]) => resource));
+  const touched = new Set([...all.counts.keys()].filter((resource) => differ(all, resource) > 0));
   if (touched.size === 0) return current;
-  for (const resource of allResources) if (touched.has(resource)) await mergeCollection(tx, all, resource, next);
+  const differing = new Map([...touched].map((resource) => [resource, differ(all, resource)]));
+  const of = [...differing.values()].reduce((sum, count) => sum + count, 0);
+  let merged = 0;
+  for (const resource of allResources) {
+    if (!touched.has(resource)) continue;
+    onMerged(merged, of);
+    await mergeCollection(tx, all, resource, next);
+    merged += differing.get(resource) ?? 0;
+  }
+  onMerged(merged, of);
   await finishVersion(tx, estab, next, touched);
   return next;
+}
+
+function differ({ counts }: Changes, resource: Resource): number {
+  const { added = 0, changed = 0, removed = 0 } = counts.get(resource) ?? {};
+  return added + changed + removed;
 }
 
 /** Brings what depends on other records up to date and measures what changed. */

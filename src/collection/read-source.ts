@@ -2,15 +2,18 @@
 // spool. Nothing of the database is held meanwhile, however slow the source is.
 import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
+import type { OnImportProgress } from './import-progress.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { Mode, Source } from './source.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 
+type SpooledCollection = Readonly<{ resource: Resource; mode: Mode; rows: SpoolFile; count: number }>;
+
 /** A roster that was read to its end. */
 export type SpooledRoster = Readonly<{
-  collections: readonly { resource: Resource; mode: Mode; rows: SpoolFile }[];
+  collections: readonly SpooledCollection[];
   rejected: SpoolFile;
   marks: SpoolFile | undefined;
   ignored: readonly string[];
@@ -23,7 +26,7 @@ export async function readRosterSource(
   reading: Reading,
   dataDir: string,
   problems: Problems,
-  onProgress: (bytesRead: number, totalBytes: number) => void,
+  onProgress: OnImportProgress = () => {},
 ): Promise<SpooledRoster> {
   const files: SpoolFile[] = [];
   const open = async () => {
@@ -36,22 +39,25 @@ export async function readRosterSource(
   };
   try {
     const rejected = await open();
-    const [collections, ignored]: [{ resource: Resource; mode: Mode; rows: SpoolFile }[], string[]] = [[], [...source.ignored]];
+    const [collections, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
+    let records = 0;
     for (const { resource, mode, read } of source.collections) {
       const rows = await open();
       const encode = createRowEncoder(resource, reading);
-      let seen = 0;
+      let [seen, count] = [0, 0];
       for await (const batch of read(problems)) {
         seen += batch.rows.length + batch.rejected.length;
         let text = '';
         for (const row of batch.rows) text += encode(row);
         await rows.write(text);
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
-        onProgress(source.bytesRead(), source.totalBytes);
+        records += batch.rows.length;
+        count += batch.rows.length;
+        onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
       if (seen === 0) ignored.push(`${resource.file} (no rows)`);
-      else collections.push({ resource, mode, rows });
+      else collections.push({ resource, mode, rows, count });
     }
     const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open()));
     return { collections, rejected, marks, ignored, bytes: source.bytesRead(), close };

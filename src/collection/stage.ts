@@ -38,8 +38,15 @@ export function hasDerivedLate(resource: Resource): boolean {
   return resource.fields.some((field) => field.late && field.csv === undefined);
 }
 
-export async function stageRoster(tx: Tx, { collections, rejected }: SpooledRoster): Promise<void> {
-  for (const { resource, rows } of collections) await copy(tx, stageTable(resource), stagedColumns(resource), rows);
+/** onCopied: how many records are staged, again after each collection. */
+export async function stageRoster(tx: Tx, { collections, rejected }: SpooledRoster, onCopied: (records: number) => void): Promise<void> {
+  let copied = 0;
+  for (const { resource, rows, count } of collections) {
+    onCopied(copied);
+    await copy(tx, stageTable(resource), stagedColumns(resource), rows);
+    copied += count;
+  }
+  onCopied(copied);
   await copy(tx, 'stage_rejected', rejectedColumns, rejected);
 }
 

@@ -10,7 +10,7 @@ import { SchoolbellError } from '../errors.ts';
 import { readRoster } from '../rostering/read-roster.ts';
 import { RosterMoved } from '../rostering/roster-facts.ts';
 import { text, type Command, type Given } from './command.ts';
-import { createProgressBar } from './progress-bar.ts';
+import { startProgressLine } from './progress-line.ts';
 import { renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment', required: true } as const;
@@ -33,7 +33,7 @@ export const rosterCommands: readonly Command[] = [
           'conflict',
           `the data of ${known} comes through ${connector}: the next collection would undo an import; use: collect --estab ${known}`,
         );
-      const progress = createProgressBar('importing');
+      const progress = startProgressLine('import');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
         estab: known,
         dataDir: config.dataDir,

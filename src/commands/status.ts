@@ -40,7 +40,7 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
       pg_database_size(current_database())::float8 as bytes`;
   const schools = await db<School[]>`
     select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt",
-      (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab) as records
+      (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab and t.status = 'active') as records
     from establishment e join roster r using (estab)
     left join roster_version v on v.estab = r.estab and v.version = r.version
     left join lateral (select outcome, finished_at from import_run i where i.estab = e.estab order by started_at desc limit 1) i on true

@@ -4,6 +4,8 @@ import { Type } from 'typebox';
 import type { Db } from '../db/connect.ts';
 import { isMigrated, provesWritable } from '../db/migrate.ts';
 import { isDiskFull } from '../db/unavailable.ts';
+import { SchoolbellError } from '../errors.ts';
+import { asksForPage } from './accepts-page.ts';
 import { refuseOtherMethods } from './server.ts';
 
 const status = Type.Object({ status: Type.String() });
@@ -23,7 +25,9 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
   app.get('/readyz', { config: { quiet: true }, schema: { summary: 'Ready to serve', response: { 200: status, 503: status } } }, async (request, reply) => {
     const warn: Warn = (err, words) => request.log.warn({ err }, words);
     const fault = (await tryReading(db, warn)) ?? (await findWriteFault(warn));
-    return fault === undefined ? { status: 'ok' } : reply.code(503).send({ status: fault });
+    if (fault === undefined) return { status: 'ok' };
+    if (asksForPage(request.headers.accept)) throw new SchoolbellError('unavailable', `Not ready to serve: ${fault}.`, { headers: { 'retry-after': '5' } });
+    return reply.code(503).send({ status: fault });
   });
   refuseOtherMethods(app, '/healthz', ['GET']);
   refuseOtherMethods(app, '/readyz', ['GET']);

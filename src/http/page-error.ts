@@ -1,7 +1,8 @@
 // In charge of errors that a person reads: a page that says what happened and where to go on from there.
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { errorCodes, type SchoolbellError } from '../errors.ts';
-import { sendError, type ErrorShape } from './error-shape.ts';
+import { takesPage } from './accepts-page.ts';
+import { envelopeShape, sendError, type ErrorShape } from './error-shape.ts';
 import { pageHeaders } from './html.ts';
 import { redirect } from './page-reply.ts';
 import { renderMessage, type Link } from './pages/message.ts';
@@ -28,6 +29,8 @@ export function pageErrorShape(back: Link): ErrorShape {
 
 function titleOf(status: number): string {
   if (status === 404) return 'There is nothing here';
+  if (status === 405) return 'This cannot be done here';
+  if (status === 413) return 'This is too large';
   if (status === 429) return 'Please wait a moment';
   return status >= 500 ? 'Something went wrong' : 'This did not work';
 }
@@ -36,6 +39,7 @@ function titleOf(status: number): string {
 export function usePageErrors(app: FastifyInstance, back: Link | ((request: FastifyRequest, error: Error) => Link)): void {
   app.setErrorHandler((error: FastifyError | SchoolbellError | GoTo, request, reply) => {
     if (error instanceof GoTo) return redirect(reply, error.path);
-    return sendError(error as FastifyError, pageErrorShape(typeof back === 'function' ? back(request, error) : back), request, reply);
+    const page = () => pageErrorShape(typeof back === 'function' ? back(request, error) : back);
+    return sendError(error as FastifyError, takesPage(request.headers.accept) ? page() : envelopeShape, request, reply);
   });
 }

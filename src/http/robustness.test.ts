@@ -313,8 +313,8 @@ test('requests that are no HTTP, and attempts to hide one in another', async () 
     assert.ok(!answers.some(({ body }) => body === '{"status":"ok"}'), `${JSON.stringify(bad)} let the hidden request through`);
   }
   for (const bad of [
-    '\r\n\r\n', '\0\0\0\0', 'GET\r\n\r\n', 'GET /\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'GET / HTTP/1.1 x\r\n\r\n',
-    'GET  / HTTP/1.1\r\nhost: x\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    '\r\n\r\n', '\0\0\0\0', 'GET\r\n\r\n', 'GET /nothing\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'GET / HTTP/1.1 x\r\n\r\n',
+    'GET  /nothing HTTP/1.1\r\nhost: x\r\n\r\n', 'GET /nothing HTTP/1.1\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
     '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n', 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n',
     'GET http://[ HTTP/1.1\r\nhost: x\r\n\r\n', 'GET //// HTTP/1.1\r\nhost: x\r\n\r\n', 'GET x HTTP/1.1\r\nhost: x\r\n\r\n',
     `GET http://127.0.0.1${rootB}/users HTTP/1.1\r\nhost: y\r\n\r\n`,

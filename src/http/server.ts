@@ -1,12 +1,13 @@
 // In charge of the HTTP server itself: limits, and errors that happen before any route is reached.
 import compress from '@fastify/compress';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { LogController, type FastifyInstance } from 'fastify';
+import Fastify, { LogController, type FastifyError, type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
 import { acceptEmptyBodies } from './empty-body.ts';
-import { envelopeShape, sendError, useErrorShape, type ErrorShape } from './error-shape.ts';
+import { sendError, type ErrorShape } from './error-shape.ts';
+import { notTaken, refuseUnknown } from './known-addresses.ts';
 import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader } from './request-log.ts';
@@ -65,10 +66,10 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), tr
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   followRequests(app as unknown as FastifyInstance, meter);
-  useErrorShape(app as unknown as FastifyInstance, envelopeShape);
-  app.setNotFoundHandler((request, reply) => {
-    return sendError(new SchoolbellError('not_found', 'There is nothing at this address.'), shapeFor(request.url, request.headers.accept), request, reply);
+  app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => {
+    return sendError(error, shapeFor(request.url, request.headers.accept), request, reply);
   });
+  refuseUnknown(app as unknown as FastifyInstance);
   app.addHook('preValidation', async (request) => {
     if (!request.routeOptions.config.readsMalformedQuery) requireWellFormed(request.query as Query);
   });
@@ -124,7 +125,7 @@ export function refuseOtherMethods(app: FastifyInstance, path: string, allowed: 
     url: path,
     schema: { hide: true },
     preParsing: async () => {
-      throw new SchoolbellError('method_not_allowed', `This address takes ${taken.join(', ')}.`, { headers: { allow: taken.join(', ') } });
+      throw notTaken(taken);
     },
     handler: async () => {},
   });

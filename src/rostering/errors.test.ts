@@ -232,7 +232,7 @@ for (const variant of ['A', 'B'] as const) {
 test('other addresses that are not there, and paths that cannot be read', async () => {
   await assertError('A', await client.a('/users/%ff'), { status: 400, says: [/UTF-8/] }, 'path that is not UTF-8');
   await assertError('B', await client.b(estab, '/users/%ff'), { status: 400, says: [/UTF-8/] }, 'path that is not UTF-8');
-  for (const path of ['/api/v1/nothing', '/api', '/nothing', '/']) {
+  for (const path of ['/api/v1/nothing', '/api', '/nothing', '/nothing/']) {
     const response = await fetch(service.url + path);
     assert.equal(response.status, 404, path);
     const envelope = (await response.json()) as { ExceptionMessage: string };

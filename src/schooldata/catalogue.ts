@@ -109,7 +109,7 @@ export const endpoints: readonly Endpoint[] = [
   },
   {
     name: 'Counts',
-    description: 'How many records there are',
+    description: 'How many active records there are',
     scope: 'School',
     databases: ['SchoolData'],
     parameters: [],

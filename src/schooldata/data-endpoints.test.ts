@@ -109,6 +109,9 @@ test('the school, its calendar, counts and codes', async () => {
       ['Groups', 3],
       ['Courses', 1],
       ['Enrollments', 8],
+      ['Demographics', 0],
+      ['Orgs', 1],
+      ['AcademicSessions', 2],
     ].map(([Area, Count]) => ({ Area, Count })),
   );
   const { AttendanceCodes = [] } = await whole.get('AttendanceCodes');

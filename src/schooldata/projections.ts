@@ -144,12 +144,14 @@ export const calendar: Projection = {
       interval '1 day')::date as date`)}) d order by d.date`,
 };
 
+/** Every collection is counted, so that the counts add up to the RowCount of SchoolData. */
 export const counts: Projection = {
   rows: (sql, asked) => sql`
     select area as "Area", coalesce((select sum(t.count)::int from roster_total t where t.estab = ${asked.estab} and t.status = 'active'
       and t.collection = a.collection and (a.kinds is null or t.kind = any(a.kinds))), 0) as "Count"
     from (values (1, 'Students', 'users', array['student']), (2, 'Staff', 'users', array['teacher', 'staff']), (3, 'Contacts', 'users', array['contact']),
-      (4, 'Groups', 'classes', null), (5, 'Courses', 'courses', null), (6, 'Enrollments', 'enrollments', null)) as a (at, area, collection, kinds)
+      (4, 'Groups', 'classes', null), (5, 'Courses', 'courses', null), (6, 'Enrollments', 'enrollments', null), (7, 'Demographics', 'demographics', null),
+      (8, 'Orgs', 'orgs', null), (9, 'AcademicSessions', 'academicSessions', null)) as a (at, area, collection, kinds)
     order by a.at`,
 };
 

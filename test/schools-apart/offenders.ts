@@ -188,7 +188,7 @@ export const offenders: Offenders = [
         '578d32936b44 select "body" as sealed from "outbox" where payload ->> \'sealed\' = \'true\' and body is not null',
       ],
       'src/commands/status.ts': [
-        '74b20608b727 select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished',
+        'd4933456e8cb select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished',
         "36a441bf19ff select estab, name, case when refreshing_since is null then status when progress is null then 'Updat",
       ],
       'src/notifications/announce.ts': [

@@ -38,6 +38,8 @@ export type Contact = {
   readonly given: string;
   readonly family: string;
   readonly username: string;
+  /** The number of the address book of the school's MIS. */
+  readonly number: string;
   readonly email: string;
   readonly mobile: string;
   readonly phone: string;
@@ -49,6 +51,11 @@ type Adult = { readonly role: Contact['role']; readonly sex: Sex; readonly famil
 const pupilsPerYear: ReadonlyMap<number, number> = new Map([[7, 208], [8, 206], [9, 204], [10, 200], [11, 196], [12, 104], [13, 92]]);
 const leaversPerYear: ReadonlyMap<number, number> = new Map([[7, 1], [8, 2], [9, 2], [10, 2], [11, 1], [12, 3], [13, 1]]);
 export const houses: readonly string[] = ['Attenborough', 'Franklin', 'Seacole', 'Turing'];
+
+/** Clients match people by `identifier`, and some stop at the first who has none. */
+export function contactNumber(place: number): string {
+  return `TBC${10_001 + place}`;
+}
 
 export function drawFamilies(laestab: string): { students: Student[]; contacts: Contact[] } {
   const random = seededRandom('families');
@@ -115,6 +122,7 @@ export function drawFamilies(laestab: string): { students: Student[]; contacts: 
         given,
         family: adult.family,
         username: contactName(`home.${foldName(given).charAt(0)}${foldName(adult.family)}#`),
+        number: contactNumber(contacts.length),
         email: random.chance(0.9) ? contactEmail(`${plain}#@${random.pick(['post', 'mail', 'inbox'])}.example`) : '',
         mobile,
         phone: random.chance(0.35) ? `0113 496 0${String(random.below(1000)).padStart(3, '0')}` : mobile,

@@ -4,6 +4,7 @@ import { lessonsEnd } from './calendar.ts';
 import type { Sheet } from './demo-file.ts';
 import { wrap, type Change } from './drift-plan.ts';
 import { enrolmentId } from './enrolments.ts';
+import { contactNumber } from './families.ts';
 import { drawGivenName, drawPool, foldName, inflect, type Sex } from './naming.ts';
 import { elementAt, seededRandom, stableId } from './seeded-random.ts';
 import { upnCheckLetter } from './upn.ts';
@@ -21,6 +22,8 @@ const stock = 60;
 /** A school that has given its number to nobody else here. */
 const formerSchool = '9992030';
 const joinersYear = 12;
+/** Behind all that the school gave out when it was drawn. */
+const firstJoinersContact = 80_000;
 
 export function addJoiner({ users, enrollments, demographics, enrolled }: SchoolToJoin, sixthForm: readonly string[], { number, day }: Change): void {
   const place = wrap(number, stock);
@@ -46,7 +49,8 @@ export function addJoiner({ users, enrollments, demographics, enrolled }: School
   const sms = `07700 900${String(random.below(1000)).padStart(3, '0')}`;
   users.set(parent, {
     ...common, role: 'parent', username: `home.${foldName(parentGiven).charAt(0)}${foldName(parentFamily)}.${place}`, givenName: parentGiven,
-    familyName: parentFamily, email: `${foldName(parentGiven)}.${foldName(parentFamily)}.${place}@post.example`, sms, phone: sms, agentSourcedIds: id,
+    familyName: parentFamily, identifier: contactNumber(firstJoinersContact + place), sms, phone: sms, agentSourcedIds: id,
+    email: `${foldName(parentGiven)}.${foldName(parentFamily)}.${place}@post.example`,
   });
   demographics.set(id, { birthDate: `2010-${String(1 + random.below(8)).padStart(2, '0')}-${String(1 + random.below(28)).padStart(2, '0')}`, sex });
 

@@ -9,7 +9,7 @@ import { drawStaff } from './staff.ts';
 import { upnCheckLetter } from './upn.ts';
 
 /** Changes only when the demo school is meant to change. */
-const fingerprint = 'e55f010ebc64807612d9dc9c45f23326e2a8067a9e45ab14ca6144d7daa47feb';
+const fingerprint = '3b8f2dacf795dbf17770fa188a629338edf2f1ca05668e66f9e2766e2c54f862';
 
 type Entry = (column: string) => string;
 
@@ -89,7 +89,10 @@ test('ids and user names are unique and well formed', () => {
     assert.equal(new Set(ids).size, ids.length, name);
     assert.ok(ids.every((id) => /^[0-9A-Za-z._-]+$/.test(id)), name);
   }
-  assert.equal(new Set(users.map((user) => user('username'))).size, users.length);
+  for (const column of ['username', 'identifier']) {
+    assert.ok(users.every((user) => user(column) !== ''), column);
+    assert.equal(new Set(users.map((user) => user(column))).size, users.length, column);
+  }
   const emails = users.map((user) => user('email')).filter((email) => email !== '');
   assert.equal(new Set(emails).size, emails.length);
   assert.ok(emails.every((email) => /^[0-9a-z.]+@[a-z.]+\.example$/.test(email)));

@@ -141,7 +141,7 @@ function studentLine(student: Student): Line {
 
 function contactLine(contact: Contact): Line {
   return [
-    contact.id, false, 'true', schoolId, contact.role, contact.username, '', contact.given, contact.family, '', '',
+    contact.id, false, 'true', schoolId, contact.role, contact.username, '', contact.given, contact.family, '', contact.number,
     contact.email, contact.mobile, contact.phone, contact.children.join(), '', '', '', '',
   ];
 }

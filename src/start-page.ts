@@ -1,0 +1,123 @@
+// In charge of the start page: what this is, that it runs, the demo's first requests to copy, the ways in, and what to
+// read next, which is served beside it. A program that asks gets the same as JSON.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isLoopback, type Config } from './config.ts';
+import { renderDemoRequests, type DemoCredentials } from './demo.ts';
+import { demoEstablishment } from './collection/connectors/demo/school.ts';
+import { asksForPage } from './http/accepts-page.ts';
+import { html, type Html } from './http/html.ts';
+import { sendPage } from './http/page-reply.ts';
+import { renderFrame } from './http/pages/frame.ts';
+import { version } from './version.ts';
+
+const hidden = { schema: { hide: true } } as const;
+const [readmePath, apiPath] = ['/README.md', '/openapi/schoolbell.json'];
+const aboutWords =
+  'Schoolbell stands between schools and the applications that need their data. It takes each school’s roster and attendance from the ' +
+  'school’s information system, keeps it current, and lets an application read what the school has allowed.';
+/** Whatever is added on the way here: who asks may then be anybody. */
+const forwarding = /^(?:forwarded|via|cdn-loop|(?:.+-)?(?:client|connecting|real)-ip|x-forwarded(?:-.+)?|x-(?:original|envoy|arr)-.+)$/;
+
+export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCredentials | undefined): void {
+  let described: string | undefined;
+  app.get('/', hidden, async (request, reply) => {
+    reply.header('vary', 'accept');
+    if (asksForPage(request.headers.accept)) return sendPage(reply, renderStart(config, demo, maySeeSecrets(config, request)));
+    return reply.header('cache-control', 'no-cache').send(about(config));
+  });
+  app.get(apiPath, hidden, async (_request, reply) => {
+    described ??= `${JSON.stringify(app.swagger(), null, 2)}\n`;
+    return reply.headers(reading).type('application/json; charset=utf-8').send(described);
+  });
+  app.get(readmePath, hidden, async (_request, reply) => {
+    const readme = await readFile(join(import.meta.dirname, '..', readmePath), 'utf8');
+    return reply.headers(reading).type('text/plain; charset=utf-8').send(readme);
+  });
+}
+
+/** The same for everybody until the next version. */
+const reading = { 'cache-control': 'public, max-age=3600', 'x-content-type-options': 'nosniff' } as const;
+
+function about({ publicUrl }: Config): Record<string, string> {
+  return {
+    name: 'Schoolbell',
+    version,
+    description: aboutWords,
+    api: `${publicUrl}${apiPath}`,
+    readme: `${publicUrl}${readmePath}`,
+    schools: `${publicUrl}/school`,
+    signIn: `${publicUrl}/login`,
+    health: `${publicUrl}/readyz`,
+  };
+}
+
+/**
+ * The demo's secrets are for whoever sits at this machine. A proxy in front makes everybody look as if they did, so that
+ * nothing may speak of one: neither a setting, nor a header, nor the protocol (proxies speak HTTP/1.0 unless told
+ * otherwise). And a name that merely leads here would let a page of another site read them.
+ */
+function maySeeSecrets({ host, publicUrl, trustProxy }: Config, { headers, raw }: FastifyRequest): boolean {
+  const asked = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d+)?$/i.exec(headers.host ?? '')?.[1] ?? '';
+  const isHere = [host, new URL(publicUrl).hostname, asked.toLowerCase()].every((name) => isLoopback(name.replace(/^\[(.*)\]$/, '$1')));
+  return isHere && trustProxy.length === 0 && raw.httpVersion !== '1.0' && !Object.keys(headers).some((name) => forwarding.test(name));
+}
+
+function renderStart(config: Config, demo: DemoCredentials | undefined, shown: boolean): string {
+  const parts = [demo ? renderTry(config, demo, shown) : undefined, signIn, next];
+  return renderFrame({
+    title: 'Schoolbell is running',
+    body: html`<h1>Schoolbell is running</h1>
+<p>${aboutWords}</p>
+<p class="quiet">Version <span id="version">${version}</span> at <a href="${config.publicUrl}/">${config.publicUrl}</a></p>
+${parts}`,
+    bottom: html`<p>A school decides who reads its data, and can change its mind at any time.</p>`,
+  });
+}
+
+function renderTry({ publicUrl }: Config, demo: DemoCredentials, shown: boolean): Html {
+  return html`<section class="card" id="try" aria-labelledby="try-title">
+<h2 id="try-title">Try it</h2>
+<p>The demo school ${demoEstablishment.name} (${demo.estab}) is loaded: made up, and changing by itself.</p>
+${shown ? renderRequests(publicUrl, demo) : elsewhere}
+</section>`;
+}
+
+function renderRequests(publicUrl: string, demo: DemoCredentials): Html {
+  const { variantA, variantB } = renderDemoRequests(publicUrl, demo);
+  return html`<p>Paste either line into a shell. It exchanges a secret for a token and reads a list with it.</p>
+<h3>Variant A: two users</h3>
+<pre class="command" id="variant-a"><code>${variantA}</code></pre>
+<h3>Variant B: two students who are on roll</h3>
+<pre class="command" id="variant-b"><code>${variantB}</code></pre>
+<p class="quiet">A click selects the whole line. All credentials of the demo are in <code>demo.json</code> in the data directory.</p>`;
+}
+
+const elsewhere = html`<p id="elsewhere">Its credentials, and two requests to begin with, are printed whenever the service starts; the credentials are
+also in <code>demo.json</code> in its data directory (<code>DATA_DIR</code>). This page shows them only on the machine that
+Schoolbell runs on, at its loopback address.</p>`;
+
+const signIn = html`<section class="card" id="sign-in" aria-labelledby="sign-in-title">
+<h2 id="sign-in-title">Sign in</h2>
+<div class="halves">
+<div>
+<h3>Schools</h3>
+<p>Decide which applications may read your data, and see what each of them has read.</p>
+<p><a class="button" href="/school">Pages of your school</a></p>
+</div>
+<div>
+<h3>People</h3>
+<p>Staff and pupils with a login sign in here, and change their password.</p>
+<p><a class="button" href="/login">Sign in</a></p>
+</div>
+</div>
+</section>`;
+
+const next = html`<section class="card" id="next" aria-labelledby="next-title">
+<h2 id="next-title">Read on</h2>
+<ul>
+<li><a href="${readmePath}">README</a>: first steps, a school of your own, every setting</li>
+<li><a href="${apiPath}">The API, described</a> as OpenAPI 3.1, for people and generators</li>
+</ul>
+</section>`;
