@@ -1,5 +1,6 @@
 // In charge of checking, at the receiver, that a call comes from Schoolbell: Standard Webhooks v1 over the bytes as
-// they arrived. It does not parse the body, so that it serves JSON, form and empty bodies alike.
+// they arrived. It does not parse the body, so that it serves JSON, form and empty bodies alike; `standardwebhooks` before
+// 1.1, and after it without `jsonParse: false`, fails on those that are no JSON (see README.md).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export class WebhookVerificationError extends Error {}

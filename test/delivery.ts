@@ -43,7 +43,7 @@ export type Logged = { details: Record<string, unknown>; message: string };
 export type Delivering = Awaited<ReturnType<typeof useDelivering>>;
 
 type Log = Parameters<typeof startWorker>[0]['log'];
-type SchoolSecret = { estab: string; schoolSecret: string };
+type Credentials = Pick<NewApplication, 'rp' | 'managementSecret' | 'signingSecret'> & { estab: string; schoolSecret: string };
 
 /** With `worker: false` nobody works until one is started. */
 export async function useDelivering(options: { limits?: OutboundLimits; worker?: false; now?: () => number } = {}) {
@@ -68,7 +68,7 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
     return signIn({ ...client, estab, schoolSecret: client.schoolSecrets[estab] ?? '' });
   }
 
-  async function signIn({ rp, estab, schoolSecret, ...given }: Pick<NewApplication, 'rp' | 'managementSecret' | 'signingSecret'> & SchoolSecret): Promise<School> {
+  async function signIn({ rp, estab, schoolSecret, ...given }: Credentials): Promise<School> {
     const json = { 'content-type': 'application/json' };
     const getToken = async (body: object) => {
       const granted = await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: json, body: JSON.stringify(body) });

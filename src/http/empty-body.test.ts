@@ -36,7 +36,8 @@ function ask(method: string, path: string, headers: Record<string, string>): Pro
 }
 
 async function register(): Promise<string> {
-  const response = await client.s(estab, 'Webhook', { method: 'POST', body: JSON.stringify({ url: 'http://127.0.0.1:4001/hook', DatabaseName: 'SchoolData' }) });
+  const body = JSON.stringify({ url: 'http://127.0.0.1:4001/hook', DatabaseName: 'SchoolData' });
+  const response = await client.s(estab, 'Webhook', { method: 'POST', body });
   return ((await response.json()) as { Webhook: { Id: string }[] }).Webhook[0]?.Id ?? '';
 }
 

@@ -23,7 +23,8 @@ const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' });
 const { db, seal } = service;
 const allowed = parseAllowList(['127.0.0.0/8']);
 const outbound = createOutbound(allowed);
-const start = () => startWorker({ db, handlers: { call: createDelivery(db, seal, outbound, '1.2.3', { answersFrom: allowed }) }, log: { warn() {}, error() {} }, pollMs: 20 });
+const call = createDelivery(db, seal, outbound, '1.2.3', { answersFrom: allowed });
+const start = () => startWorker({ db, handlers: { call }, log: { warn() {}, error() {} }, pollMs: 20 });
 let worker = await start();
 
 // ---- The receiver -------------------------------------------------------------------------------------------------

@@ -90,8 +90,9 @@ const ofSchool = (sql: Sql, { estab }: Reader): Fragment => (estab === undefined
 const own = (sql: Sql, reader: Reader): Fragment => sql`${ofSchool(sql, reader)} and o.rp = ${reader.rp} and o.kind = 'call'`;
 
 const columns = (sql: Sql) => sql`
-  o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(o.lane, 9) end as "webhookId", w.database_name as "databaseName", o.payload ->> 'method' as method,
-  o.payload ->> 'url' as url, coalesce((o.payload ->> 'sealed')::boolean, false) as sealed, o.state, o.attempts, o.created_at as "createdAt",
+  o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(o.lane, 9) end as "webhookId",
+  w.database_name as "databaseName", o.payload ->> 'method' as method, o.payload ->> 'url' as url,
+  coalesce((o.payload ->> 'sealed')::boolean, false) as sealed, o.state, o.attempts, o.created_at as "createdAt",
   o.due_at as "dueAt", o.settled_at as "settledAt", l.disabled_why as "targetWhy", l.failing_since as "failingSince",
   case when l.disabled_at is not null then 'disabled' when l.open_until > now() then 'paused' when l.failing_since is not null then 'failing'
     else 'ok' end as target,

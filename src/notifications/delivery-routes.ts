@@ -151,7 +151,8 @@ function render(delivery: Delivery) {
 }
 
 function describeTarget({ target, targetWhy, failingSince }: Delivery): string | null {
-  if (target === 'disabled') return `${targetWhy ?? 'disabled'}; nothing more is sent there until a delivery is replayed, or its registration tested or made again`;
+  if (target === 'disabled')
+    return `${targetWhy ?? 'disabled'}; nothing more is sent there until a delivery is replayed, or its registration tested or made again`;
   return failingSince === null ? null : `nothing but failures since ${failingSince.toISOString()}${target === 'paused' ? '; paused for a moment' : ''}`;
 }
 

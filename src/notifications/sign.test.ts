@@ -41,6 +41,13 @@ test('the published library accepts JSON and empty bodies', () => {
   assert.equal(new Webhook(secret).verify('', sign(Buffer.alloc(0))), undefined);
 });
 
+test('the published library takes every kind of event if it is told not to parse, and without that no form', () => {
+  const form = Buffer.from('schoolId=9990001&schoolName=Zo%C3%AB&installcomplete=false');
+  for (const body of [json, form, null]) assert.equal(new Webhook(secret).verify(body ?? '', sign(body), { jsonParse: false }), undefined);
+  assert.throws(() => new Webhook(secret).verify(form, sign(form)), SyntaxError);
+  assert.throws(() => new Webhook(secret).verify(form, sign(json), { jsonParse: false }), /No matching signature/);
+});
+
 for (const [kind, body] of bodies) {
   suite(`with ${kind}`, () => {
     /** The library decodes a body before it signs, so what is not text changes under it. */

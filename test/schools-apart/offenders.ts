@@ -103,6 +103,9 @@ export const offenders: Offenders = [
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
       ],
+      'src/mail/failing-targets.ts': [
+        'cb639f1a74f8 select l.key, o.estab, o.id, o.rp, o.event, o.url, p.name, p.contact from lane l cross join lateral',
+      ],
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
       ],
@@ -147,6 +150,14 @@ export const offenders: Offenders = [
       ],
       'src/onboarding/remove-application.ts': [
         "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
+      ],
+      'src/notifications/deliveries.ts': [
+        "e88b8cce9d4a select o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(",
+        '889616b034a5 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
+        '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
+      ],
+      'src/outbox/replay.ts': [
+        "e741bedd5dec select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
       ],
       'src/schooldata/availability.ts': [
         '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',
@@ -195,12 +206,10 @@ export const offenders: Offenders = [
         `b8b84cae4560 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
       ],
       'src/outbox/replay.ts': [
-        "a32f6d32db21 select estab, id, rp, kind, lane, state, coalesce((payload ->> 'sealed')::boolean, false) and body i",
-        '371f7503c774 select from lane where key in (select o.lane from outbox o where o.id = $n) order by key for update',
+        "e812341803a9 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
         "57d642eaff76 select from lane where key in (select o.lane from outbox o where o.kind = $n and o.state = 'failed'",
         'dd70ecff550f select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
         "72b06788914e update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",
-        "656948279007 update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",
       ],
       'src/schooldata/undo-writeback.ts': [
         'a73d58d958a9 select estab, rp, status from writeback where tracking_id::text = $n for update',
@@ -224,7 +233,6 @@ export const offenders: Offenders = [
         '46615a9dafc0 select kind, state, sum(value)::float8 as value from ( select c.kind, c.state, c.value from outbox_t',
         '0f4778d3e7bc select kind, class, sum(value)::float8 as value from ( select c.kind, c.class, c.value from outbox_t',
         "9a31ac007fe7 delete from outbox_tally where since in (select date_bin('5 minutes', o.settled_at, 'epoch') from ou",
-        "beaa7ef4b9a7 delete from outbox_tally where since in (select date_bin('5 minutes', o.settled_at, 'epoch') from ou",
       ],
     },
   },
