@@ -1,6 +1,7 @@
 // Every answer carries an id of its own, and the log has one line for it: who asked for what, and how it ended; never a
 // query, a body, a credential or a link's secret.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -174,4 +175,31 @@ test('a caller who leaves before the answer is a line too', async () => {
     socket.destroy();
     await until('its line is there', () => log.lines().some(isLeft));
   });
+});
+
+test('a request that comes while the service ends is refused in the shape of its API, with an id', async () => {
+  const { app, url: ending } = await service.join();
+  const token = await client.tokenB('S1');
+  const socket = connect(Number(new URL(ending).port), '127.0.0.1');
+  const answers = text(socket);
+  const ask = (path: string) => socket.write(`GET ${rootB}${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  let closing: Promise<void> | undefined;
+  const isRefused = (line: LogLine) => line.path === `${rootB}/orgs` && line.status === 503;
+  await db.begin(async (tx) => {
+    await tx`lock table authorisation`;
+    ask('/terms');
+    await until('it waits', async () => (await tx`select from pg_locks where not granted and relation = 'authorisation'::regclass`).length > 0);
+    closing = app.close();
+    await until('it no longer takes connections', async () => !app.server.listening);
+    const heard = once(app.server, 'request');
+    ask('/orgs');
+    await heard;
+  });
+  const [first = '', second = ''] = (await answers).split('HTTP/1.1 ').slice(1);
+  assert.deepEqual([first.slice(0, 3), second.slice(0, 3)], ['200', '503']);
+  assert.match(second, /^x-request-id: [0-9a-f]{20}\r$/im);
+  assert.match(second, /^retry-after: \d+\r$/im);
+  assert.match(second, /imsx_codeMajor/);
+  await closing;
+  assert.ok(log.lines().some(isRefused));
 });
