@@ -170,9 +170,13 @@ create table component_database (
   refresh_at timestamp with time zone,
   refreshing_since timestamp with time zone,
   progress real,
+  failing_since timestamp with time zone,
+  told text,
+  told_at timestamp with time zone,
   constraint component_database_pkey PRIMARY KEY (estab, name),
   constraint component_database_name_check CHECK ((name = ANY (ARRAY['SchoolData'::text, 'Attendance'::text]))),
   constraint component_database_status_check CHECK ((status = ANY (ARRAY['NoData'::text, 'OK'::text, 'Error'::text, 'Timeout'::text, 'Paused'::text]))),
+  constraint component_database_told_check CHECK ((told = ANY (ARRAY['held'::text, 'refused'::text, 'failing'::text]))),
   constraint component_database_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX component_database_refresh ON public.component_database USING btree (refresh_at) WHERE (refresh_at IS NOT NULL);
@@ -1161,6 +1165,35 @@ create table upload_piece (
   constraint upload_piece_pkey PRIMARY KEY (estab, upload, number),
   constraint upload_piece_estab_upload_fkey FOREIGN KEY (estab, upload) REFERENCES upload(estab, id) ON DELETE CASCADE
 );
+
+create table upload_receipt (
+  estab text collate "C" not null,
+  id uuid not null,
+  taken_at timestamp with time zone default clock_timestamp() not null,
+  by_job boolean not null,
+  run uuid,
+  constraint upload_receipt_pkey PRIMARY KEY (estab, id),
+  constraint upload_receipt_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX upload_receipt_taken ON public.upload_receipt USING btree (taken_at);
+
+create table upload_token (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  hash bytea,
+  made_at timestamp with time zone default clock_timestamp() not null,
+  made_by text not null,
+  last_used_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  ended_by text,
+  constraint upload_token_pkey PRIMARY KEY (estab, id),
+  constraint upload_token_ended_by_check CHECK ((ended_by = ANY (ARRAY['school'::text, 'operator'::text]))),
+  constraint upload_token_made_by_check CHECK ((made_by = ANY (ARRAY['school'::text, 'operator'::text]))),
+  constraint upload_token_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX upload_token_ended ON public.upload_token USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX upload_token_hash ON public.upload_token USING btree (hash) WHERE (hash IS NOT NULL);
+CREATE UNIQUE INDEX upload_token_open ON public.upload_token USING btree (estab) WHERE (ended_at IS NULL);
 
 create table webhook (
   estab text collate "C" not null,

@@ -14,13 +14,14 @@ import { mailCommands } from './commands/mails.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
 import { statusCommands } from './commands/status.ts';
+import { uploadTokenCommands } from './commands/upload-token.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 
 const commands: readonly Command[] = [
-  ...schoolCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
+  ...schoolCommands, ...uploadTokenCommands, ...applicationCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
   ...collectCommands, ...deliveryCommands, ...mailCommands, ...statusCommands,
 ];
 

@@ -72,6 +72,8 @@ test('each kind ends when the table says, and not before', async () => {
       values (${estab}, ${`ends-${young}`}, 'call', 'ends', '{}', ${at}, 'done', ${at})`],
     ['import_run', (at) => db`(estab, started_at, finished_at, outcome, report) values (${estab}, ${at}, ${at}, 'refused', '{}')`],
     ['upload', (at) => db`(estab, created_at) values (${estab}, ${at})`],
+    ['upload_receipt', (at, young) => db`(estab, id, by_job, taken_at) values (${estab}, ${uuid(young)}, true, ${at})`],
+    ['upload_token', (at) => db`(estab, made_by, ended_at, ended_by) values (${estab}, 'school', ${at}, 'school')`],
     ['identity_audit', (at) => db`(estab, at, operation, outcome) values (${estab}, ${at}, 'SignIn', 'done')`],
     ['invitation', (at) => db`(estab, rp, state, required_scopes, optional_scopes, school_name, contact_email, invited_by, decided_at)
       values (${estab}, 'ends-app', 'Declined', '{}', '{}', '', '', 'operator', ${at})`],

@@ -3,6 +3,7 @@
 import type { Pseudonym } from './access/pseudonym.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
 import { forgetSecrets } from './access/secrets.ts';
+import { forgetUploadTokens } from './access/upload-tokens.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
 import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
 import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
@@ -131,8 +132,8 @@ export const retention: readonly Kept[] = [
     less: setting,
   },
   {
-    what: 'Reports of imports, which show values of rows that were wrong',
-    where: ['import_run'],
+    what: 'Reports of imports, which show values of rows that were wrong, and which package each was of',
+    where: ['import_run', 'upload_receipt'],
     ends: { days: 'purge', after: 'the import', namesPeople: true, forget: forgetReports },
     purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,
@@ -211,6 +212,12 @@ export const retention: readonly Kept[] = [
     where: ['application_secret', 'school_secret'],
     ends: { days: 30, after: 'they ended', namesPeople: false, forget: forgetSecrets },
     less: nobody,
+  },
+  {
+    what: 'Upload tokens of schools (as hashes), with who made and who ended each',
+    where: ['upload_token'],
+    ends: { days: 365, after: 'they were replaced or removed', namesPeople: false, forget: forgetUploadTokens },
+    less: school,
   },
   {
     what: 'Keys that sign',

@@ -10,6 +10,7 @@ import type { Outcome } from '../src/commands/command.ts';
 import { deliveryCommands } from '../src/commands/deliveries.ts';
 import { mailCommands } from '../src/commands/mails.ts';
 import { schoolCommands } from '../src/commands/school.ts';
+import { uploadTokenCommands } from '../src/commands/upload-token.ts';
 import { readConfig } from '../src/config.ts';
 import type { CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { makeSignInLink } from '../src/onboarding/links.ts';
@@ -31,7 +32,7 @@ export type Visitor = {
   upload(bytes: Uint8Array): Promise<Response>;
 };
 
-const commands = [...applicationCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands];
+const commands = [...applicationCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands, ...uploadTokenCommands];
 
 export async function useOnboarding(env: Record<string, string> = {}, parts: Parameters<typeof useService>[1] = {}) {
   const mail = await receiveMail();

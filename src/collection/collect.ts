@@ -21,7 +21,7 @@ import { spoolMarks } from './read-source.ts';
 import { beginReading, noteMerged, Overtaken, requireNewest } from './reading.ts';
 import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
-import { openUpload } from './uploads.ts';
+import { isImported, isReplaced, openUpload } from './uploads.ts';
 
 type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string };
 
@@ -32,7 +32,11 @@ const longestStepSeconds = 20;
 const progressEveryMs = 500;
 const rosterFirstSeconds = 2;
 
-class LostClaim extends Error {}
+class LostClaim extends Error {
+  constructor(message = 'another worker has taken this over') {
+    super(message);
+  }
+}
 class RosterFirst extends Error {}
 
 /** How a collection ended that could be read but not merged. */
@@ -67,7 +71,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         const again = !trouble.held && work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
-        if (error instanceof LostClaim) return end('cancelled', 'another worker has taken this over');
+        if (error instanceof LostClaim) return end('cancelled', error.message);
         if (error instanceof RosterFirst)
           return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
         if (!(error instanceof MisError)) throw error;
@@ -86,6 +90,10 @@ function end(state: Outcome['state'], message: string): Outcome {
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
+  if (how.upload !== undefined && (await isImported(db, estab, how.upload))) {
+    await forgetUpload(db, estab, how.upload);
+    return undefined;
+  }
   try {
     const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(parts, estab, how.upload);
     if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
@@ -99,7 +107,7 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
       });
     }
     if (trouble && !trouble.overtaken) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
-    if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
+    if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
   } catch (error) {
     if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
@@ -109,6 +117,10 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     else await fail(db, estab, database, 'Error', 'something went wrong on our side; it will be tried again', how).catch(() => {});
     throw error;
   }
+}
+
+async function forgetUpload(db: Db, estab: string, upload: string): Promise<void> {
+  await db`delete from upload where estab = ${estab} and id = ${upload}`;
 }
 
 /** Only by the worker that still holds the work: another may have ended well meanwhile. */
@@ -130,7 +142,7 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, shrinkLimitPercent, beforeCommit }: How,
+  { force, full, upload, shrinkLimitPercent, beforeCommit }: How,
 ): Promise<Trouble | undefined> {
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
@@ -138,6 +150,7 @@ async function collectRoster(
     partial: false,
     force,
     shrinkLimitPercent,
+    upload,
     onProgress: createProgress(db, estab, 'SchoolData'),
     whenMerged: (tx) => requestOffered(tx, connector, estab),
     ...(beforeCommit ? { beforeCommit } : {}),
@@ -207,6 +220,7 @@ function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, u
     offers: ['SchoolData'],
     async openRoster() {
       const opened = await openUpload(db, estab, upload, dataDir);
+      if (!opened && (await isReplaced(db, estab, upload))) throw new LostClaim('a newer package has come');
       if (!opened) throw new MisError('Error', 'the uploaded package is gone; upload it again', { later: false });
       const source = await openSpooledPackage(opened, 'the uploaded package').then(openCsvSource).catch(async (error: unknown) => {
         await opened.close();

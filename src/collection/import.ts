@@ -20,6 +20,7 @@ import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type R
 import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
 import type { SpoolFile } from './spool.ts';
 import { clearStage, stagedRejected, stageMarks, stageRoster } from './stage.ts';
+import { noteImport } from './uploads.ts';
 import { verifyStage } from './verify.ts';
 
 export type ImportOptions = {
@@ -31,6 +32,8 @@ export type ImportOptions = {
   /** A person approves a large shrinkage. */
   force: boolean;
   shrinkLimitPercent: number;
+  /** The uploaded package that is imported. */
+  upload?: string | undefined;
   onProgress?: (bytesRead: number, totalBytes: number) => void;
   /** What else follows from it, in its transaction. */
   whenMerged?: (tx: Tx) => Promise<void>;
@@ -138,11 +141,12 @@ async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, en
   });
 }
 
-async function recordRun(tx: Tx, { id, reading }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
+async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
   await tx`
     insert into import_run (estab, id, started_at, outcome, version, report, reading, provider)
     values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number},
       ${source?.provider ?? null})`;
+  if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
 }
 
 /** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */

@@ -12,8 +12,9 @@ import { parseQuery, requireWellFormed, type Query } from './query.ts';
 /** All headers of a request together; more is a 431. */
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
-/** From the first byte of a request to its last. */
-const longestRequestMs = 30_000;
+const longestHeadMs = 30_000;
+/** Of any request, the largest upload over a slow line included; `deadline` cuts off the others much earlier. */
+const longestRequestMs = 630_000;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
@@ -32,7 +33,7 @@ export function createServer({ logLevel, trustProxy, shapeFor }: ServerOptions):
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     bodyLimit: maxBodyBytes,
     requestIdHeader: false,
-    http: { maxHeaderSize: maxHeaderBytes },
+    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: longestHeadMs },
     requestTimeout: longestRequestMs,
     routerOptions: {
       ignoreTrailingSlash: true,

@@ -7,7 +7,7 @@ import { requestCollection } from '../collection/component-databases.ts';
 import { MisError } from '../collection/connector.ts';
 import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
 import { testProvider } from '../collection/connectors/oneroster/oneroster-connector.ts';
-import { findHeldUpload, largestUpload, takeUpload, type UploadLimits } from '../collection/uploads.ts';
+import { findHeldUpload, largestUpload, longestUploadMs, takeUpload, type UploadLimits } from '../collection/uploads.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget } from '../http/address-guard.ts';
@@ -34,8 +34,8 @@ import { listApplications, listEntries, listReads, listRequests, readSource, req
 export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits };
 
 const hidden = { schema: { hide: true } } as const;
-/** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
-const [longestUploadMs, longestTrialMs] = [600_000, 150_000];
+/** A provider is asked for a first page before it is saved. */
+const longestTrialMs = 150_000;
 
 export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void {
   const { db } = pages;
