@@ -30,6 +30,7 @@ import { renderAsked, renderRequest } from './pages/request.ts';
 import { renderSource } from './pages/source.ts';
 import { previewScopes } from './scope-preview.ts';
 import { listApplications, listEntries, listReads, listRequests, readSource, requireApplication, requireRequest, requireSchool } from './school-view.ts';
+import { uploadByJobRoutes } from './upload-by-job.ts';
 
 export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits };
 
@@ -58,6 +59,7 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
     scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
     scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
+    uploadByJobRoutes(scope, pages);
     scope.post('/school/source/approve', hidden, async (request, reply) => approveHeld(db, request, reply));
     scope.post('/school/source/refresh', hidden, async (request, reply) => refresh(db, request, reply));
     scope.post('/school/sign-out', hidden, async (request, reply) => {

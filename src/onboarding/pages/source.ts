@@ -8,6 +8,7 @@ import { formatCount } from './figures.ts';
 import { renderReport } from './import-report.ts';
 import { renderPage } from './layout.ts';
 import { describeConnector, describeDatabase, renderBadge, titleOf } from './state-words.ts';
+import { renderJobStep } from './upload-by-job.ts';
 
 type Given = {
   school: School;
@@ -37,7 +38,8 @@ export function renderSource({ school, databases, report, held, token, notice, p
 ${held && renderHeld(school, databases, token)}
 ${databases.length > 0 && renderStates(school, databases, token)}
 ${report && !busy && renderReport(report, school.timeZone)}
-${!busy && renderConnecting(school, problem !== undefined, token, given)}`,
+${!busy && renderConnecting(school, problem !== undefined, token, given)}
+${renderJobStep(school)}`,
   });
 }
 
