@@ -171,7 +171,9 @@ export async function recordWritten(sql: Sql, estab: string, gained: number): Pr
 export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case
+    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null,
+      failing_since = case when d.status in ('Error', 'Timeout') then coalesce(d.failing_since, clock_timestamp()) else clock_timestamp() end,
+      refresh_at = case
       when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
     from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
   await tellStatus(sql, estab);

@@ -102,6 +102,9 @@ export const offenders: Offenders = [
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
       ],
+      'src/onboarding/tell-troubles.ts': [
+        "97728ca4b4e2 select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeou",
+      ],
       'src/schooldata/availability.ts': [
         '0c7de342363d select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
         '3658792a4f35 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',

@@ -67,7 +67,7 @@ export function describeCollection(collection: string): string {
 
 const databaseTitles: Readonly<Record<ComponentDatabase['name'], string>> = { SchoolData: 'School, people and classes', Attendance: 'Attendance' };
 
-export function titleOf({ name }: ComponentDatabase): string {
+export function titleOf({ name }: Pick<ComponentDatabase, 'name'>): string {
   return databaseTitles[name];
 }
 
