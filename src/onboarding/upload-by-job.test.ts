@@ -46,7 +46,7 @@ test('a token is made, shown once, used, replaced and removed, and the page says
   assert.match(await visitor.text(`${path}?done=removed`), /id="notice"[\s\S]*nothing can be sent/);
   assert.deepEqual(
     await db`select made_by, ended_by, hash from upload_token where estab = ${estab} order by made_at`,
-    Array(2).fill({ made_by: 'school', ended_by: 'school', hash: null }),
+    Array.from({ length: 2 }, () => ({ made_by: 'school', ended_by: 'school', hash: null })),
   );
   await run('school upload-token', { estab });
   assert.match(await visitor.text(path), /id="token-made">[^<]*The operator/);
