@@ -1,6 +1,6 @@
 // In charge of packages on their way from the process that took them to the worker that imports them: in pieces in the
 // database, because those may be two machines.
-import type { Db } from '../db/connect.ts';
+import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { installDatabases, recordDropped, requestCollection } from './component-databases.ts';
 import { dropHeld } from './held.ts';
@@ -12,7 +12,13 @@ export const largestUpload = 512 * 1024 * 1024;
  * Stores the package and asks for its import, both or neither. An earlier one that was held gives way. It is taken to a
  * file of this machine first: a slow sender must not hold a connection to the database.
  */
-export async function takeUpload(db: Db, estab: string, bytes: AsyncIterable<Buffer>, { dataDir, largest = largestUpload }: UploadLimits): Promise<string> {
+export async function takeUpload(
+  db: Db,
+  estab: string,
+  bytes: AsyncIterable<Buffer>,
+  { dataDir, largest = largestUpload }: UploadLimits,
+  how: Taking = {},
+): Promise<string> {
   const file = await openSpoolFile(dataDir);
   try {
     for await (const chunk of bytes) {
@@ -20,30 +26,38 @@ export async function takeUpload(db: Db, estab: string, bytes: AsyncIterable<Buf
       await file.write(chunk);
     }
     if (file.size === 0) throw new SchoolbellError('invalid_request', 'The file is empty; choose the zip that your MIS has exported.');
-    return await store(db, estab, file);
+    return await store(db, estab, file, how);
   } finally {
     await file.close();
   }
 }
 
 export type UploadLimits = { dataDir: string; largest?: number };
+/** before: what else has to happen in the transaction that stores it; throws when it must not be stored. */
+export type Taking = { before?: (tx: Tx, file: SpoolFile) => Promise<void> };
 
 function tooLarge(largest: number): SchoolbellError {
   return new SchoolbellError('too_large', `The file is larger than ${largest / 1024 ** 2} MB, which is the most that is taken. Nothing was changed.`);
 }
 
-async function store(db: Db, estab: string, file: SpoolFile): Promise<string> {
+async function store(db: Db, estab: string, file: SpoolFile, { before }: Taking): Promise<string> {
   return db.begin(async (tx) => {
+    await before?.(tx, file);
     await tx`delete from upload where estab = ${estab}`;
-    const [row] = await tx<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
-    const id = row?.id ?? '';
-    let number = 0;
-    for await (const piece of file.read())
-      await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
+    const id = await insertPackage(tx, estab, file, null);
     await installDatabases(tx, estab, ['SchoolData']);
     await requestCollection(tx, estab, 'SchoolData', { upload: id });
     return id;
   });
+}
+
+export async function insertPackage(tx: Tx, estab: string, file: SpoolFile, at: Date | null): Promise<string> {
+  const [row] = await tx<{ id: string }[]>`insert into upload (estab, created_at) values (${estab}, coalesce(${at}::timestamptz, now())) returning id`;
+  const id = row?.id ?? '';
+  let number = 0;
+  for await (const piece of file.read())
+    await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
+  return id;
 }
 
 /** The package as a file of this machine, until it is closed. Undefined when it was imported already. */
@@ -63,12 +77,6 @@ export async function openUpload(db: Db, estab: string, id: string, dataDir: str
 async function* readPieces(db: Db, estab: string, id: string): AsyncGenerator<Uint8Array> {
   for await (const [row] of db<{ bytes: Uint8Array }[]>`select bytes from upload_piece where estab = ${estab} and upload = ${id} order by number`.cursor(1))
     if (row) yield row.bytes;
-}
-
-/** The package that is held until somebody approves it. */
-export async function findHeldUpload(db: Db, estab: string): Promise<string | undefined> {
-  const [row] = await db<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
-  return row?.id;
 }
 
 /** One that nobody approved in time is dropped; what was imported before stays, and the status says what happened. */
