@@ -86,4 +86,6 @@ async function look() {
   setTimeout(look, everyMs);
 }
 
+// The place is kept here; a browser that keeps it as well would move it twice.
+document.documentElement.style.overflowAnchor = 'none';
 setTimeout(look, everyMs);
