@@ -252,6 +252,31 @@ create table identity_audit (
 CREATE INDEX identity_audit_at ON public.identity_audit USING btree (at);
 CREATE INDEX identity_audit_mail ON public.identity_audit USING btree (estab, at) WHERE ((operation = ANY (ARRAY['CreateLogin'::text, 'CreateUser'::text])) AND (outcome = 'done'::text));
 
+create table import_fault (
+  estab text collate "C" not null,
+  import uuid not null,
+  number integer not null,
+  file text not null,
+  line integer,
+  column_name text,
+  value text,
+  rule text not null,
+  dependants integer default 0 not null,
+  constraint import_fault_pkey PRIMARY KEY (estab, import, number),
+  constraint import_fault_estab_import_fkey FOREIGN KEY (estab, import) REFERENCES import_run(estab, id) ON DELETE CASCADE
+);
+
+create table import_loss (
+  estab text collate "C" not null,
+  import uuid not null,
+  collection text not null,
+  sourced_id text collate "C" not null,
+  role text,
+  name text,
+  constraint import_loss_pkey PRIMARY KEY (estab, import, collection, sourced_id),
+  constraint import_loss_estab_import_fkey FOREIGN KEY (estab, import) REFERENCES import_run(estab, id) ON DELETE CASCADE
+);
+
 create table import_run (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
@@ -262,7 +287,12 @@ create table import_run (
   report jsonb not null,
   reading integer,
   provider text,
+  kind text,
+  partial boolean default false not null,
+  decision text,
+  decided_at timestamp with time zone,
   constraint import_run_pkey PRIMARY KEY (estab, id),
+  constraint import_run_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'discarded'::text, 'replaced'::text]))),
   constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -1070,6 +1100,18 @@ create unlogged table stage_enrollment (
 );
 CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading, sourced_id);
 
+create unlogged table stage_fault (
+  estab text collate "C" not null,
+  reading integer not null,
+  number integer not null,
+  file text not null,
+  line integer,
+  column_name text,
+  value text,
+  rule text not null
+);
+CREATE INDEX stage_fault_reading ON public.stage_fault USING btree (estab, reading);
+
 create unlogged table stage_mark (
   estab text collate "C" not null,
   reading integer not null,
@@ -1106,7 +1148,9 @@ create unlogged table stage_rejected (
   reading integer not null,
   collection text not null,
   line integer not null,
-  sourced_id text collate "C"
+  sourced_id text collate "C",
+  fault integer,
+  dependent boolean default false not null
 );
 CREATE INDEX stage_rejected_reading ON public.stage_rejected USING btree (estab, reading);
 

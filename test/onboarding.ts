@@ -29,7 +29,7 @@ export type Visitor = {
   text(path: string): Promise<string>;
   post(path: string, fields: Record<string, string | string[]>): Promise<Response>;
   /** With what the page of the request carries. */ decide(path: string, fields: Record<string, string | string[]>): Promise<Response>;
-  upload(bytes: Uint8Array): Promise<Response>;
+  /** more: what else the form says in its address. */ upload(bytes: Uint8Array, more?: string): Promise<Response>;
 };
 
 const commands = [...applicationCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands, ...uploadTokenCommands];
@@ -104,10 +104,11 @@ export async function useOnboarding(env: Record<string, string> = {}, parts: Par
       text,
       decide: async (path, fields) => postForm(`${url}${path}`, cookie, { token, ...hiddenIn(await text(path)), ...fields }),
       post: (path, fields) => postForm(`${url}${path}`, cookie, { token, ...fields }),
-      upload: (bytes) => {
+      upload: (bytes, more = '') => {
         const form = new FormData();
         form.append('package', new Blob([Uint8Array.from(bytes)]), 'package.zip');
-        return fetch(`${url}/school/source/upload?token=${encodeURIComponent(token)}`, { method: 'POST', headers: { cookie }, body: form, redirect: 'manual' });
+        const path = `/school/source/upload?token=${encodeURIComponent(token)}${more}`;
+        return fetch(`${url}${path}`, { method: 'POST', headers: { cookie }, body: form, redirect: 'manual' });
       },
     };
   }

@@ -5,7 +5,7 @@ import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { countMarks, lockMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
+import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
 import {
   installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, recordProgress, requestCollection,
 } from './component-databases.ts';
@@ -13,7 +13,8 @@ import { MisError, NothingToCollect, type Connector, type DatabaseName } from '.
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { openSpooledPackage } from './connectors/csv/package.ts';
-import { describeTrouble, importRoster } from './import.ts';
+import { importRoster } from './import.ts';
+import { describeTrouble } from './import-report.ts';
 import { attendanceFile } from './mark.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
@@ -23,7 +24,7 @@ import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
 import { isImported, isReplaced, openUpload } from './uploads.ts';
 
-type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string };
+type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string; approved?: string };
 
 /** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
 const retries = [60, 300, 900, 3600] as const;
@@ -47,6 +48,8 @@ type How = {
   /** Marks wait for a roster that is being collected. */
   rosterFirst?: boolean | undefined;
   upload?: string | undefined;
+  /** The import that was held and that a person has approved. */
+  approved?: string | undefined;
   shrinkLimitPercent: number;
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
@@ -55,13 +58,14 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const { database, force, full, rosterFirst, upload } = work.payload as Payload;
+      const { database, force, full, rosterFirst, upload, approved } = work.payload as Payload;
       try {
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
           full,
           rosterFirst,
           upload,
+          approved,
           shrinkLimitPercent,
           beforeCommit: (tx) => requireClaim(tx, work),
         });
@@ -106,7 +110,8 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
         await how.beforeCommit?.(tx);
       });
     }
-    if (trouble && !trouble.overtaken) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
+    // How a roster stands was said together with its report.
+    if (trouble && !trouble.overtaken && database !== 'SchoolData') await fail(db, estab, database, 'Error', trouble.message, how);
     if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
   } catch (error) {
@@ -142,13 +147,16 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, upload, shrinkLimitPercent, beforeCommit }: How,
+  { force, full, upload, approved, shrinkLimitPercent, beforeCommit }: How,
 ): Promise<Trouble | undefined> {
+  const [held] = approved === undefined ? [] : await db<{ partial: boolean }[]>`select partial from import_run where estab = ${estab} and id = ${approved}`;
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
     dataDir,
-    partial: false,
+    partial: held?.partial ?? false,
     force,
+    approved,
+    kind: connector.kind,
     shrinkLimitPercent,
     upload,
     onProgress: createProgress(db, estab, 'SchoolData'),
@@ -182,7 +190,7 @@ export async function collectMarks(
   const spool = await openSpoolFile(dataDir);
   try {
     const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
-    if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool);
+    if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool, problems);
     if (problems.total > 0) throw new SourceError(attendanceFile, 'has problems');
     return await db.begin(async (tx) => {
       await lockMarks(tx, estab);
@@ -190,7 +198,8 @@ export async function collectMarks(
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
       const unknown = new Problems();
       await stageMarks(tx, spool);
-      const merged = await mergeStagedMarks(tx, reading, unknown, asOf);
+      await rejectUnknownMarks(tx, reading, unknown);
+      const merged = await mergeStagedMarks(tx, reading, asOf);
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
       await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: merged.written > 0, message });
       await noteMerged(tx, reading, 'Attendance');
@@ -217,6 +226,7 @@ export async function collectMarks(
 /** A package that was uploaded; it is kept while it is held, for the one who approves it. */
 function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, upload: string): Connector {
   return {
+    kind: 'upload',
     offers: ['SchoolData'],
     async openRoster() {
       const opened = await openUpload(db, estab, upload, dataDir);

@@ -102,12 +102,12 @@ export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
-  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string } = {},
+  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string; approved?: string } = {},
 ): Promise<void> {
   const [row] = await sql<
     { refreshing: boolean }[]
   >`select refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = ${name} for update`;
-  if (!row || (row.refreshing && !how.force && how.upload === undefined)) return;
+  if (!row || (row.refreshing && !how.force && how.upload === undefined && how.approved === undefined)) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(
     sql,
@@ -122,6 +122,7 @@ export async function requestCollection(
         full: how.full ?? false,
         ...(how.rosterFirst ? { rosterFirst: true } : {}),
         ...(how.upload === undefined ? {} : { upload: how.upload }),
+        ...(how.approved === undefined ? {} : { approved: how.approved }),
       },
       body: null,
     },
@@ -176,6 +177,19 @@ export async function recordFailure(sql: Sql, estab: string, name: DatabaseName,
       refresh_at = case
       when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
     from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+/**
+ * A package that was refused says nothing about the data that is there: that stands as before, and the message says what became of the
+ * package. `upload`: it was being collected, in the place of one that may have been held.
+ */
+export async function recordRefused(sql: Sql, estab: string, name: DatabaseName, message: string, { upload }: { upload: boolean }): Promise<void> {
+  await sql`
+    update component_database set status = case when updated_at is null then 'Error' when ${upload} and status = 'Paused' then 'OK' else status end,
+      message = case when status = 'Paused' and not ${upload} then message else ${message} end,
+      refreshing_since = case when not ${upload} then refreshing_since end, progress = case when not ${upload} then progress end
+    where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }
 

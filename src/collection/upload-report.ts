@@ -1,6 +1,6 @@
 // In charge of what became of an uploaded package, as its sender reads it: also when the package itself is long gone.
 import type { Db } from '../db/connect.ts';
-import { describeTrouble, type ImportReport } from './import.ts';
+import { describeTrouble, type ImportReport } from './import-report.ts';
 
 /** Replaced: a newer one came before it was imported, or a person decided against it. */
 export type UploadState = 'Waiting' | 'Importing' | 'Done' | 'Unchanged' | 'Held' | 'Refused' | 'Replaced' | 'Failed';

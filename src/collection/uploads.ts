@@ -3,6 +3,7 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { installDatabases, recordDropped, requestCollection } from './component-databases.ts';
+import { dropHeld } from './held.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 
 export const largestUpload = 512 * 1024 * 1024;
@@ -19,7 +20,7 @@ export async function takeUpload(
   estab: string,
   bytes: AsyncIterable<Buffer>,
   { dataDir, largest = largestUpload }: UploadLimits,
-  how: Taking = { byJob: false },
+  how: Taking = {},
 ): Promise<string> {
   const file = await openSpoolFile(dataDir);
   try {
@@ -35,29 +36,34 @@ export async function takeUpload(
 }
 
 export type UploadLimits = { dataDir: string; largest?: number };
-/** before: throws, in the transaction that would store it, when it must not be stored after all. */
-export type Taking = { byJob: boolean; before?: (tx: Tx) => Promise<void> };
+/** before: what else has to happen in the transaction that stores it; throws when it must not be stored after all. */
+export type Taking = { byJob?: boolean; before?: (tx: Tx, file: SpoolFile) => Promise<void> };
 
 export function tooLarge(largest: number): SchoolbellError {
   return new SchoolbellError('too_large', `The file is larger than ${largest / 1024 ** 2} MB, which is the most that is taken. Nothing was changed.`);
 }
 
 /** Only when its pieces are there is anything locked that others may wait for: those that come at once take turns, and the last one stands. */
-async function store(db: Db, estab: string, file: SpoolFile, { byJob, before }: Taking): Promise<string> {
+async function store(db: Db, estab: string, file: SpoolFile, { byJob = false, before }: Taking): Promise<string> {
   return db.begin(async (tx) => {
-    const [row] = await tx<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
-    const id = row?.id ?? '';
+    const id = await insertPackage(tx, estab, file, null);
     await tx`insert into upload_receipt (estab, id, by_job) values (${estab}, ${id}, ${byJob})`;
-    let number = 0;
-    for await (const piece of file.read())
-      await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
-    await before?.(tx);
+    await before?.(tx, file);
     await installDatabases(tx, estab, ['SchoolData']);
     await tx`select from component_database where estab = ${estab} and name = 'SchoolData' for update`;
     await tx`delete from upload where estab = ${estab} and id <> ${id}`;
     await requestCollection(tx, estab, 'SchoolData', { upload: id });
     return id;
   });
+}
+
+export async function insertPackage(tx: Tx, estab: string, file: SpoolFile, at: Date | null): Promise<string> {
+  const [row] = await tx<{ id: string }[]>`insert into upload (estab, created_at) values (${estab}, coalesce(${at}::timestamptz, now())) returning id`;
+  const id = row?.id ?? '';
+  let number = 0;
+  for await (const piece of file.read())
+    await tx`insert into upload_piece (estab, upload, number, bytes) values (${estab}, ${id}, ${(number += 1)}, ${piece as Buffer})`;
+  return id;
 }
 
 /** The package as a file of this machine, until it is closed. Undefined when it was imported or replaced already: there is none without a piece. */
@@ -98,12 +104,6 @@ export async function isReplaced(db: Db, estab: string, upload: string): Promise
   return row !== undefined;
 }
 
-/** The package that is held until somebody approves it. */
-export async function findHeldUpload(db: Db, estab: string): Promise<string | undefined> {
-  const [row] = await db<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
-  return row?.id;
-}
-
 /** One that nobody approved in time is dropped; what was imported before stays, and the status says what happened. */
 export async function forgetUploads(db: Db, days: number): Promise<void> {
   const old = await db<{ estab: string; id: string }[]>`select estab, id from upload where created_at < now() - make_interval(days => ${days})`;
@@ -112,6 +112,7 @@ export async function forgetUploads(db: Db, days: number): Promise<void> {
       const { count } = await tx`delete from upload where estab = ${estab} and id = ${id}`;
       const message = `a package was held for ${days} days and not approved; it was dropped. Upload it again if it is still wanted`;
       if (count > 0) await recordDropped(tx, estab, 'SchoolData', message);
+      if (count > 0) await dropHeld(tx, estab);
     });
   }
 }

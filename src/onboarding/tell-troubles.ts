@@ -2,7 +2,7 @@
 // nothing was collected for a day, and when all is well again: each once, whatever is tried in between. What was told is
 // kept with the state that it is about, and changes in the transaction that writes the mails.
 import type { DatabaseName } from '../collection/connector.ts';
-import type { ImportReport } from '../collection/import.ts';
+import type { ImportReport } from '../collection/import-report.ts';
 import type { Config } from '../config.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import type { Letter } from '../mail/letter.ts';

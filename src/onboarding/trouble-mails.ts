@@ -1,7 +1,7 @@
 // In charge of what the mails about collections say: one is held, the package of a job was refused, nothing was collected for
 // a day, and all is well again. Values of rows are left out: a mail lies about for longer than what it is about.
 import type { ComponentDatabase } from '../collection/component-databases.ts';
-import type { ImportReport } from '../collection/import.ts';
+import type { ImportReport } from '../collection/import-report.ts';
 import { writeLetter, type Letter, type Paragraph } from '../mail/letter.ts';
 import { formatMany, formatMoment } from './pages/figures.ts';
 import { titleOf } from './pages/state-words.ts';

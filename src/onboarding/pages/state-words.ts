@@ -71,10 +71,14 @@ export function titleOf({ name }: Pick<ComponentDatabase, 'name'>): string {
   return databaseTitles[name];
 }
 
-/** An older state goes on being served, so that is said too. */
-export function describeDatabase({ status, updatedAt, expiresAt }: ComponentDatabase, timeZone: string): Words {
+/** An older state goes on being served, so that is said too. refused: when the last import was, which came after what is there. */
+export function describeDatabase({ status, updatedAt, expiresAt }: ComponentDatabase, timeZone: string, refused?: Date): Words {
   const last = updatedAt && formatMoment(updatedAt, timeZone);
   const stays = last ? ` Applications go on with what was collected on ${last}.` : '';
+  if (refused && status !== 'Updating' && status !== 'Expired') {
+    const text = `The last import, on ${formatMoment(refused, timeZone)}, was refused and changed nothing.`;
+    return { badge: 'Last import refused', tone: 'bad', text: `${text}${stays || ' Nothing has been collected yet.'}` };
+  }
   switch (status) {
     case 'OK':
       return {
