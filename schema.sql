@@ -170,9 +170,13 @@ create table component_database (
   refresh_at timestamp with time zone,
   refreshing_since timestamp with time zone,
   progress real,
+  failing_since timestamp with time zone,
+  told text,
+  told_at timestamp with time zone,
   constraint component_database_pkey PRIMARY KEY (estab, name),
   constraint component_database_name_check CHECK ((name = ANY (ARRAY['SchoolData'::text, 'Attendance'::text]))),
   constraint component_database_status_check CHECK ((status = ANY (ARRAY['NoData'::text, 'OK'::text, 'Error'::text, 'Timeout'::text, 'Paused'::text]))),
+  constraint component_database_told_check CHECK ((told = ANY (ARRAY['held'::text, 'refused'::text, 'failing'::text]))),
   constraint component_database_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX component_database_refresh ON public.component_database USING btree (refresh_at) WHERE (refresh_at IS NOT NULL);
@@ -257,6 +261,31 @@ create table identity_audit (
 CREATE INDEX identity_audit_at ON public.identity_audit USING btree (at);
 CREATE INDEX identity_audit_mail ON public.identity_audit USING btree (estab, at) WHERE ((operation = ANY (ARRAY['CreateLogin'::text, 'CreateUser'::text])) AND (outcome = 'done'::text));
 
+create table import_fault (
+  estab text collate "C" not null,
+  import uuid not null,
+  number integer not null,
+  file text not null,
+  line integer,
+  column_name text,
+  value text,
+  rule text not null,
+  dependants integer default 0 not null,
+  constraint import_fault_pkey PRIMARY KEY (estab, import, number),
+  constraint import_fault_estab_import_fkey FOREIGN KEY (estab, import) REFERENCES import_run(estab, id) ON DELETE CASCADE
+);
+
+create table import_loss (
+  estab text collate "C" not null,
+  import uuid not null,
+  collection text not null,
+  sourced_id text collate "C" not null,
+  role text,
+  name text,
+  constraint import_loss_pkey PRIMARY KEY (estab, import, collection, sourced_id),
+  constraint import_loss_estab_import_fkey FOREIGN KEY (estab, import) REFERENCES import_run(estab, id) ON DELETE CASCADE
+);
+
 create table import_run (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,
@@ -267,7 +296,12 @@ create table import_run (
   report jsonb not null,
   reading integer,
   provider text,
+  kind text,
+  partial boolean default false not null,
+  decision text,
+  decided_at timestamp with time zone,
   constraint import_run_pkey PRIMARY KEY (estab, id),
+  constraint import_run_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'discarded'::text, 'replaced'::text]))),
   constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -1081,6 +1115,18 @@ create unlogged table stage_enrollment (
 );
 CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading, sourced_id);
 
+create unlogged table stage_fault (
+  estab text collate "C" not null,
+  reading integer not null,
+  number integer not null,
+  file text not null,
+  line integer,
+  column_name text,
+  value text,
+  rule text not null
+);
+CREATE INDEX stage_fault_reading ON public.stage_fault USING btree (estab, reading);
+
 create unlogged table stage_mark (
   estab text collate "C" not null,
   reading integer not null,
@@ -1117,7 +1163,9 @@ create unlogged table stage_rejected (
   reading integer not null,
   collection text not null,
   line integer not null,
-  sourced_id text collate "C"
+  sourced_id text collate "C",
+  fault integer,
+  dependent boolean default false not null
 );
 CREATE INDEX stage_rejected_reading ON public.stage_rejected USING btree (estab, reading);
 
@@ -1176,6 +1224,35 @@ create table upload_piece (
   constraint upload_piece_pkey PRIMARY KEY (estab, upload, number),
   constraint upload_piece_estab_upload_fkey FOREIGN KEY (estab, upload) REFERENCES upload(estab, id) ON DELETE CASCADE
 );
+
+create table upload_receipt (
+  estab text collate "C" not null,
+  id uuid not null,
+  taken_at timestamp with time zone default clock_timestamp() not null,
+  by_job boolean not null,
+  run uuid,
+  constraint upload_receipt_pkey PRIMARY KEY (estab, id),
+  constraint upload_receipt_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX upload_receipt_taken ON public.upload_receipt USING btree (taken_at);
+
+create table upload_token (
+  estab text collate "C" not null,
+  id uuid default gen_random_uuid() not null,
+  hash bytea,
+  made_at timestamp with time zone default clock_timestamp() not null,
+  made_by text not null,
+  last_used_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  ended_by text,
+  constraint upload_token_pkey PRIMARY KEY (estab, id),
+  constraint upload_token_ended_by_check CHECK ((ended_by = ANY (ARRAY['school'::text, 'operator'::text]))),
+  constraint upload_token_made_by_check CHECK ((made_by = ANY (ARRAY['school'::text, 'operator'::text]))),
+  constraint upload_token_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX upload_token_ended ON public.upload_token USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX upload_token_hash ON public.upload_token USING btree (hash) WHERE (hash IS NOT NULL);
+CREATE UNIQUE INDEX upload_token_open ON public.upload_token USING btree (estab) WHERE (ended_at IS NULL);
 
 create table webhook (
   estab text collate "C" not null,

@@ -13,6 +13,8 @@ import { createSchoolCaller } from './access/school-caller.ts';
 import type { Opening } from './access/scopes.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createTokens } from './access/tokens.ts';
+import { createUploadCaller } from './access/upload-tokens.ts';
+import { uploadRoutes } from './collection/upload-routes.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
@@ -154,6 +156,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     });
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
+    uploadRoutes(api, { db: changes, requireUpload: createUploadCaller(tries, limit), uploads, publicUrl: config.publicUrl });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });

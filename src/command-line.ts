@@ -17,6 +17,7 @@ import { rosterCommands } from './commands/roster.ts';
 import { schoolCommands } from './commands/school.ts';
 import { secretCommands } from './commands/secrets.ts';
 import { statusCommands } from './commands/status.ts';
+import { uploadTokenCommands } from './commands/upload-token.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { policies } from './db/policies.ts';
@@ -24,8 +25,8 @@ import { SchoolbellError } from './errors.ts';
 import { version } from './version.ts';
 
 const commands: readonly Command[] = [
-  ...schoolCommands, ...applicationCommands, ...secretCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands, ...historyCommands,
-  ...collectCommands, ...deliveryCommands, ...mailCommands, ...auditCommands, ...statusCommands,
+  ...schoolCommands, ...uploadTokenCommands, ...applicationCommands, ...secretCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands,
+  ...historyCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...auditCommands, ...statusCommands,
 ];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */

@@ -56,6 +56,7 @@ async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
     dataDir: config.dataDir,
     partial: false,
     force: true,
+    kind: 'demo',
     shrinkLimitPercent: config.shrinkLimitPercent,
   });
   if (report.outcome === 'refused') throw new Error(`the demo school did not load: ${JSON.stringify(report.problems[0])}`);

@@ -11,6 +11,7 @@ import type { Db } from './db/connect.ts';
 import { tellFailingTargets } from './mail/failing-targets.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
+import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
@@ -31,6 +32,7 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
   const chores: readonly Chore[] = [
     { name: 'ending waits for data', everyMs: second, run: () => sweepWaits(db) },
     { name: 'telling applications that data is there', everyMs: 5 * second, run: () => completeInstallations(db, seal) },
+    { name: 'telling of held and failing collections', everyMs: minute, run: () => tellTroubles(db, tellingOf(config)) },
     { name: 'expiring invitations', everyMs: minute, run: () => expireInvitations(db) },
     { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },

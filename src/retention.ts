@@ -3,6 +3,7 @@
 import type { Pseudonym } from './access/pseudonym.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
 import { forgetSecrets } from './access/secrets.ts';
+import { forgetUploadTokens } from './access/upload-tokens.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
 import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
 import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
@@ -78,7 +79,7 @@ export const retention: readonly Kept[] = [
   },
   {
     what: 'What an import stages, until it is merged: in its transaction, or in files without a name that end with the process',
-    where: [...allResources.map(stageTable), 'stage_rejected', 'stage_change', 'stage_mark'],
+    where: [...allResources.map(stageTable), 'stage_rejected', 'stage_fault', 'stage_change', 'stage_mark'],
     ends: { until: 'while it is merged' },
     less: nobody,
   },
@@ -131,17 +132,24 @@ export const retention: readonly Kept[] = [
     less: setting,
   },
   {
-    what: 'Reports of imports, which show values of rows that were wrong',
-    where: ['import_run'],
+    what: 'Reports of imports, which show values of rows that were wrong (all of those rows: of the last 20 imports), and which package each was of',
+    where: ['import_run', 'import_fault', 'upload_receipt'],
     ends: { days: 'purge', after: 'the import', namesPeople: true, forget: forgetReports },
     purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,
   },
   {
+    what: 'Who would go with an import that is held',
+    where: ['import_loss'],
+    ends: { until: 'until it is approved, discarded or replaced, and no longer than its report' },
+    purged: { words: 'is gone by then: an import that removes anybody from the roster takes its place' },
+    less: 'the school, by deciding',
+  },
+  {
     what: 'Uploaded packages',
     where: ['upload', 'upload_piece'],
     ends: { days: 30, after: 'the upload, if it is held; else until they are imported', namesPeople: true, forget: forgetUploads },
-    less: 'the school, by approving or uploading another',
+    less: 'the school, by approving, discarding or uploading another',
   },
   {
     what: 'Logins with the hash of the password',
@@ -211,6 +219,12 @@ export const retention: readonly Kept[] = [
     where: ['application_secret', 'school_secret'],
     ends: { days: 30, after: 'they ended', namesPeople: false, forget: forgetSecrets },
     less: nobody,
+  },
+  {
+    what: 'Upload tokens of schools (as hashes), with who made and who ended each',
+    where: ['upload_token'],
+    ends: { days: 365, after: 'they were replaced or removed', namesPeople: false, forget: forgetUploadTokens },
+    less: school,
   },
   {
     what: 'Keys that sign',

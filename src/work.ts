@@ -18,6 +18,7 @@ import { createDelivery } from './notifications/deliver.ts';
 import { callKind } from './notifications/webhooks.ts';
 import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
+import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { startWorker, type Handlers } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -47,7 +48,7 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
   const listening = await pools.chores.listen(
     statusChannel,
     (estab) =>
-      void onStatus(pools.chores, seal, estab).catch((error: unknown) =>
+      void onStatus(pools.chores, seal, config, estab).catch((error: unknown) =>
         log.error({ err: error }, 'a change of status could not be followed; it is looked at again'),
       ),
   );
@@ -58,10 +59,11 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
   };
 }
 
-/** Whoever waits for this school's data. */
-async function onStatus(db: Db, seal: Seal, estab: string): Promise<void> {
+/** Whoever waits for this school's data, and whoever has to know how it stands. */
+async function onStatus(db: Db, seal: Seal, config: Config, estab: string): Promise<void> {
   await sweepWaits(db, { estab });
   await completeInstallations(db, seal, estab);
+  await tellTroubles(db, tellingOf(config), { estab });
 }
 
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {

@@ -11,6 +11,7 @@ import { deliveryCommands } from '../src/commands/deliveries.ts';
 import { mailCommands } from '../src/commands/mails.ts';
 import { schoolCommands } from '../src/commands/school.ts';
 import { secretCommands } from '../src/commands/secrets.ts';
+import { uploadTokenCommands } from '../src/commands/upload-token.ts';
 import { readConfig } from '../src/config.ts';
 import type { CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { makeSignInLink } from '../src/onboarding/links.ts';
@@ -29,10 +30,12 @@ export type Visitor = {
   text(path: string): Promise<string>;
   post(path: string, fields: Record<string, string | string[]>): Promise<Response>;
   /** With what the page of the request carries. */ decide(path: string, fields: Record<string, string | string[]>): Promise<Response>;
-  upload(bytes: Uint8Array): Promise<Response>;
+  /** more: what else the form says in its address. */ upload(bytes: Uint8Array, more?: string): Promise<Response>;
 };
 
-const commands = [...applicationCommands, ...secretCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands];
+const commands = [
+  ...applicationCommands, ...secretCommands, ...authorisationCommands, ...deliveryCommands, ...mailCommands, ...schoolCommands, ...uploadTokenCommands,
+];
 
 export async function useOnboarding(env: Record<string, string> = {}, parts: Parameters<typeof useService>[1] = {}) {
   const mail = await receiveMail();
@@ -104,10 +107,11 @@ export async function useOnboarding(env: Record<string, string> = {}, parts: Par
       text,
       decide: async (path, fields) => postForm(`${url}${path}`, cookie, { token, ...hiddenIn(await text(path)), ...fields }),
       post: (path, fields) => postForm(`${url}${path}`, cookie, { token, ...fields }),
-      upload: (bytes) => {
+      upload: (bytes, more = '') => {
         const form = new FormData();
         form.append('package', new Blob([Uint8Array.from(bytes)]), 'package.zip');
-        return fetch(`${url}/school/source/upload?token=${encodeURIComponent(token)}`, { method: 'POST', headers: { cookie }, body: form, redirect: 'manual' });
+        const path = `/school/source/upload?token=${encodeURIComponent(token)}${more}`;
+        return fetch(`${url}${path}`, { method: 'POST', headers: { cookie }, body: form, redirect: 'manual' });
       },
     };
   }

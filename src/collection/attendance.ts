@@ -1,10 +1,11 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
 // one version and instant per change.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
+import { collections } from '../roster/collections.ts';
 import { attendanceFile, type MarkRow } from './mark.ts';
-import { listedProblems, type Problems } from './problem.ts';
+import { keptFaults, listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
-import { stagedMarks } from './stage.ts';
+import { staged, stagedMarks, stagedRejected } from './stage.ts';
 
 /** Whose entry it is. */
 export type Author = { rp: string; trackingId: string; reason: string | null };
@@ -12,7 +13,7 @@ export type Author = { rp: string; trackingId: string; reason: string | null };
 type Origin = { author: Author } | { asOf: Date };
 /** How many differed, how many more marks there are than before, and the version that they are; undefined when none did. */
 export type Merged = { written: number; gained: number; version: number | undefined };
-export type MarksCount = Merged & { unchanged: number; rejected: number };
+export type MarksCount = Merged & { unchanged: number };
 
 const advisoryLock = 5_219_006;
 
@@ -21,12 +22,14 @@ export async function lockMarks(tx: Tx, estab: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
 }
 
-/** Under the lock. Marks that were staged by a reading. How the database stands is yet to be said, and their instant to be sealed. */
-export async function mergeStagedMarks(tx: Tx, reading: Reading, problems: Problems, asOf: Date): Promise<MarksCount> {
-  const rejected = await rejectUnknown(tx, reading, problems);
-  const [staged] = await tx<{ count: number }[]>`select count(*)::int as count from ${stagedMarks(tx, reading)} s`;
+/**
+ * Under the lock. Marks that were staged by a reading, of pupils who are known. How the database stands is yet to be said, and their
+ * instant to be sealed.
+ */
+export async function mergeStagedMarks(tx: Tx, reading: Reading, asOf: Date): Promise<MarksCount> {
+  const [counted] = await tx<{ count: number }[]>`select count(*)::int as count from ${stagedMarks(tx, reading)} s`;
   const merged = await merge(tx, reading.estab, stagedMarks(tx, reading), { asOf });
-  return { ...merged, unchanged: (staged?.count ?? 0) - merged.written, rejected };
+  return { ...merged, unchanged: (counted?.count ?? 0) - merged.written };
 }
 
 /**
@@ -45,20 +48,44 @@ export async function mergeAuthorsMarks(tx: Tx, estab: string, rows: readonly Ma
   );
 }
 
-/** A mark of somebody whom the roster does not know, or not as a pupil. */
-async function rejectUnknown(tx: Tx, { estab, number }: Reading, problems: Problems): Promise<number> {
-  const rows = await tx<{ line: number; studentId: string; total: number }[]>`
-    with fallen as (
+/**
+ * A mark of somebody whom the roster does not know, or not as a pupil, is left out: the roster as it will be with what else was staged.
+ * If their row fell, so does the mark, by the same fault. Gives how many.
+ */
+export async function rejectUnknownMarks(tx: Tx, reading: Reading, problems: Problems): Promise<number> {
+  const { estab, number } = reading;
+  const people = staged(tx, collections.users, reading);
+  const rule = 'there is no such student in the roster';
+  const rows = await tx<{ line: number | null; studentId: string; own: number; total: number }[]>`
+    with fell as materialized (
+      select r.sourced_id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r
+      where r.collection = ${collections.users.collection} and r.sourced_id is not null group by r.sourced_id
+    ), fallen as (
       delete from stage_mark s where s.estab = ${estab} and s.reading = ${number}
-        and not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student')
+        and not exists (select from ${people} p where p.sourced_id = s.student_id and p.kind = 'student')
+        and not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student'
+          and not exists (select from ${people} p where p.sourced_id = u.sourced_id))
       returning s.line, s.student_id
+    ), explained as materialized (
+      select f.line, f.student_id, fell.fault as by, case when fell.fault is null
+        then (${problems.total}::int + row_number() over (partition by fell.fault is null order by f.line))::int end as fault
+      from fallen f left join fell on fell.sourced_id = f.student_id
+    ), noted as (
+      insert into stage_rejected (estab, reading, collection, line, fault, dependent)
+      select ${estab}, ${number}, ${attendanceFile}, line, coalesce(by, fault), by is not null from explained
+    ), kept as (
+      insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
+      select ${estab}, ${number}, fault, ${attendanceFile}, line, 'studentSourcedId', student_id, ${rule} from explained where fault <= ${keptFaults}
     )
-    select line, student_id as "studentId", (count(*) over ())::int as total from fallen order by line limit ${listedProblems}`;
-  for (const { line, studentId } of rows)
-    problems.add({ file: attendanceFile, line, column: 'studentSourcedId', value: studentId, rule: 'there is no such student in the roster' });
-  const total = rows[0]?.total ?? 0;
-  problems.count(total - rows.length);
-  return total;
+    select case when by is null then line end as line, student_id as "studentId", (count(*) filter (where by is null) over ())::int as own,
+      (count(*) over ())::int as total
+    from explained order by by nulls first, explained.line limit ${listedProblems}`;
+  const problem = { file: attendanceFile, column: 'studentSourcedId', rule };
+  const shown = rows.filter(({ line }) => line !== null);
+  for (const { line, studentId } of shown) problems.add({ ...problem, line, value: studentId });
+  const [first] = rows;
+  if (first) problems.count(first.own - shown.length, { ...problem, line: null, value: null });
+  return first?.total ?? 0;
 }
 
 async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Promise<Merged> {

@@ -5,7 +5,7 @@ import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { countMarks, lockMarks, mergeStagedMarks, sealMarks } from './attendance.ts';
+import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
 import {
   installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, recordProgress, requestCollection,
 } from './component-databases.ts';
@@ -13,8 +13,9 @@ import { MisError, NothingToCollect, type Connector, type DatabaseName } from '.
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { openSpooledPackage } from './connectors/csv/package.ts';
-import { describeTrouble, importRoster } from './import.ts';
+import { importRoster } from './import.ts';
 import type { OnImportProgress } from './import-progress.ts';
+import { describeTrouble } from './import-report.ts';
 import { attendanceFile } from './mark.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
@@ -22,9 +23,9 @@ import { spoolMarks } from './read-source.ts';
 import { beginReading, noteMerged, Overtaken, requireNewest } from './reading.ts';
 import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
-import { openUpload } from './uploads.ts';
+import { isImported, isReplaced, openUpload } from './uploads.ts';
 
-type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string };
+type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string; approved?: string };
 
 /** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
 const retries = [60, 300, 900, 3600] as const;
@@ -33,7 +34,11 @@ const longestStepSeconds = 20;
 const progressEveryMs = 500;
 const rosterFirstSeconds = 2;
 
-class LostClaim extends Error {}
+class LostClaim extends Error {
+  constructor(message = 'another worker has taken this over') {
+    super(message);
+  }
+}
 class RosterFirst extends Error {}
 
 /** How a collection ended that could be read but not merged. */
@@ -44,6 +49,8 @@ type How = {
   /** Marks wait for a roster that is being collected. */
   rosterFirst?: boolean | undefined;
   upload?: string | undefined;
+  /** The import that was held and that a person has approved. */
+  approved?: string | undefined;
   shrinkLimitPercent: number;
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
@@ -52,13 +59,14 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const { database, force, full, rosterFirst, upload } = work.payload as Payload;
+      const { database, force, full, rosterFirst, upload, approved } = work.payload as Payload;
       try {
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
           full,
           rosterFirst,
           upload,
+          approved,
           shrinkLimitPercent,
           beforeCommit: (tx) => requireClaim(tx, work),
         });
@@ -68,7 +76,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         const again = !trouble.held && work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
-        if (error instanceof LostClaim) return end('cancelled', 'another worker has taken this over');
+        if (error instanceof LostClaim) return end('cancelled', error.message);
         if (error instanceof RosterFirst)
           return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
         if (!(error instanceof MisError)) throw error;
@@ -87,6 +95,10 @@ function end(state: Outcome['state'], message: string): Outcome {
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
+  if (how.upload !== undefined && (await isImported(db, estab, how.upload))) {
+    await forgetUpload(db, estab, how.upload);
+    return undefined;
+  }
   try {
     const connector = how.upload === undefined ? await openConnector(parts, estab) : createUploadConnector(parts, estab, how.upload);
     if (!connector?.offers.includes(database)) throw new NothingToCollect('Error', `the school has no source of ${database}`, { later: false });
@@ -99,8 +111,9 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
         await how.beforeCommit?.(tx);
       });
     }
-    if (trouble && !trouble.overtaken) await fail(db, estab, database, trouble.held ? 'Paused' : 'Error', trouble.message, how);
-    if (how.upload !== undefined && !trouble?.held) await db`delete from upload where estab = ${estab} and id = ${how.upload}`;
+    // How a roster stands was said together with its report.
+    if (trouble && !trouble.overtaken && database !== 'SchoolData') await fail(db, estab, database, 'Error', trouble.message, how);
+    if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
   } catch (error) {
     if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
@@ -110,6 +123,10 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     else await fail(db, estab, database, 'Error', 'something went wrong on our side; it will be tried again', how).catch(() => {});
     throw error;
   }
+}
+
+async function forgetUpload(db: Db, estab: string, upload: string): Promise<void> {
+  await db`delete from upload where estab = ${estab} and id = ${upload}`;
 }
 
 /** Only by the worker that still holds the work: another may have ended well meanwhile. */
@@ -131,14 +148,18 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, shrinkLimitPercent, beforeCommit }: How,
+  { force, full, upload, approved, shrinkLimitPercent, beforeCommit }: How,
 ): Promise<Trouble | undefined> {
+  const [held] = approved === undefined ? [] : await db<{ partial: boolean }[]>`select partial from import_run where estab = ${estab} and id = ${approved}`;
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
     dataDir,
-    partial: false,
+    partial: held?.partial ?? false,
     force,
+    approved,
+    kind: connector.kind,
     shrinkLimitPercent,
+    upload,
     onProgress: createProgress(db, estab, 'SchoolData'),
     whenMerged: (tx) => requestOffered(tx, connector, estab),
     ...(beforeCommit ? { beforeCommit } : {}),
@@ -170,7 +191,7 @@ export async function collectMarks(
   const spool = await openSpoolFile(dataDir);
   try {
     const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
-    if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool);
+    if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool, problems);
     if (problems.total > 0) throw new SourceError(attendanceFile, 'has problems');
     return await db.begin(async (tx) => {
       await lockMarks(tx, estab);
@@ -178,7 +199,8 @@ export async function collectMarks(
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
       const unknown = new Problems();
       await stageMarks(tx, spool);
-      const merged = await mergeStagedMarks(tx, reading, unknown, asOf);
+      await rejectUnknownMarks(tx, reading, unknown);
+      const merged = await mergeStagedMarks(tx, reading, asOf);
       const message = unknown.total > 0 ? `left out: ${unknown.total} marks of students whom the roster does not know (yet)` : null;
       await recordCollected(tx, estab, 'Attendance', { rowCount: await countMarks(tx, estab), changed: merged.written > 0, message });
       await noteMerged(tx, reading, 'Attendance');
@@ -205,9 +227,11 @@ export async function collectMarks(
 /** A package that was uploaded; it is kept while it is held, for the one who approves it. */
 function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, upload: string): Connector {
   return {
+    kind: 'upload',
     offers: ['SchoolData'],
     async openRoster() {
       const opened = await openUpload(db, estab, upload, dataDir);
+      if (!opened && (await isReplaced(db, estab, upload))) throw new LostClaim('a newer package has come');
       if (!opened) throw new MisError('Error', 'the uploaded package is gone; upload it again', { later: false });
       const source = await openSpooledPackage(opened, 'the uploaded package').then(openCsvSource).catch(async (error: unknown) => {
         await opened.close();

@@ -112,13 +112,13 @@ export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
-  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string } = {},
+  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string; approved?: string } = {},
 ): Promise<void> {
   const [row] = await sql<{ refreshing: boolean; uploaded: boolean }[]>`
     select refreshing_since is not null as refreshing, exists (select from establishment e left join connector_setting s on s.estab = e.estab
       where e.estab = ${estab} and e.connector = 'csv' and not coalesce(s.settings ? 'folder', false)) as uploaded
     from component_database where estab = ${estab} and name = ${name} for update`;
-  if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force)))) return;
+  if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force && how.approved === undefined)))) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(
     sql,
@@ -133,6 +133,7 @@ export async function requestCollection(
         full: how.full ?? false,
         ...(how.rosterFirst ? { rosterFirst: true } : {}),
         ...(how.upload === undefined ? {} : { upload: how.upload }),
+        ...(how.approved === undefined ? {} : { approved: how.approved }),
       },
       body: null,
     },
@@ -182,9 +183,24 @@ export async function recordWritten(sql: Sql, estab: string, gained: number): Pr
 export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null, refresh_at = case
+    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null,
+      failing_since = case when d.status in ('Error', 'Timeout') then coalesce(d.failing_since, clock_timestamp()) else clock_timestamp() end,
+      refresh_at = case
       when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
     from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
+  await tellStatus(sql, estab);
+}
+
+/**
+ * A package that was refused says nothing about the data that is there: that stands as before, and the message says what became of the
+ * package. `upload`: it was being collected, in the place of one that may have been held.
+ */
+export async function recordRefused(sql: Sql, estab: string, name: DatabaseName, message: string, { upload }: { upload: boolean }): Promise<void> {
+  await sql`
+    update component_database set status = case when updated_at is null then 'Error' when ${upload} and status = 'Paused' then 'OK' else status end,
+      message = case when status = 'Paused' and not ${upload} then message else ${message} end,
+      refreshing_since = case when not ${upload} then refreshing_since end, progress = case when not ${upload} then progress end
+    where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }
 

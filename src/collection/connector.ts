@@ -21,7 +21,11 @@ export type Rejection = Readonly<{ index: number; code: string; message: string 
 /** What a roster reading leaves for the next one, kept in the transaction that merges it. */
 export type RosterReading = Source & { readonly state?: () => Record<string, unknown> };
 
+/** How an import came. */
+export type ImportKind = 'upload' | 'command' | 'folder' | 'provider' | 'demo';
+
 export type Connector = Readonly<{
+  kind: Exclude<ImportKind, 'command'>;
   offers: readonly DatabaseName[];
   /** full: everything again, so that what vanished without a word is noticed; otherwise changes will do. */
   openRoster(how: { full: boolean }): Promise<RosterReading>;

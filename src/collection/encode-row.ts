@@ -2,6 +2,7 @@
 import { renderRecord, type UserId, type Value } from '../roster/record.ts';
 import { columnsOf, storedFields, type Field, type Resource } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
+import type { Problem } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { RejectedRow, SourceRow } from './source.ts';
 
@@ -10,7 +11,8 @@ export function stagedColumns(resource: Resource): string[] {
   return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', 'status', ...ownColumns(resource), 'metadata', 'record', 'late'];
 }
 
-export const rejectedColumns = ['estab', 'reading', 'collection', 'line', 'sourced_id'] as const;
+export const rejectedColumns = ['estab', 'reading', 'collection', 'line', 'sourced_id', 'fault'] as const;
+export const faultColumns = ['estab', 'reading', 'number', 'file', 'line', 'column_name', 'value', 'rule'] as const;
 export const markColumns = ['estab', 'reading', 'line', 'student_id', 'date', 'session', 'mark', 'minutes_late', 'notes'] as const;
 
 /** Columns that come from the source. */
@@ -40,8 +42,17 @@ export function createRowEncoder(resource: Resource, reading: Reading): (row: So
   };
 }
 
-export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId }: RejectedRow): string {
-  return `${keyOf(reading)}\t${resource.collection}\t${line}\t${encodeText(sourcedId)}\n`;
+export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId, fault }: RejectedRow): string {
+  return `${keyOf(reading)}\t${resource.collection}\t${line}\t${encodeText(sourcedId)}\t${fault}\n`;
+}
+
+export function encodeFault(reading: Reading, number: number, { file, line, column, value, rule }: Problem): string {
+  return `${keyOf(reading)}\t${number}\t${storable(file)}\t${line ?? nothing}\t${storable(column)}\t${storable(value)}\t${storable(rule)}\n`;
+}
+
+/** A value that is wrong may hold what no text of the database can. */
+function storable(text: string | null): string {
+  return text === null ? nothing : escape(text.replaceAll('\u0000', '\ufffd').toWellFormed());
 }
 
 export function encodeMark(reading: Reading, { line, studentId, date, session, mark, minutesLate, notes }: MarkRow): string {

@@ -4,12 +4,14 @@ import { sourcedIdsOf, type Forget } from '../roster/leaver.ts';
 import { newSighting, seenAtAll, type NameFinder } from '../roster/name-finder.ts';
 import { namingOneOf, searching, type Naming } from '../roster/search-names.ts';
 import { lockMarks } from './attendance.ts';
-import type { Problem } from './problem.ts';
+import type { Fault, Problem } from './problem.ts';
 
-/** In what a school's collections say of themselves: a problem of a report, by its place, or a database's message. */
-type InReport = Naming & { run: string; place: number };
+/** In what a school's collections say of themselves: a problem or a group of a report, by its place, one of all faults, or a database's message. */
+type InReport = Naming & { run: string; list: 'problems' | 'faults'; place: number };
+type InFault = Naming & { run: string; number: number };
 type InMessage = Naming & { database: string; message: string };
-type ReportRow = { id: string; problems: Problem[] | null };
+type ReportRow = { id: string; problems: Problem[] | null; faults: Fault[] | null };
+type FaultRow = Problem & { run: string; number: number };
 
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
@@ -34,14 +36,26 @@ export const forgetTouchesOf: Forget = async (tx, estab, people) => {
 };
 
 /** The report stays, without the values that name them. */
-export const forgetReportsOf = searching<{ problems: InReport[]; messages: InMessage[] }>({
+export const forgetReportsOf = searching<{ places: InReport[]; faults: InFault[]; messages: InMessage[] }>({
   async find(sql, estab, names, written) {
-    const problems: InReport[] = [];
-    const rows = readInBatches<ReportRow>((after, limit) => sql<ReportRow[]>`
-      select r.id, r.report -> 'problems' as problems from import_run r
+    const places: InReport[] = [];
+    const reports = readInBatches<ReportRow>((after, limit) => sql<ReportRow[]>`
+      select r.id, r.report -> 'problems' as problems, r.report -> 'faults' as faults from import_run r
       where r.estab = ${estab} and r.id > ${after?.id ?? beforeAll}::uuid and ${written('r')} order by r.id limit ${limit}`);
-    for await (const { id, problems: listed } of rows)
-      for (const [place, problem] of (listed ?? []).entries()) problems.push({ run: id, place, people: findInProblem(names, problem) });
+    for await (const { id, problems, faults } of reports) {
+      for (const [place, problem] of (problems ?? []).entries()) places.push({ run: id, list: 'problems', place, people: findInProblem(names, problem) });
+      for (const [place, fault] of (faults ?? []).entries())
+        places.push({ run: id, list: 'faults', place, people: findInProblem(names, { ...fault, line: null, value: null }) });
+    }
+    const faults: InFault[] = [];
+    const all = readInBatches<FaultRow>((after, limit) => sql<FaultRow[]>`
+      select f.import as run, f.number, f.file, f.line, f.column_name as column, f.value, f.rule from import_fault f
+      where f.estab = ${estab} and (f.import, f.number) > (${after?.run ?? beforeAll}::uuid, ${after?.number ?? 0}::int) and ${written('f')}
+      order by f.import, f.number limit ${limit}`);
+    for await (const { run, number, ...problem } of all) {
+      const people = findInProblem(names, problem);
+      if (people.size > 0) faults.push({ run, number, people });
+    }
     const databases = await sql<{ database: string; message: string }[]>`
       select d.name as database, d.message from component_database d where d.estab = ${estab} and d.message is not null and ${written('d')}`;
     const messages = databases.map((one) => {
@@ -49,21 +63,32 @@ export const forgetReportsOf = searching<{ problems: InReport[]; messages: InMes
       names.inText(one.message, seen);
       return { ...one, people: seen.clear };
     });
-    return { problems: problems.filter(({ people }) => people.size > 0), messages };
+    return { places: places.filter(({ people }) => people.size > 0), faults, messages };
   },
   async forget(tx, estab, people, found) {
-    const runs = [...Map.groupBy(namingOneOf(people, found.flatMap(({ problems }) => problems)), ({ run }) => run)];
-    const given = runs.map(([id, named]) => ({ id, places: named.map(({ place }) => place) }));
+    const named = namingOneOf(people, found.flatMap(({ places }) => places));
+    for (const list of ['problems', 'faults'] as const) {
+      const runs = [...Map.groupBy(named.filter((one) => one.list === list), ({ run }) => run)];
+      const given = runs.map(([id, places]) => ({ id, places: places.map(({ place }) => place) }));
+      if (given.length === 0) continue;
+      await tx`
+        update import_run r set report = jsonb_set(r.report, ${[list]}::text[], (
+          select jsonb_agg(case when at - 1 = any(given.places) then one || ${tx.json(list === 'problems' ? { value: null, rule: aboutGone } : { rule: aboutGone })}
+            else one end order by at)
+          from jsonb_array_elements(r.report -> ${list}) with ordinality as listed (one, at)))
+        from jsonb_to_recordset(${tx.json(given)}) as given (id uuid, places int[]) where r.estab = ${estab} and r.id = given.id`;
+    }
+    const kept = namingOneOf(people, found.flatMap(({ faults }) => faults));
     await tx`
-      update import_run r set report = jsonb_set(r.report, '{problems}', (
-        select jsonb_agg(case when at - 1 = any(given.places) then one || '{"value": null, "rule": "is about somebody who has left for good"}' else one end
-          order by at)
-        from jsonb_array_elements(r.report -> 'problems') with ordinality as problems (one, at)))
-      from jsonb_to_recordset(${tx.json(given)}) as given (id uuid, places int[]) where r.estab = ${estab} and r.id = given.id`;
+      update import_fault f set value = null, rule = ${aboutGone}
+      from unnest(${kept.map(({ run }) => run)}::uuid[], ${kept.map(({ number }) => number)}::int[]) as given (run, number)
+      where f.estab = ${estab} and f.import = given.run and f.number = given.number`;
     for (const { database, message } of namingOneOf(people, found.flatMap(({ messages }) => messages)))
       await tx`update component_database set message = null where estab = ${estab} and name = ${database} and message = ${message}`;
   },
 });
+
+const aboutGone = 'is about somebody who has left for good';
 
 /** A value that is wrong may be a name in the place of something else. */
 function findInProblem(names: NameFinder, { column, value, rule }: Problem): Set<string> {

@@ -60,7 +60,7 @@ async function contents(): Promise<string> {
 }
 
 async function assertNothingLeft(step: string): Promise<void> {
-  for (const table of [...allResources.map(stageTable), 'stage_rejected', 'stage_change', 'stage_mark'])
+  for (const table of [...allResources.map(stageTable), 'stage_rejected', 'stage_fault', 'stage_change', 'stage_mark'])
     assert.equal((await db`select from ${db(table)}`).length, 0, `${table} after ${step}`);
   const spool = join(dataDir, 'spool');
   assert.deepEqual(readdirSync(spool).map((name) => statSync(join(spool, name)).size).filter((size) => size > 0), [], `the spool after ${step}`);
@@ -69,8 +69,9 @@ async function assertNothingLeft(step: string): Promise<void> {
 /** In the order in which they are asked. */
 const asked = [
   'insert into reading', 'begin', 'for no key update', 'copy "stage_org"', 'copy "stage_user"', 'group by sourced_id having', 'with faulty',
+  'copy "stage_mark"',
   'insert into stage_change', '"roster_org_history"', 'update "roster_user"', 'insert into "roster_user"', 'insert into "roster_enrollment"', 'child_ids',
-  'insert into roster_milestone', 'update roster set version', 'copy "stage_mark"', 'insert into attendance_mark', 'update component_database',
+  'insert into roster_milestone', 'update roster set version', 'insert into attendance_mark', 'update component_database',
   'update reading', 'insert into import_run', 'delete from "stage_user"', 'insert into attendance_version', 'insert into roster_version', 'commit',
 ];
 

@@ -13,7 +13,8 @@ import type { CollectionName } from '../roster/resource.ts';
 import { connect } from '../db/connect.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import type { CsvPackage, PackageFile } from './connectors/csv/package.ts';
-import { importRoster, type ImportReport } from './import.ts';
+import { importRoster } from './import.ts';
+import type { ImportReport } from './import-report.ts';
 import { listedProblems, type Problem } from './problem.ts';
 
 type Row = Rows[number];
@@ -362,9 +363,8 @@ test('what refers to a rejected record falls with it, unless the roster knows th
     },
     { partial: true },
   );
-  assert.deepEqual(report.problems.map(({ file, line, column }) => `${file} ${line} ${column}`).toSorted(), [
-    'classes.csv 2 classType', 'classes.csv 4 courseSourcedId', 'enrollments.csv 6 classSourcedId', 'enrollments.csv 7 userSourcedId',
-    'users.csv 7 orgSourcedIds',
+  assert.deepEqual(report.problems.map(({ file, line, column, dependants = 0 }) => `${file} ${line} ${column} ${dependants}`), [
+    'classes.csv 2 classType 0', 'classes.csv 4 courseSourcedId 1', 'users.csv 7 orgSourcedIds 1',
   ]);
   assert.deepEqual(numbers(report), { added: 2, changed: 0, removed: 0, unchanged: smallCount - 1, rejected: 5 });
   assert.deepEqual(await statuses(estab, 'enrollments'), { e1: 'active', e2: 'active', e3: 'active', e4: 'active', e7: 'active' });
@@ -377,9 +377,8 @@ test('the demographics of a rejected user fall with the user', async () => {
     { users: [...small.users, user('p4', 'student', { orgSourcedIds: 'nobody' })], demographics: [...small.demographics, { sourcedId: 'p4', sex: 'male' }] },
     { partial: true },
   );
-  assert.deepEqual(report.problems.map(({ file, line, column }) => `${file} ${line} ${column}`).toSorted(), [
-    'demographics.csv 4 sourcedId',
-    'users.csv 7 orgSourcedIds',
+  assert.deepEqual(report.problems.map(({ file, line, column, dependants = 0 }) => `${file} ${line} ${column} ${dependants}`), [
+    'users.csv 7 orgSourcedIds 1',
   ]);
   assert.deepEqual(await statuses(estab, 'demographics'), { p1: 'active', p2: 'active' });
 });
@@ -397,7 +396,7 @@ test('chains within one collection fall from the broken end; rings are fine', as
     { orgs: [...small.orgs, org('x1', 'x2'), org('x2', 'x3'), org('x3', 'nobody'), org('r1', 'r2'), org('r2', 'r1'), org('r3', 'r3'), org('z1', 'd1')] },
     { partial: true },
   );
-  assert.deepEqual(report.problems.map(({ line, value }) => `${line} ${value}`).toSorted(), ['4 x2', '5 x3', '6 nobody']);
+  assert.deepEqual(report.problems.map(({ line, value, dependants }) => `${line} ${value} ${dependants}`), ['6 nobody 2']);
   assert.deepEqual(Object.keys(await statuses(estab, 'orgs')), ['d1', 'o1', 'r1', 'r2', 'r3', 'z1']);
 });
 

@@ -6,22 +6,26 @@ import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
-import { countMarks, lockMarks, mergeStagedMarks, sealMarks, type MarksCount } from './attendance.ts';
-import { compareStage, type MergeCount } from './compare-stage.ts';
-import { recordCollected, recordFailure } from './component-databases.ts';
-import type { RosterReading } from './connector.ts';
+import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks, type MarksCount } from './attendance.ts';
+import { compareStage, type Changes } from './compare-stage.ts';
+import { recordCollected, recordFailure, recordRefused } from './component-databases.ts';
+import type { ImportKind, RosterReading } from './connector.ts';
+import { countDependants, keepFaults, spoolFaults } from './faults.ts';
+import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { historyTable } from './history.ts';
 import type { OnImportProgress } from './import-progress.ts';
+import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
-import { Problems, SourceError, type Problem } from './problem.ts';
+import { Problems, SourceError } from './problem.ts';
 import { readRosterSource, type SpooledRoster } from './read-source.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
-import { findShrinkage, type Shrinkage } from './shrink-guard.ts';
-import type { SpoolFile } from './spool.ts';
-import { clearStage, stagedRejected, stageMarks, stageRoster } from './stage.ts';
-import { verifyStage } from './verify.ts';
+import { findShrinkage } from './shrink-guard.ts';
+import { openSpoolFile, type SpoolFile } from './spool.ts';
+import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
+import { noteImport } from './uploads.ts';
+import { verifyStage, type Modes } from './verify.ts';
 
 export type ImportOptions = {
   estab: string;
@@ -29,9 +33,15 @@ export type ImportOptions = {
   dataDir: string;
   /** Leave out what breaks a rule instead of refusing the whole. */
   partial: boolean;
-  /** A person approves a large shrinkage. */
+  /** A person approves a large shrinkage, whatever it is. */
   force: boolean;
+  /** A person has approved what an import that was held would have removed. */
+  approved?: string | undefined;
+  /** How it came, unless by command. */
+  kind?: ImportKind;
   shrinkLimitPercent: number;
+  /** The uploaded package that is imported. */
+  upload?: string | undefined;
   onProgress?: OnImportProgress;
   /** What else follows from it, in its transaction. */
   whenMerged?: (tx: Tx) => Promise<void>;
@@ -39,48 +49,17 @@ export type ImportOptions = {
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
 
-export type ImportReport = MergeCount & {
-  estab: string;
-  outcome: 'done' | 'unchanged' | 'held' | 'refused';
-  /** It was refused for having come too late. */
-  overtaken?: true;
-  /** It could not be read at all, so that there is nothing to leave out. */
-  unusable?: true;
-  rejected: number;
-  version: number;
-  collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
-  ignored: string[];
-  /** Marks that came with the package. */
-  marks?: { written: number; unchanged: number; rejected: number };
-  shrinkage: Shrinkage[];
-  problems: Problem[];
-  problemsTotal: number;
-};
-
 const rowsWorthCounting = 500;
 /** About a thousand rows. */
 const bytesWorthHashing = 100_000;
-const nothingMerged: MergeCount = { added: 0, changed: 0, removed: 0, unchanged: 0 };
 
-type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions }>;
-
-/** Ends the transaction without leaving anything behind but what it says about the report. */
-class NothingChanged extends Error {
-  readonly said: Partial<ImportReport>;
-  readonly problems: Problems;
-
-  constructor(said: Partial<ImportReport>, problems: Problems) {
-    super('nothing was changed');
-    this.said = said;
-    this.problems = problems;
-  }
-}
+type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faults: SpoolFile }>;
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const { estab } = options;
-  const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options };
+  const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir) };
   const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
-  const read = new Problems();
+  const read = new Problems(spoolFaults(run.reading, run.faults));
   let source: RosterReading | undefined;
   let spooled: SpooledRoster | undefined;
   try {
@@ -94,58 +73,67 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     await refreshStatistics(db, report);
     return report;
   } catch (error) {
-    const { said, problems } = explain(error, read);
-    return await recordEnd(db, run, source, { ...refused, ...said, problems: problems.listed, problemsTotal: problems.total });
+    const said = await explain(error, read);
+    const opened = source;
+    return await db.begin(async (tx) => {
+      const [roster] = await tx<{ version: number }[]>`select version from roster where estab = ${estab}`;
+      await stageFaults(tx, run.faults);
+      return recordEnd(tx, run, opened, { ...refused, ...said, version: roster?.version ?? 0 }, read);
+    });
   } finally {
-    await Promise.all([spooled?.close(), source?.close()]);
+    await Promise.all([spooled?.close(), source?.close(), run.faults.close()]);
   }
 }
 
-/** What is said of an import that changed nothing; whatever else went wrong is thrown on. */
-function explain(error: unknown, read: Problems): Pick<NothingChanged, 'said' | 'problems'> {
-  if (error instanceof NothingChanged) return error;
-  const problems = read.copy();
-  if (error instanceof SourceError) problems.add(error.problem);
+/** What is said of an import that could not be read or came too late; whatever else went wrong is thrown on. */
+async function explain(error: unknown, read: Problems): Promise<Partial<ImportReport>> {
+  if (error instanceof SourceError) read.add(error.problem);
   else if (error instanceof Overtaken)
-    problems.add({ file: 'this import', line: null, column: null, value: null, rule: `${error.message}; import what is current` });
+    read.add({ file: 'this import', line: null, column: null, value: null, rule: `${error.message}; import what is current` });
   else throw error;
-  return { said: error instanceof Overtaken ? { overtaken: true } : { unusable: true }, problems };
+  await read.flush();
+  return error instanceof Overtaken ? { overtaken: true } : { unusable: true };
 }
 
-function emptyReport(estab: string): ImportReport {
-  return {
-    estab,
-    outcome: 'unchanged',
-    ...nothingMerged,
-    rejected: 0,
-    version: 0,
-    collections: {},
-    ignored: [],
-    shrinkage: [],
-    problems: [],
-    problemsTotal: 0,
-  };
+/** Of what was held or refused, with how the data stands now, both or neither. `losses`: what would go. */
+async function recordEnd(
+  tx: Tx,
+  run: Run,
+  source: RosterReading | undefined,
+  ended: ImportReport,
+  problems: Problems,
+  losses?: Changes,
+): Promise<ImportReport> {
+  const { estab, outcome } = ended;
+  const { kind = 'command', beforeCommit } = run.options;
+  await countDependants(tx, run.reading, problems);
+  const report = withProblems(ended, problems);
+  const message = describeTrouble(report) ?? '';
+  if (outcome === 'held') await recordFailure(tx, estab, 'SchoolData', 'Paused', message);
+  else if (!report.overtaken && (kind === 'upload' || kind === 'command'))
+    await recordRefused(tx, estab, 'SchoolData', `the last import was ${message}`, { upload: kind === 'upload' });
+  else if (!report.overtaken) await recordFailure(tx, estab, 'SchoolData', 'Error', message);
+  await recordRun(tx, run, source, report);
+  if (losses) await noteLosses(tx, losses, run.id);
+  await clearStage(tx, run.reading);
+  await beforeCommit?.(tx);
+  return report;
 }
 
-/** Of what was held or refused. A refused package says nothing about the data that is there; a held one waits for a decision. */
-async function recordEnd(db: Db, run: Run, source: RosterReading | undefined, ended: ImportReport): Promise<ImportReport> {
-  return db.begin(async (tx) => {
-    const [roster] = await tx<{ version: number }[]>`select version from roster where estab = ${ended.estab}`;
-    const report = { ...ended, version: roster?.version ?? 0 };
-    if (report.outcome === 'held') {
-      await recordFailure(tx, report.estab, 'SchoolData', 'Paused', describeTrouble(report) ?? '');
-      await run.options.beforeCommit?.(tx);
-    }
-    await recordRun(tx, run, source, report);
-    return report;
-  });
+function withProblems(report: ImportReport, { listed, total, groups }: Problems): ImportReport {
+  return { ...report, problems: listed, problemsTotal: total, faults: [...groups.values()] };
 }
 
-async function recordRun(tx: Tx, { id, reading }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
+async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
+  const { kind = 'command', partial } = options;
   await tx`
-    insert into import_run (estab, id, started_at, outcome, version, report, reading, provider)
+    insert into import_run (estab, id, started_at, outcome, version, report, reading, provider, kind, partial)
     values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number},
-      ${source?.provider ?? null})`;
+      ${source?.provider ?? null}, ${kind}, ${partial})`;
+  await keepFaults(tx, reading, id);
+  // A package that is refused takes the place of one that is held only if it was uploaded there.
+  if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id);
+  if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
 }
 
 /** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */
@@ -157,21 +145,6 @@ async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
     await db`analyze ${db(table)}`;
     await db`analyze ${db(historyTable(resource))}`;
   }
-}
-
-/** For a school: what would have to be approved or put right. Nothing when all went well. */
-export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
-  if (overtaken) return Overtaken.words;
-  if (outcome === 'held') {
-    const parts = shrinkage.map(
-      ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,
-    );
-    return `held until a person approves it: ${parts.join(', ')} would go`;
-  }
-  if (outcome !== 'refused') return undefined;
-  const [first] = problems;
-  const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
-  return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
 
 /** The second phase. What it does can be undone as a whole, and repeated: the spool is still there. */
@@ -190,51 +163,47 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
     await tx`set local work_mem = '128MB'`;
   }
   await stageRoster(tx, spooled, (copied) => tell({ step: 'copying', records: copied, of: records }));
-  const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
+  await stageFaults(tx, run.faults);
+  const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
   await verifyStage(tx, reading, modes, problems);
+  const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
   const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored] };
   for (const { collection, count } of await countRejected(tx, reading)) {
     report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
     report.rejected += count;
   }
-  const refuse = () => new NothingChanged({ outcome: 'refused', rejected: report.rejected, collections: { ...report.collections } }, problems);
-  if (problems.total > 0 && !options.partial) throw refuse();
+  if (problems.total > 0 && !options.partial) return recordEnd(tx, run, source, { ...report, outcome: 'refused' }, problems);
 
   tell({ step: 'comparing', records });
   const changes = await compareStage(tx, reading, modes);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
-  const { shrinkage, rejected } = report;
-  if (shrinkage.length > 0 && !options.force)
-    throw new NothingChanged({ outcome: 'held', shrinkage, rejected, collections: report.collections }, problems);
+  if (report.shrinkage.length > 0 && !options.force && !(options.approved && (await isApproved(tx, changes, report.shrinkage, options.approved))))
+    return recordEnd(tx, run, source, { ...report, outcome: 'held' }, problems, changes);
   report.version = await mergeStage(tx, changes, current, (merged, of) => tell({ step: 'merging', records: merged, of }));
   tell({ step: 'finishing', records });
-  const changed = report.version !== current;
-  const marks = spooled.marks && (await mergePackedMarks(tx, run, spooled.marks, problems));
-  if (problems.total > 0 && !options.partial) {
-    for (const { resource, mode } of spooled.collections) report.collections[resource.collection] ??= { mode, ...nothingMerged, rejected: 0 };
-    throw refuse();
-  }
-  if (marks) report.marks = { written: marks.written, unchanged: marks.unchanged, rejected: marks.rejected };
-  else if (spooled.marks) report.ignored.push(`${attendanceFile} (newer marks were collected meanwhile)`);
+  report.outcome = report.version === current ? 'unchanged' : 'done';
   for (const [resource, count] of changes.counts) {
     for (const key of ['added', 'changed', 'removed', 'unchanged'] as const) report[key] += count[key];
     report.collections[resource.collection] = { mode: modes.get(resource) ?? '', rejected: report.collections[resource.collection]?.rejected ?? 0, ...count };
   }
-  report.outcome = changed ? 'done' : 'unchanged';
-  Object.assign(report, { problems: problems.listed, problemsTotal: problems.total });
-  await recordMerged(tx, run, source, report, marks);
-  if (marks) await sealMarks(tx, estab, marks);
-  if (changed) await sealVersion(tx, estab, report.version, run.id);
-  return report;
+  const merged = marks && (await mergeStagedMarks(tx, reading, reading.startedAt));
+  if (merged) report.marks = { written: merged.written, unchanged: merged.unchanged, rejected: marks.rejected };
+  else if (spooled.marks) report.ignored.push(`${attendanceFile} (newer marks were collected meanwhile)`);
+  await countDependants(tx, reading, problems);
+  const done = withProblems(report, problems);
+  await recordMerged(tx, run, source, done, merged);
+  if (merged) await sealMarks(tx, estab, merged);
+  if (done.outcome === 'done') await sealVersion(tx, estab, done.version, run.id);
+  return done;
 }
 
-/** As of when the reading began: a mark that was written here since is newer, and so are marks of a later reading. */
-async function mergePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, problems: Problems): Promise<MarksCount | undefined> {
+/** As of when the reading began: a mark that was written here since is newer, and marks of a later reading are left as they are. */
+async function stagePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, problems: Problems): Promise<{ rejected: number } | undefined> {
   await lockMarks(tx, reading.estab);
   if (await isOvertaken(tx, reading, 'Attendance')) return undefined;
   await stageMarks(tx, marks);
-  return mergeStagedMarks(tx, reading, problems, reading.startedAt);
+  return { rejected: await rejectUnknownMarks(tx, reading, problems) };
 }
 
 async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<void> {
@@ -266,5 +235,5 @@ async function rememberState(tx: Tx, estab: string, source: RosterReading): Prom
 
 async function countRejected(tx: Tx, reading: Reading): Promise<{ collection: CollectionName; count: number }[]> {
   return tx<{ collection: CollectionName; count: number }[]>`
-    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r group by collection`;
+    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r where collection <> ${attendanceFile} group by collection`;
 }

@@ -76,6 +76,7 @@ test('a delta that was read before a newer one is refused, so that it cannot und
 
 const markOf = async (estab: string) => (await db`select mark from attendance_mark where estab = ${estab}`).map((row) => row.mark);
 const reads = (mark: string, meanwhile: () => Promise<unknown> = async () => {}): Connector => ({
+  kind: 'demo',
   offers: ['SchoolData', 'Attendance'],
   openRoster: () => assert.fail('not asked for'),
   async *readMarks() {

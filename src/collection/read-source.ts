@@ -50,6 +50,7 @@ export async function readRosterSource(
         let text = '';
         for (const row of batch.rows) text += encode(row);
         await rows.write(text);
+        await problems.flush();
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
         records += batch.rows.length;
         count += batch.rows.length;
@@ -59,7 +60,7 @@ export async function readRosterSource(
       if (seen === 0) ignored.push(`${resource.file} (no rows)`);
       else collections.push({ resource, mode, rows, count });
     }
-    const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open()));
+    const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));
     return { collections, rejected, marks, ignored, bytes: source.bytesRead(), close };
   } catch (error) {
     await close();
@@ -67,7 +68,11 @@ export async function readRosterSource(
   }
 }
 
-export async function spoolMarks(batches: AsyncIterable<readonly MarkRow[]>, reading: Reading, file: SpoolFile): Promise<SpoolFile> {
-  for await (const batch of batches) await file.write(batch.map((row) => encodeMark(reading, row)).join(''));
+export async function spoolMarks(batches: AsyncIterable<readonly MarkRow[]>, reading: Reading, file: SpoolFile, problems: Problems): Promise<SpoolFile> {
+  for await (const batch of batches) {
+    await problems.flush();
+    await file.write(batch.map((row) => encodeMark(reading, row)).join(''));
+  }
+  await problems.flush();
   return file;
 }

@@ -19,8 +19,8 @@ export type SourceRow = Readonly<{
   metadata: string | undefined;
 }>;
 
-/** What could be read of a row that was rejected, so that its record is left alone. */
-export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined }>;
+/** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem. */
+export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number }>;
 
 export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
 

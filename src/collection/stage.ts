@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
-import { markColumns, ownColumns, rejectedColumns, stagedColumns } from './encode-row.ts';
+import { faultColumns, markColumns, ownColumns, rejectedColumns, stagedColumns } from './encode-row.ts';
 import type { Reading } from './reading.ts';
 import type { SpooledRoster } from './read-source.ts';
 import type { SpoolFile } from './spool.ts';
@@ -18,6 +18,10 @@ export function staged(tx: Tx, resource: Resource, reading: Reading): Fragment {
 
 export function stagedMarks(tx: Tx, reading: Reading): Fragment {
   return rowsOf(tx, 'stage_mark', reading);
+}
+
+export function stagedFaults(tx: Tx, reading: Reading): Fragment {
+  return rowsOf(tx, 'stage_fault', reading);
 }
 
 /** Rows that were left out, each with its collection; a row without an id could be any record. */
@@ -54,8 +58,12 @@ export async function stageMarks(tx: Tx, marks: SpoolFile): Promise<void> {
   await copy(tx, 'stage_mark', markColumns, marks);
 }
 
+export async function stageFaults(tx: Tx, faults: SpoolFile): Promise<void> {
+  await copy(tx, 'stage_fault', faultColumns, faults);
+}
+
 export async function clearStage(tx: Tx, { estab, number }: Reading): Promise<void> {
-  for (const table of [...allResources.map(stageTable), 'stage_rejected', 'stage_change', 'stage_mark'])
+  for (const table of [...allResources.map(stageTable), 'stage_rejected', 'stage_fault', 'stage_change', 'stage_mark'])
     await tx`delete from ${tx(table)} where estab = ${estab} and reading = ${number}`;
 }
 

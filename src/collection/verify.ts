@@ -1,26 +1,28 @@
 // In charge of the rules that no single row can show: sourcedIds are unique, and every reference is to a record that
-// will be there. Checked in sets, over everything that was staged.
+// will be there. Checked in sets, over everything that was staged. A row that refers to one that fell falls with it.
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
-import { listedProblems, type Problem, type Problems } from './problem.ts';
+import { keptFaults, listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { Mode } from './source.ts';
 import { staged, stagedRejected, stageTable } from './stage.ts';
 
 export type Modes = ReadonlyMap<Resource, Mode>;
 
-/** Removes what breaks a rule from the stage, with a problem for each. */
+/** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. */
 export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, problems: Problems): Promise<void> {
   for (const resource of modes.keys()) await rejectDuplicates(tx, reading, resource, problems);
-  // A rejected row may be what another refers to, so this goes round until nothing more falls.
-  for (let fell = 1; fell > 0; ) {
+  const references = allResources
+    .filter((resource) => modes.has(resource))
+    .flatMap((resource) => [...resource.fields, ...ownPerson(resource)].map((field) => ({ resource, field })))
+    .filter(({ field }) => field.csv !== undefined && field.to !== undefined);
+  // What is staged and what fell are, together, always the same: whether a record is nowhere does not change while more fall.
+  for (const { resource, field } of references) await rejectUnknown(tx, reading, modes, resource, field, problems);
+  // A row that fell may be what another refers to, so this goes round until nothing more falls.
+  for (let fell = (await anyRejected(tx, reading)) ? 1 : 0; fell > 0; ) {
     fell = 0;
-    for (const resource of allResources.filter((one) => modes.has(one))) {
-      for (const field of [...resource.fields, ...ownPerson(resource)]) {
-        if (field.csv !== undefined && field.to !== undefined) fell += await rejectUnknown(tx, reading, modes, resource, field, problems);
-      }
-    }
+    for (const { resource, field } of references) fell += await rejectDependants(tx, reading, modes, resource, field);
   }
 }
 
@@ -29,49 +31,77 @@ function ownPerson({ personColumn }: Resource): Field[] {
   return personColumn === 'sourced_id' ? [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users' }] : [];
 }
 
+async function anyRejected(tx: Tx, reading: Reading): Promise<boolean> {
+  return (await tx`select from ${stagedRejected(tx, reading)} r limit 1`).length > 0;
+}
+
 async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, problems: Problems): Promise<void> {
   const rows = staged(tx, resource, reading);
   const [twice] = await tx`select from ${rows} s group by sourced_id having count(*) > 1 limit 1`;
   if (!twice) return;
   await reject(tx, reading, resource, problems, {
-    faulty: tx`select s.line, min(d.line)::text as about from ${rows} s join ${rows} d on d.sourced_id = s.sourced_id and d.line < s.line group by s.line`,
-    describe: ({ line, sourcedId, about }) => ({
-      file: resource.file,
-      line,
-      column: 'sourcedId',
-      value: sourcedId,
-      rule: `must be unique; line ${about} has it already`,
-    }),
+    column: 'sourcedId',
+    faulty: tx`
+      select s.line, s.sourced_id as about, 'must be unique; line ' || min(d.line) || ' has it already' as rule
+      from ${rows} s join ${rows} d on d.sourced_id = s.sourced_id and d.line < s.line group by s.line, s.sourced_id`,
   });
 }
 
-async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<number> {
+async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<void> {
   const target = collections[field.to ?? 'users'];
-  const column = tx(field.column);
+  const where = modes.has(target) ? target.file : `the roster (${target.file} is not in this import)`;
+  await reject(tx, reading, resource, problems, {
+    column: field.csv ?? null,
+    faulty: tx`
+      ${wanted(tx, reading, resource, field)}
+      select distinct on (w.line) w.line, w.id as about, ${`there is no such record in ${where}`}::text as rule from wanted w
+      where ${isNowhere(tx, reading, modes, target)}
+        and not exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection} and r.sourced_id = w.id)
+      order by w.line, w.id`,
+  });
+}
+
+/** What refers to a row that fell is no fault of its own: it is counted with the fault of that one. */
+async function rejectDependants(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field): Promise<number> {
+  const target = collections[field.to ?? 'users'];
+  const { count } = await tx`
+    with fell as materialized (
+      select r.sourced_id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r
+      where r.collection = ${target.collection} and r.sourced_id is not null group by r.sourced_id
+    ), faulty as materialized (
+      ${wanted(tx, reading, resource, field)}
+      select w.line, min(f.fault) as fault from wanted w join fell f on f.sourced_id = w.id where ${isNowhere(tx, reading, modes, target)} group by w.line
+    ), fallen as (
+      delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line
+      returning s.line, s.sourced_id, f.fault
+    )
+    insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
+    select ${reading.estab}, ${reading.number}, ${resource.collection}, line, sourced_id, fault, true from fallen`;
+  return count;
+}
+
+/** Nobody knows how many are staged: as a lateral join, a list would be looked through once for every row. */
+function wanted(tx: Tx, reading: Reading, resource: Resource, field: Field): Fragment {
+  const [rows, column] = [staged(tx, resource, reading), tx(field.column)];
+  return field.type === 'refs'
+    ? tx`with wanted as materialized (select s.line, s.status, unnest(s.${column}) as id from ${rows} s)`
+    : tx`with wanted as not materialized (select s.line, s.status, s.${column} as id from ${rows} s where s.${column} is not null)`;
+}
+
+/** That what a row of `wanted` w refers to is neither staged nor going to stay. */
+function isNowhere(tx: Tx, reading: Reading, modes: Modes, target: Resource): Fragment {
   // A bulk file replaces its collection, so what is only in the old roster is about to go; unless its new row was rejected.
   const staysAnyway =
     modes.get(target) === 'bulk'
       ? tx`(w.status = 'tobedeleted' or exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection}
         and r.sourced_id = w.id))`
       : tx`true`;
-  const rows = staged(tx, resource, reading);
-  // Nobody knows how many are staged: as a lateral join, a list would be looked through once for every row.
-  const wanted =
-    field.type === 'refs'
-      ? tx`with wanted as materialized (select s.line, s.status, unnest(s.${column}) as id from ${rows} s)`
-      : tx`with wanted as not materialized (select s.line, s.status, s.${column} as id from ${rows} s where s.${column} is not null)`;
-  const where = modes.has(target) ? target.file : `the roster (${target.file} is not in this import)`;
-  return reject(tx, reading, resource, problems, {
-    faulty: tx`
-      ${wanted} select distinct on (w.line) w.line, w.id as about from wanted w
-      where not exists (select from ${staged(tx, target, reading)} k where k.sourced_id = w.id)
-        and not exists (select from ${tx(target.table)} l where l.estab = ${reading.estab} and l.sourced_id = w.id and ${staysAnyway})
-      order by w.line, w.id`,
-    describe: ({ line, about }) => ({ file: resource.file, line, column: field.csv ?? null, value: about, rule: `there is no such record in ${where}` }),
-  });
+  return tx`
+    not exists (select from ${staged(tx, target, reading)} k where k.sourced_id = w.id)
+    and not exists (select from ${tx(target.table)} l where l.estab = ${reading.estab} and l.sourced_id = w.id and ${staysAnyway})`;
 }
 
-type Fallen = { line: number; sourcedId: string; about: string };
+type Fallen = { line: number; about: string; rule: string };
 
 /** Takes the faulty lines out of the stage. However many they are, only so many as a report lists come here. */
 async function reject(
@@ -79,19 +109,25 @@ async function reject(
   reading: Reading,
   resource: Resource,
   problems: Problems,
-  { faulty, describe }: { faulty: Fragment; describe: (row: Fallen) => Problem },
-): Promise<number> {
+  { faulty, column }: { faulty: Fragment; column: string | null },
+): Promise<void> {
+  const { estab, number } = reading;
+  const { file } = resource;
   const rows = await tx<(Fallen & { total: number })[]>`
     with faulty as materialized (${faulty}), fallen as (
-      delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line
-      returning s.line, s.sourced_id, f.about
+      delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${estab} and s.reading = ${number} and s.line = f.line
+      returning s.line, s.sourced_id, f.about, f.rule
+    ), numbered as materialized (
+      select *, (${problems.total}::int + row_number() over (order by line))::int as fault, (count(*) over ())::int as total from fallen
     ), noted as (
-      insert into stage_rejected (estab, reading, collection, line, sourced_id)
-      select ${reading.estab}, ${reading.number}, ${resource.collection}, line, sourced_id from fallen
+      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault)
+      select ${estab}, ${number}, ${resource.collection}, line, sourced_id, fault from numbered
+    ), kept as (
+      insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
+      select ${estab}, ${number}, fault, ${file}, line, ${column}, about, rule from numbered where fault <= ${keptFaults}
     )
-    select line, sourced_id as "sourcedId", about, (count(*) over ())::int as total from fallen order by line limit ${listedProblems}`;
-  for (const row of rows) problems.add(describe(row));
-  const total = rows[0]?.total ?? 0;
-  problems.count(total - rows.length);
-  return total;
+    select line, about, rule, total from numbered order by line limit ${listedProblems}`;
+  for (const { line, about, rule } of rows) problems.add({ file, line, column, value: about, rule });
+  const [first] = rows;
+  if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });
 }

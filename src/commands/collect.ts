@@ -83,24 +83,31 @@ function findName(given: string | undefined): DatabaseName | undefined {
 }
 
 /** In this process, whether or not the service runs; one at a time, the roster first. Gives what went wrong. */
-async function collectAll({ db, seal, config }: Context, estab: string, only: DatabaseName | undefined, force: boolean): Promise<string[]> {
-  const outbound = createOutbound(parseAllowList(config.outboundAllow), pageLimits);
-  const parts: ConnectorParts = { db, mis: db, seal, outbound, dataDir: config.dataDir };
+async function collectAll(context: Context, estab: string, only: DatabaseName | undefined, force: boolean): Promise<string[]> {
+  const { shrinkLimitPercent } = context.config;
   const troubles: string[] = [];
-  try {
+  await withConnectors(context, async (parts) => {
     const connector = await openConnector(parts, estab);
     if (!connector) throw new SchoolbellError('conflict', `${estab} is not connected to an MIS; import a package, or add the school with --connector`);
     for (const name of only ? [only] : connector.offers) {
       try {
-        const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent: config.shrinkLimitPercent });
-        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ' (--force approves it)' : ''}`);
+        const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent });
+        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab} approves it)` : ''}`);
       } catch (error) {
         if (!(error instanceof MisError)) throw error;
         troubles.push(`${name}: ${error.message}`);
       }
     }
+  });
+  return troubles;
+}
+
+/** What connectors need, for as long as the work takes. */
+export async function withConnectors<T>({ db, seal, config }: Context, work: (parts: ConnectorParts) => Promise<T>): Promise<T> {
+  const outbound = createOutbound(parseAllowList(config.outboundAllow), pageLimits);
+  try {
+    return await work({ db, mis: db, seal, outbound, dataDir: config.dataDir });
   } finally {
     await outbound.close();
   }
-  return troubles;
 }

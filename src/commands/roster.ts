@@ -3,20 +3,24 @@ import { requireEstablishment } from '../access/establishments.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
 import { exportRoster, type Exported } from '../collection/export.ts';
-import { importRoster, type ImportReport } from '../collection/import.ts';
-import type { Problem } from '../collection/problem.ts';
+import { importRoster } from '../collection/import.ts';
+import { describeShrinkage, type ImportReport } from '../collection/import-report.ts';
+import { keepHeldPackage } from '../collection/keep-package.ts';
+import type { Fault, Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { readRoster } from '../rostering/read-roster.ts';
 import { RosterMoved } from '../rostering/roster-facts.ts';
 import { text, type Command, type Given } from './command.ts';
+import { describeHeld, heldCommands } from './held.ts';
 import { startProgressLine } from './progress-line.ts';
 import { renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment', required: true } as const;
-const printedProblems = 50;
+const printedFaults = 50;
 
 export const rosterCommands: readonly Command[] = [
+  ...heldCommands,
   {
     name: 'import',
     help: "Imports a OneRoster 1.1 CSV package into a school's roster, whole or not at all.",
@@ -42,8 +46,10 @@ export const rosterCommands: readonly Command[] = [
         shrinkLimitPercent: config.shrinkLimitPercent,
         onProgress: progress.show,
       }).finally(progress.end);
-      const failed = describeFailure(report);
-      return { data: report, lines: [...report.problems.slice(0, printedProblems).map(describeProblem), summary(report)], ...(failed ? { failed } : {}) };
+      const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
+      const failed = describeFailure(report, kept);
+      const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
+      return { data: report, lines: [...describeFaults(report), ...going, summary(report)], ...(failed ? { failed } : {}) };
     },
   },
   {
@@ -92,6 +98,21 @@ function requirePath({ positionals }: Given): string {
   return path;
 }
 
+/** A fault that there is once is named with its value; of a kind of them, how many and where first. */
+function describeFaults({ faults, problems }: ImportReport): string[] {
+  const lines = faults.slice(0, printedFaults).map((fault) => {
+    const only = fault.count === 1 ? problems.find((one) => isOf(one, fault)) : undefined;
+    const fallen = fault.dependants === 0 ? '' : `, and ${fault.dependants} ${fault.dependants === 1 ? 'row that refers' : 'rows that refer'} to ${only ? 'it' : 'them'}`;
+    if (only) return `${describeProblem(only)}${fallen}`;
+    const more = fault.count > fault.lines.length ? ', …' : '';
+    return `${[fault.file, ...(fault.column === null ? [] : [fault.column])].join(', ')}: ${fault.rule}: ${fault.count} times, lines ` +
+      `${fault.lines.join(', ')}${more}${fallen}`;
+  });
+  return faults.length > printedFaults ? [...lines, `and ${faults.length - printedFaults} more kinds of problems`] : lines;
+}
+
+const isOf = (problem: Problem, { file, column, rule }: Fault) => problem.file === file && problem.column === column && problem.rule === rule;
+
 function describeProblem({ file, line, column, value, rule }: Problem): string {
   const where = [file, ...(line === null ? [] : [`line ${line}`]), ...(column === null ? [] : [column])].join(', ');
   return `${where}${value === null ? '' : ` "${value}"`}: ${rule}`;
@@ -101,13 +122,12 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
   return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
 }
 
-function describeFailure({ outcome, overtaken, unusable, problemsTotal, shrinkage }: ImportReport): string | undefined {
+/** `kept`: the package is there for whoever decides. */
+function describeFailure({ estab: known, outcome, overtaken, unusable, problemsTotal, shrinkage }: ImportReport, kept: boolean): string | undefined {
   // What is not there, or came too late, has nothing right in it.
   const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;
-  const parts = shrinkage.map(
-    ({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`,
-  );
-  return `held: ${parts.join(', ')} would go, nothing was changed (--force approves it)`;
+  const way = kept ? `import approve --estab ${known} lets them go, import discard --estab ${known} drops it` : '--force approves it';
+  return `held: ${describeShrinkage(shrinkage)} would go, nothing was changed (${way})`;
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
+import { connect, type AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { envelopeShape } from './error-shape.ts';
 import { createServer } from './server.ts';
@@ -64,4 +65,35 @@ test('what a route wanted to send after that is closed, not left open', async ()
   never.resolve();
   const body = await late.promise;
   if (!body.destroyed) await once(body, 'close');
+});
+
+test('a request that does not arrive in time is cut off; one of a route that takes longer is not', async (context) => {
+  const slow = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
+  after(() => slow.close());
+  const arrived = new Map<string, () => void>();
+  slow.addHook('onRequest', async (request) => arrived.get(request.url)?.());
+  slow.post('/ordinary', async () => 'read');
+  slow.post('/upload', { config: { longestMs: 600_000 } }, async () => 'read');
+  await slow.listen({ host: '127.0.0.1', port: 0 });
+  assert.ok(slow.server.requestTimeout > 600_000 && slow.server.headersTimeout === 30_000);
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { port } = slow.server.address() as AddressInfo;
+  const half = async (path: string) => {
+    const begun = Promise.withResolvers<void>();
+    arrived.set(path, begun.resolve);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{"a"`);
+    await begun.promise;
+    return socket;
+  };
+  const [ordinary, upload] = [await half('/ordinary'), await half('/upload')];
+  const said = once(ordinary, 'data');
+  context.mock.timers.tick(14_500);
+  assert.match(String(await said), /^HTTP\/1\.1 503 /);
+  const ended = once(ordinary, 'close');
+  context.mock.timers.tick(15_500);
+  await ended;
+  const answer = once(upload, 'data');
+  upload.end(':1}');
+  assert.match(String(await answer), /^HTTP\/1\.1 200 /);
 });

@@ -1,5 +1,5 @@
-// In charge of an end to every request: whoever has no answer in time is told so. What has begun to leave may take as long
-// as its reader does.
+// In charge of an end to every request: whoever has no answer in time is told so, and one that does not arrive in time is cut
+// off. What has begun to leave may take as long as its reader does.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { noAnswerInTime } from './error-shape.ts';
 
@@ -12,6 +12,8 @@ declare module 'fastify' {
 
 /** From its arrival to the beginning of its answer. The database is given up earlier, at each step. */
 const longestAnswerMs = 14_500;
+/** From the first byte of a request to its last, unless its route takes longer. */
+const longestRequestMs = 30_000;
 /** For a route that also waits for something else: what its statements may take besides. */
 export const longestStatementsMs = longestAnswerMs;
 
@@ -19,6 +21,10 @@ export function answerInTime(app: FastifyInstance): void {
   const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
   app.addHook('onRequest', (request, reply, done) => {
     const { longestMs = longestAnswerMs } = request.routeOptions.config;
+    if (hasBody(request)) {
+      const arriving = setTimeout(() => request.raw.complete || request.raw.socket.destroy(), Math.max(longestMs, longestRequestMs)).unref();
+      request.raw.once('close', () => clearTimeout(arriving));
+    }
     const timer = setTimeout(() => void reply.send(noAnswerInTime()), longestMs);
     timers.set(request, timer);
     reply.raw.once('close', () => clearTimeout(timer));
@@ -28,4 +34,8 @@ export function answerInTime(app: FastifyInstance): void {
     clearTimeout(timers.get(request));
     done(null, payload);
   });
+}
+
+export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -22,12 +22,20 @@ function render(value: HtmlValue): string {
   return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
+const policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
 /** No script, nothing from elsewhere, in no frame, and no trace of the address in what is asked next. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'content-security-policy': policy,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
   'cross-origin-opener-policy': 'same-origin',
+};
+
+/** Of a page with a script of ours, which asks for nothing but our pages. */
+export const scriptedPageHeaders: Readonly<Record<string, string>> = {
+  ...pageHeaders,
+  'content-security-policy': `${policy}; script-src 'self'; connect-src 'self'`,
 };

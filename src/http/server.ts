@@ -24,8 +24,9 @@ declare module 'fastify' {
 /** All headers of a request together; more is a 431. */
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
-/** From the first byte of a request to its last. */
-const longestRequestMs = 30_000;
+const longestHeadMs = 30_000;
+/** Of any request, the largest upload over a slow line included; `deadline` cuts off the others much earlier. */
+const longestRequestMs = 630_000;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
 const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
@@ -49,7 +50,7 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), tr
     bodyLimit: maxBodyBytes,
     requestIdHeader: false,
     // A request without a host, or one that comes while the service ends, is answered like any other that is refused.
-    http: { maxHeaderSize: maxHeaderBytes, requireHostHeader: false },
+    http: { maxHeaderSize: maxHeaderBytes, headersTimeout: longestHeadMs, requireHostHeader: false },
     return503OnClosing: false,
     requestTimeout: longestRequestMs,
     routerOptions: {

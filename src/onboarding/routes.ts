@@ -1,42 +1,33 @@
-// In charge of the addresses of a school's own pages: coming in by a link, deciding, seeing who reads what, and setting
-// up where the data comes from.
+// In charge of the addresses of a school's own pages: coming in by a link, deciding, and seeing who reads what.
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Opening } from '../access/scopes.ts';
-import type { Seal } from '../access/seal.ts';
-import { requestCollection } from '../collection/component-databases.ts';
-import { MisError } from '../collection/connector.ts';
-import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
-import { testProvider } from '../collection/connectors/oneroster/oneroster-connector.ts';
-import { findHeldUpload, largestUpload, takeUpload, type UploadLimits } from '../collection/uploads.ts';
+import { largestUpload } from '../collection/uploads.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { BlockedTarget } from '../http/address-guard.ts';
 import { renderCookie } from '../http/cookies.ts';
-import { formToken, requireFormToken } from '../http/form-token.ts';
+import { formToken } from '../http/form-token.ts';
 import { acceptForms, readForm } from '../http/forms.ts';
-import type { Outbound } from '../http/outbound.ts';
 import { usePageErrors } from '../http/page-error.ts';
 import { redirect, sendPage } from '../http/page-reply.ts';
 import { renderMessage } from '../http/pages/message.ts';
-import type { Query } from '../http/query.ts';
 import { approve, change, changeScopes, decline, type Deciding } from './approve.ts';
 import { askForLink } from './ask-link.ts';
 import { endSession, openLink, type SchoolSession } from './links.ts';
-import { requireForm, requireSession, schoolCookie } from './page-request.ts';
+import { findNotice, requireForm, requireSession, schoolCookie } from './page-request.ts';
 import { renderApplication } from './pages/application.ts';
 import { renderAskLink } from './pages/ask-link.ts';
 import { renderHome } from './pages/home.ts';
 import { renderAsked, renderRequest } from './pages/request.ts';
-import { renderSource } from './pages/source.ts';
 import { previewScopes } from './scope-preview.ts';
-import { listApplications, listEntries, listReads, listRequests, readSource, requireApplication, requireRequest, requireSchool } from './school-view.ts';
+import { listApplications, listEntries, listReads, listRequests, requireApplication, requireRequest, requireSchool } from './school-view.ts';
+import { sourceRoutes, type SourcePages } from './source-routes.ts';
+import { readSource } from './source-view.ts';
+import { uploadByJobRoutes } from './upload-by-job.ts';
 
-export type SchoolPages = { db: Db; seal: Seal; publicUrl: string; providers: Outbound; uploads: UploadLimits; openings: readonly Opening[] };
+export type SchoolPages = SourcePages & { publicUrl: string; openings: readonly Opening[] };
 
 const hidden = { schema: { hide: true } } as const;
-/** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
-const [longestUploadMs, longestTrialMs] = [600_000, 150_000];
 
 export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void {
   const { db } = pages;
@@ -56,11 +47,8 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
     scope.post('/school/requests/:id', hidden, async (request, reply) => decide(pages, request, reply));
     scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(pages, await requireSession(db, request), request, reply));
     scope.post('/school/applications/:rp', hidden, async (request, reply) => changeApplication(pages, request, reply));
-    scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
-    scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
-    scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
-    scope.post('/school/source/approve', hidden, async (request, reply) => approveHeld(db, request, reply));
-    scope.post('/school/source/refresh', hidden, async (request, reply) => refresh(db, request, reply));
+    sourceRoutes(scope, pages);
+    uploadByJobRoutes(scope, pages);
     scope.post('/school/sign-out', hidden, async (request, reply) => {
       const { session } = await requireForm(db, request);
       await endSession(db, session);
@@ -78,16 +66,9 @@ const notices: Readonly<Record<string, string>> = {
   resume: 'Resumed.',
   revoke: 'Revoked. From this moment nothing can be read, and messages that were waiting were stopped.',
   scopes: 'Changed. It holds from this moment on.',
-  uploaded: 'Your package was received.',
-  connected: 'Connected. The first collection has begun.',
-  refresh: 'Your data is being collected again.',
 };
 
-/** Only words of our own are shown, whatever the address says. */
-function noticeOf(request: FastifyRequest): string | undefined {
-  const [done = ''] = (request.query as Query).done ?? [];
-  return Object.hasOwn(notices, done) ? notices[done] : undefined;
-}
+const noticeOf = (request: FastifyRequest) => findNotice(request, notices);
 
 async function open({ db, publicUrl }: SchoolPages, token: string, reply: FastifyReply): Promise<FastifyReply> {
   const opened = await openLink(db, token);
@@ -106,13 +87,13 @@ async function open({ db, publicUrl }: SchoolPages, token: string, reply: Fastif
 
 async function showHome(db: Db, session: SchoolSession, notice: string | undefined, reply: FastifyReply): Promise<FastifyReply> {
   const { estab } = session;
-  const [school, requests, applications, { databases }] = await Promise.all([
+  const [school, requests, applications, { databases, runs }] = await Promise.all([
     requireSchool(db, estab),
     listRequests(db, estab),
     listApplications(db, estab),
     readSource(db, estab),
   ]);
-  return sendPage(reply, renderHome({ school, requests, applications, databases, token: formToken(session.key), notice }));
+  return sendPage(reply, renderHome({ school, requests, applications, databases, runs, token: formToken(session.key), notice }));
 }
 
 async function showRequest({ db, openings }: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -180,75 +161,4 @@ function inPlainWords(error: unknown): never {
   throw error instanceof SchoolbellError && error.code === 'conflict'
     ? new SchoolbellError('conflict', 'The application is not authorised any more; it would have to ask you again.')
     : error;
-}
-
-async function showSource(
-  db: Db,
-  session: SchoolSession,
-  notice: string | undefined,
-  refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab)]);
-  const page = renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given });
-  return sendPage(refused === undefined ? reply : reply.code(422), page);
-}
-
-/** The token stands in the address: a file may come before any field. */
-async function upload({ db, uploads }: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const session = await requireSession(db, request);
-  requireFormToken(session.key, (request.query as Query).token?.[0]);
-  const { connector } = await requireSchool(db, session.estab);
-  if (connector !== null && connector !== 'csv')
-    throw new SchoolbellError('conflict', `Your data comes through ${connector}; a package would be undone by the next collection.`);
-  const file = await request.file();
-  if (!file) throw new SchoolbellError('invalid_request', 'Choose the zip that your MIS has exported.');
-  await takeUpload(db, session.estab, file.file, uploads);
-  return redirect(reply, '/school/source?done=uploaded');
-}
-
-async function setProvider({ db, seal, providers }: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { session, form } = await requireForm(db, request);
-  const setup: ConnectorSetup = {
-    kind: 'oneroster',
-    url: form.one('url'),
-    tokenUrl: form.one('tokenUrl') || undefined,
-    clientId: form.one('clientId'),
-    clientSecret: form.one('clientSecret'),
-  };
-  try {
-    await requireUsableSetup(setup);
-    await testProvider({ ...setup, state: {}, outbound: providers });
-  } catch (error) {
-    if (!(error instanceof MisError || error instanceof BlockedTarget || error instanceof SchoolbellError)) throw error;
-    return showSource(
-      db,
-      session,
-      undefined,
-      { problem: `Nothing was saved: ${error.message}`, given: { url: setup.url, tokenUrl: form.one('tokenUrl'), clientId: setup.clientId } },
-      reply,
-    );
-  }
-  await db.begin((tx) => setConnector(tx, seal, session.estab, setup));
-  return redirect(reply, '/school/source?done=connected');
-}
-
-/** A large loss that was held: the school says that it is right. */
-async function approveHeld(db: Db, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { session } = await requireForm(db, request);
-  // Only what a person has seen: what was collected meanwhile may lose something else.
-  if (!(await readSource(db, session.estab)).held)
-    throw new SchoolbellError('conflict', 'Nothing waits for your word any more. Go back and look how it stands now.');
-  const held = await findHeldUpload(db, session.estab);
-  await db.begin((tx) => requestCollection(tx, session.estab, 'SchoolData', { force: true, full: true, ...(held === undefined ? {} : { upload: held }) }));
-  return redirect(reply, '/school/source?done=refresh');
-}
-
-async function refresh(db: Db, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { session } = await requireForm(db, request);
-  const { databases } = await readSource(db, session.estab);
-  await db.begin(async (tx) => {
-    for (const { name } of databases) await requestCollection(tx, session.estab, name, { full: true });
-  });
-  return redirect(reply, '/school/source?done=refresh');
 }

@@ -1,7 +1,5 @@
-// In charge of what a school's pages show: who asks, who may read what, what each has read, and where the data comes
-// from. It only reads.
+// In charge of what a school's pages show: who asks, who may read what, and what each has read. It only reads.
 import { shownState } from '../access/authorisations.ts';
-import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -42,18 +40,6 @@ export type SharedApplication = Asker & {
 };
 export type Entry = { at: Date; state: string; actor: string; scopes: string[] | null };
 export type Read = { day: string; collection: string; requests: number; records: number; fields: string[] };
-export type Report = {
-  at: Date;
-  outcome: string;
-  added: number;
-  changed: number;
-  removed: number;
-  unchanged: number;
-  rejected: number;
-  problems: { file: string; line: number | null; column: string | null; value: string | null; rule: string }[];
-  problemsTotal: number;
-};
-
 const shownDays = 400;
 const asker = (sql: Sql) => sql`p.website, p.privacy_notice as "privacyNotice", p.contact`;
 
@@ -106,13 +92,4 @@ export async function listReads(db: Db, estab: string, rp: string): Promise<Read
     Read[]
   >`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp}
     and day > current_date - ${shownDays}::int order by day desc, collection`;
-}
-
-/** Databases that are not installed are left out: a school need not know of them. */
-export async function readSource(db: Db, estab: string): Promise<{ databases: ComponentDatabase[]; report: Report | undefined; held: boolean }> {
-  const databases = (await readDatabases(db, estab)).filter(({ status }) => status !== 'NotInstalled');
-  const [run] = await db<
-    { at: Date; outcome: string; report: Omit<Report, 'at' | 'outcome'> }[]
-  >`select finished_at as at, outcome, report from import_run where estab = ${estab} order by finished_at desc limit 1`;
-  return { databases, report: run && { ...run.report, at: run.at, outcome: run.outcome }, held: databases.some(({ status }) => status === 'Paused') };
 }

@@ -5,9 +5,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, test } from 'node:test';
-import { useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
+import { hiddenIn, useOnboarding, zip, type Visitor } from '../../test/onboarding.ts';
 import { rootB, useService } from '../../test/service.ts';
 import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
 
@@ -51,11 +52,14 @@ async function uploaded(bytes: Uint8Array, status: string): Promise<string> {
   const before = await runs();
   const response = await visitor.upload(bytes);
   assert.deepEqual([response.status, response.headers.get('location')], [303, '/school/source?done=uploaded']);
-  await collected(status);
-  // The report is written a moment after the status.
   await arrived('the report', async () => (await runs()) > before);
+  // With the report its status has changed.
+  const [database] = await db`select status from component_database where estab = ${estab} and name = 'SchoolData' and refreshing_since is null`;
+  assert.equal(database?.status, status);
   return page();
 }
+
+const textFile = (name: string, text: string) => ({ name, size: text.length, open: async () => Readable.from([Buffer.from(text)]) });
 
 const pupils = (number: number) =>
   smallPackage({
@@ -78,10 +82,21 @@ test('a package is taken over, set as the source, and the copy on its way is rem
 test('what is no zip, or half of one, is refused in words a school can act on, and nothing is changed', async () => {
   await service.load(estab, smallPackage());
   const whole = await zip(smallPackage());
-  for (const bytes of [Buffer.from('this is a letter'), whole.subarray(0, whole.length / 2)]) {
-    const shown = await uploaded(bytes, 'Error');
+  const workbook = await zip({ files: new Map(['[Content_Types].xml', 'xl/workbook.xml'].map((name) => [name, textFile(name, '<x/>')])), close: async () => {} });
+  const folder = await zip({ files: new Map([['export/manifest.csv', textFile('export/manifest.csv', '')]]), close: async () => {} });
+  const cases: [bytes: Uint8Array, words: RegExp][] = [
+    [Buffer.from('this is a letter'), /is a text, not a zip/],
+    [Buffer.from('sourcedId,status\r\np1,active\r\n'), /is a single CSV file, not a zip\. Put manifest\.csv and the other CSV files/],
+    [Buffer.from('%PDF-1.7 …'), /is a PDF document, not a zip/],
+    [randomBytes(200), /is not a zip|is a .* not a zip/],
+    [workbook, /is an Office document such as an Excel workbook, not a package/],
+    [whole.subarray(0, whole.length / 2), /is not a whole zip: its end is missing/],
+    [folder, /at the root of the zip/],
+  ];
+  for (const [bytes, words] of cases) {
+    const shown = await uploaded(bytes, 'OK');
     assert.match(shown, /refused as a whole, and nothing was changed/);
-    assert.match(shown, /id="problems"[\s\S]*not a readable zip/);
+    assert.match(/id="problems"[\s\S]*/.exec(shown)?.[0] ?? '', words);
     assert.doesNotMatch(shown, /    at /);
     assert.equal(await records(), 8);
   }
@@ -125,11 +140,13 @@ test('a large loss is held until the school says that it is right, and only then
   const shown = await uploaded(await zip(pupils(10)), 'Paused');
   assert.match(shown, /A collection waits for your word[\s\S]*50 of 64 student users \(78\.1 %\) would go/);
   assert.equal(await records(), 66);
-  assert.equal((await visitor.post('/school/source/approve', {})).status, 303);
+  assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'what was seen has to be said');
+  const seen = hiddenIn(shown);
+  assert.equal((await visitor.post('/school/source/approve', seen)).status, 303);
   await collected('OK');
   assert.equal(await records(), 16);
   await arrived('the copy is removed', async () => (await db`select from upload where estab = ${estab}`).length === 0);
-  assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'it cannot be approved twice');
+  assert.equal((await visitor.post('/school/source/approve', seen)).status, 409, 'it cannot be approved twice');
 });
 
 test('a newer package takes the place of one that is held', async () => {

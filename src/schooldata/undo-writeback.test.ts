@@ -18,7 +18,7 @@ import { createWriteback } from './write-back.ts';
 
 const { service, db, addSchool } = await useWriteback({ work: false });
 const collect = (estab: string, readMarks: () => AsyncGenerator<MarkRow[]>) =>
-  collectMarks({ db, dataDir: service.dataDir }, { offers: ['Attendance'], openRoster: () => assert.fail('not asked for'), readMarks }, estab);
+  collectMarks({ db, dataDir: service.dataDir }, { kind: 'demo', offers: ['Attendance'], openRoster: () => assert.fail('not asked for'), readMarks }, estab);
 const refused = (message: RegExp) => (error: Error & { code?: string }) => error.code === 'conflict' && message.test(error.message);
 
 test('many marks cost as many statements as a few, to take and to write', async () => {

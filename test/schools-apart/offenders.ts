@@ -47,6 +47,9 @@ export const offenders: Offenders = [
       'src/access/secrets.ts': [
         'eeacfaeebc30 delete from "school_secret" where ctid = any(array(select ctid from "school_secret" where valid_unti',
       ],
+      'src/access/upload-tokens.ts': [
+        '32fb51205626 delete from "upload_token" where ctid = any(array(select ctid from "upload_token" where ended_at < n',
+      ],
       'src/collection/connectors/demo/forget-demo.ts': [
         'f04411bde8cd delete from "demo_mark" where ctid = any(array(select ctid from "demo_mark" where date < current_dat',
         '2382f573c8a7 delete from "demo_write" where ctid = any(array(select ctid from "demo_write" where written_at < now',
@@ -54,6 +57,7 @@ export const offenders: Offenders = [
       'src/collection/forget-reports.ts': [
         '30b8aab0bc2c delete from "attendance_history" where ctid = any(array(select ctid from "attendance_history" where',
         'bb22f864a29f delete from "import_run" where ctid = any(array(select ctid from "import_run" where finished_at < no',
+        '90910f7f6c29 delete from "upload_receipt" where ctid = any(array(select ctid from "upload_receipt" where taken_at',
       ],
       'src/identity/audit.ts': [
         'bb1425576a65 delete from "identity_audit" where ctid = any(array(select ctid from "identity_audit" where at < now',
@@ -109,6 +113,9 @@ export const offenders: Offenders = [
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
       ],
+      'src/onboarding/tell-troubles.ts': [
+        "97728ca4b4e2 select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeou",
+      ],
       'src/schooldata/availability.ts': [
         '0c7de342363d select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
         '3658792a4f35 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',
@@ -116,8 +123,11 @@ export const offenders: Offenders = [
     },
   },
   {
-    reason: 'A link or a session is found by the hash of its secret, and says which school it is of.',
+    reason: 'A link, a session or an upload token is found by the hash of its secret, and says which school it is of.',
     statements: {
+      'src/access/upload-tokens.ts': [
+        '7e088e89c3bc select estab, id, hash from upload_token where hash = $n',
+      ],
       'src/identity/logins.ts': [
         '6f60bf989a08 select estab, presence_id as id, invitation from registration_link where hash = $n and expires_at >',
       ],

@@ -9,14 +9,12 @@ export type PageFrame = {
   body: Html;
   notice?: string | undefined;
   problem?: string | undefined;
-  /** What a page that follows something under way says about asking again. */
-  refresh?: string | undefined;
   /** Below the product's name, and at the foot. */
   top?: HtmlValue;
   bottom?: HtmlValue;
 };
 
-export function renderFrame({ title, owner, body, notice, problem, refresh, top, bottom }: PageFrame): string {
+export function renderFrame({ title, owner, body, notice, problem, top, bottom }: PageFrame): string {
   return html`<!doctype html>
 <html lang="en-GB">
 <head>
@@ -24,7 +22,6 @@ export function renderFrame({ title, owner, body, notice, problem, refresh, top,
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}">`}
 <title>${problem !== undefined && 'Problem: '}${title}${owner !== undefined && ` – ${owner}`} – Schoolbell</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${stylePath}">

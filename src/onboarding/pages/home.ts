@@ -2,6 +2,7 @@
 import type { ComponentDatabase } from '../../collection/component-databases.ts';
 import { html, type Html } from '../../http/html.ts';
 import type { Request, School, SharedApplication } from '../school-view.ts';
+import { refusedSince, type ListedRun } from '../source-view.ts';
 import { formatDay, formatMany, formatMoment } from './figures.ts';
 import { renderPage } from './layout.ts';
 import { renderScopeNames } from './scope-list.ts';
@@ -12,11 +13,12 @@ type Given = {
   requests: Request[];
   applications: SharedApplication[];
   databases: ComponentDatabase[];
+  runs: ListedRun[];
   token: string;
   notice: string | undefined;
 };
 
-export function renderHome({ school, requests, applications, databases, token, notice }: Given): string {
+export function renderHome({ school, requests, applications, databases, runs, token, notice }: Given): string {
   const sharing = applications.filter(({ state }) => state !== 'Revoked');
   const ended = applications.filter(({ state }) => state === 'Revoked');
   const unconnected = school.connector === null && databases.length === 0 && sharing.length > 0;
@@ -53,7 +55,7 @@ export function renderHome({ school, requests, applications, databases, token, n
           </ul>
         </section>`
       }
-      ${renderOrigin(school, databases)}`,
+      ${renderOrigin(school, databases, runs[0])}`,
   });
 }
 
@@ -115,7 +117,7 @@ function renderApplicationCard({ timeZone }: School, { rp, name, state, scopes, 
   </li>`;
 }
 
-function renderOrigin(school: School, databases: ComponentDatabase[]): Html {
+function renderOrigin(school: School, databases: ComponentDatabase[], last: ListedRun | undefined): Html {
   return html`<section aria-labelledby="origin">
     <h2 id="origin">Where your data comes from</h2>
     <div class="card">
@@ -125,7 +127,7 @@ function renderOrigin(school: School, databases: ComponentDatabase[]): Html {
           <dd>${describeConnector(school.connector)}</dd>
         </div>
         ${databases.map((database) => {
-          const words = describeDatabase(database, school.timeZone);
+          const words = describeDatabase(database, school.timeZone, refusedSince(database, last));
           return html`<div class="wide">
             <dt>${titleOf(database)}</dt>
             <dd>${renderBadge(words)} ${words.text} ${database.rowCount > 0 && formatMany(database.rowCount, 'record')}${database.rowCount > 0 && '.'}</dd>

@@ -1,29 +1,42 @@
-// In charge of the report on the last collection, so that a school can act on it: what changed, and what is wrong
-// where, with what would be right.
-import { html, type Html } from '../../http/html.ts';
-import type { Report } from '../school-view.ts';
+// In charge of the report on an import, so that a school can act on it: what changed, and what is wrong where, by rule,
+// with what would be right.
+import type { Fault, Problem } from '../../collection/problem.ts';
+import { html, type Html, type HtmlValue } from '../../http/html.ts';
+import type { School } from '../school-view.ts';
+import type { ImportRun, Report } from '../source-view.ts';
 import { formatCount, formatMany, formatMoment } from './figures.ts';
+import { describeKind, describeOutcome } from './import-words.ts';
+import { renderPage } from './layout.ts';
+import { renderBadge } from './state-words.ts';
 import { renderTable } from './table.ts';
 
-const shownProblems = 100;
+const shownFaults = 100;
+const shownPlaces = 3;
 
-const outcomes: Readonly<Record<string, string>> = {
-  done: 'Everything was taken over.',
-  unchanged: 'Everything was read, and nothing had changed.',
-  held: 'Everything was read, and it waits for your word.',
-  refused: 'It was refused as a whole, and nothing was changed. Please put right what is listed here where it comes from, and send it again.',
-};
+/** Of an import by itself. */
+export function renderImport({ school, run, token }: { school: School; run: ImportRun; token: string }): string {
+  return renderPage({
+    title: `Import of ${formatMoment(run.at, school.timeZone)}`,
+    session: { school, token },
+    section: 'source',
+    body: html`<p><a href="/school/source">Back to where your data comes from</a></p>
+<h1>Import of ${formatMoment(run.at, school.timeZone)}</h1>
+<section class="card" aria-label="Report">${renderBody(run, html`${describeKind(run.kind)}.`)}</section>`,
+  });
+}
 
-export function renderReport(report: Report, timeZone: string): Html {
-  const left = report.outcome === 'done' && report.rejected > 0;
+export function renderReport(run: ImportRun, timeZone: string): Html {
   return html`<section class="card" aria-labelledby="report">
     <h2 id="report">The last report</h2>
-    <p id="outcome">
-      <strong>${formatMoment(report.at, timeZone)}.</strong>
-      ${left ? `Taken over, but ${formatMany(report.rejected, 'record was', 'records were')} left out.` : outcomes[report.outcome]}
-    </p>
-    ${(report.outcome === 'done' || left) && renderChanges(report)} ${report.problemsTotal > 0 && renderProblems(report)}
+    ${renderBody(run, html`${formatMoment(run.at, timeZone)}.`)}
   </section>`;
+}
+
+function renderBody(run: ImportRun, lead: Html): Html {
+  const { report, decision } = run;
+  const words = describeOutcome({ ...report, overtaken: report.overtaken === true, decision });
+  return html`<p id="outcome"><strong>${lead}</strong> ${renderBadge(words)} ${words.text}</p>
+${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0 && !report.overtaken && renderFaults(run)}`;
 }
 
 function renderChanges({ added, changed, removed, unchanged, rejected }: Report): Html {
@@ -37,27 +50,47 @@ function renderChanges({ added, changed, removed, unchanged, rejected }: Report)
   return html`<p class="counts" id="changes">${counts.map(([label, count]) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
 }
 
-function renderProblems({ problems, problemsTotal }: Report): Html {
-  const shown = problems.slice(0, shownProblems);
+function renderFaults({ id, report }: ImportRun): Html {
+  const { problems, problemsTotal } = report;
+  const faults = report.faults ?? groupsOf(problems);
+  const shown = faults.slice(0, shownFaults);
   const none = html`<span class="quiet">–</span>`;
   return html`<h3>${formatMany(problemsTotal, 'problem')}</h3>
     ${renderTable({
       id: 'problems',
       stacked: true,
-      caption: problemsTotal > shown.length ? `What is wrong: the first ${formatCount(shown.length)}` : 'What is wrong',
-      columns: ['File', { label: 'Line', number: true }, 'Column', 'Value', 'What to put right'],
-      rows: shown.map(({ file, line, column, value, rule }) => [
-        nameOf(file),
-        line ?? none,
-        column ?? none,
-        value === null ? none : value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`,
-        rule,
+      caption: faults.length > shown.length ? `What is wrong: the first ${formatCount(shown.length)} kinds` : 'What is wrong, by kind',
+      columns: ['What to put right', 'File', 'Column', { label: 'How many', number: true }, 'Where first'],
+      rows: shown.map((fault) => [
+        html`${fault.rule}${renderDependants(fault)}`,
+        nameOf(fault.file),
+        fault.column ?? none,
+        formatCount(fault.count),
+        renderPlaces(fault, problems) ?? none,
       ]),
     })}
-    ${
-      problemsTotal > shown.length &&
-      html`<p id="more-problems">And ${formatCount(problemsTotal - shown.length)} more. They are often of the same kind: put these right first.</p>`
-    }`;
+    <p><a href="/school/source/imports/${id}/problems.csv" download>Download all as a table (CSV)</a></p>`;
+}
+
+function renderDependants({ dependants, count }: Fault): Html | undefined {
+  if (dependants === 0) return undefined;
+  const rows = formatMany(dependants, 'row that refers', 'rows that refer');
+  return html` <span class="quiet">And ${rows} to ${count === 1 ? 'it' : 'these'}; that is right again when this is.</span>`;
+}
+
+/** Lines, with what stands there as far as a report lists it. */
+function renderPlaces(fault: Fault, problems: readonly Problem[]): HtmlValue {
+  if (fault.lines.length === 0) return undefined;
+  const places = fault.lines.slice(0, shownPlaces).map((line) => {
+    const found = problems.find((one) => one.file === fault.file && one.line === line && one.column === fault.column);
+    return html`<li>line ${line}${found && found.value !== null && html`: ${found.value === '' ? html`<span class="quiet">empty</span>` : html`<code>${found.value}</code>`}`}</li>`;
+  });
+  return html`<ul class="places">${places}${fault.count > places.length && html`<li class="quiet">and ${formatCount(fault.count - places.length)} more</li>`}</ul>`;
+}
+
+/** As a report had them before it counted them. */
+function groupsOf(problems: readonly Problem[]): Fault[] {
+  return problems.map(({ file, column, rule, line }) => ({ file, column, rule, count: 1, dependants: 0, lines: line === null ? [] : [line] }));
 }
 
 /** Where an uploaded package lay on the server is of no use to a school. */

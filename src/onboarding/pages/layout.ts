@@ -6,7 +6,7 @@ import type { School } from '../school-view.ts';
 
 type Section = 'home' | 'source';
 
-export type Page = Pick<PageFrame, 'title' | 'body' | 'notice' | 'problem' | 'refresh'> & {
+export type Page = Pick<PageFrame, 'title' | 'body' | 'notice' | 'problem'> & {
   /** Without a session there is no school to name, and nothing to sign out of. */
   session?: { school: School; token: string };
   section?: Section;

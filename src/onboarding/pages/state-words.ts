@@ -45,10 +45,14 @@ const actors: Readonly<Record<string, string>> = {
 };
 
 /** What an application does by itself is said with its name; an operator who asks or takes back a request does that for it. */
+export function describeActor(actor: string): string {
+  return actors[actor] ?? actor;
+}
+
 export function renderActor({ state, actor }: Entry, application: string): Html {
   if (actor === 'application') return html`<bdi>${application}</bdi>`;
   if (actor === 'operator' && (state === 'Invited' || state === 'Withdrawn')) return html`The operator of this service, for <bdi>${application}</bdi>`;
-  return html`${actors[actor] ?? actor}`;
+  return html`${describeActor(actor)}`;
 }
 
 const collectionWords: Readonly<Record<string, string>> = {
@@ -69,14 +73,18 @@ export function describeCollection(collection: string): string {
 
 const databaseTitles: Readonly<Record<ComponentDatabase['name'], string>> = { SchoolData: 'School, people and classes', Attendance: 'Attendance' };
 
-export function titleOf({ name }: ComponentDatabase): string {
+export function titleOf({ name }: Pick<ComponentDatabase, 'name'>): string {
   return databaseTitles[name];
 }
 
-/** An older state goes on being served, so that is said too. */
-export function describeDatabase({ status, updatedAt, expiresAt }: ComponentDatabase, timeZone: string): Words {
+/** An older state goes on being served, so that is said too. refused: when the last import was, which came after what is there. */
+export function describeDatabase({ status, updatedAt, expiresAt }: ComponentDatabase, timeZone: string, refused?: Date): Words {
   const last = updatedAt && formatMoment(updatedAt, timeZone);
   const stays = last ? ` Applications go on with what was collected on ${last}.` : '';
+  if (refused && status !== 'Updating' && status !== 'Expired') {
+    const text = `The last import, on ${formatMoment(refused, timeZone)}, was refused and changed nothing.`;
+    return { badge: 'Last import refused', tone: 'bad', text: `${text}${stays || ' Nothing has been collected yet.'}` };
+  }
   switch (status) {
     case 'OK':
       return {

@@ -22,6 +22,7 @@ export type CsvConnectorParts = {
 export function createCsvConnector({ folder, writebackFolder, hasAttendance }: CsvConnectorParts): Connector {
   let attends = hasAttendance || (folder !== undefined && existsSync(join(folder, attendanceFile)));
   return {
+    kind: 'folder',
     /** Asked again after a reading, it knows what was in a zip. */
     get offers() {
       return attends ? (['SchoolData', 'Attendance'] as const) : (['SchoolData'] as const);

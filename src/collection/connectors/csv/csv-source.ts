@@ -52,8 +52,9 @@ async function* readFile(
         check = createRowCheck(resource, mode, record);
         continue;
       }
+      const fault = problems.total + 1;
       const row = check(record, (problem) => problems.add(problem));
-      if ('rejected' in row) batch.rejected.push({ line: record.line, sourcedId: row.rejected });
+      if ('rejected' in row) batch.rejected.push({ line: record.line, sourcedId: row.rejected, fault });
       else batch.rows.push(row);
     }
     yield batch;

@@ -234,7 +234,7 @@ test('a zip that was cut off anywhere is refused', async () => {
     writeFileSync(path, whole.subarray(0, length));
     const problem = await problemOf(openPackage(path));
     assert.equal(problem.file, path);
-    assert.match(problem.rule, /not a readable zip/, `cut at ${length}`);
+    assert.match(problem.rule, /is not a whole zip|is empty|not a zip/, `cut at ${length}`);
   }
 });
 
@@ -242,7 +242,7 @@ test('what is not a zip is refused', async () => {
   for (const content of ['sourcedId,status\n', '%PDF-1.7', '\u001f\u008b\u0008'.repeat(50), 'PK\u0003\u0004'.repeat(50)]) {
     const path = newPath('.zip');
     writeFileSync(path, content, 'latin1');
-    assert.match((await problemOf(openPackage(path))).rule, /not a readable zip/);
+    assert.match((await problemOf(openPackage(path))).rule, /not a (whole )?zip|is empty/);
   }
 });
 

@@ -21,12 +21,15 @@ const ratioFreeBytes = 64 * 1024 ** 2;
 export async function openPackage(path: string): Promise<CsvPackage> {
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new SourceError(path, 'there is no such zip or folder');
-  return found.isDirectory() ? openFolder(path) : openZip(path, (ready) => yauzl.open(path, zipOptions, ready));
+  if (found.isDirectory()) return openFolder(path);
+  const head = await readHead(createReadStream(path, { end: headBytes - 1 }));
+  return openZip(path, head, (ready) => yauzl.open(path, zipOptions, ready));
 }
 
 /** A zip that was put into the spool; `name` is what a fault of it is said of. */
-export function openSpooledPackage(file: SpoolFile, name: string): Promise<CsvPackage> {
-  return openZip(name, (ready) => yauzl.fromRandomAccessReader(new SpoolReader(file), file.size, zipOptions, ready));
+export async function openSpooledPackage(file: SpoolFile, name: string): Promise<CsvPackage> {
+  const head = await readHead(file.read(0, Math.min(headBytes, file.size)));
+  return openZip(name, head, (ready) => yauzl.fromRandomAccessReader(new SpoolReader(file), file.size, zipOptions, ready));
 }
 
 class SpoolReader extends yauzl.RandomAccessReader {
@@ -55,10 +58,12 @@ async function openFolder(path: string): Promise<CsvPackage> {
 const zipOptions = { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true } as const;
 type Ready = (error: Error | null, zip: yauzl.ZipFile) => void;
 
-async function openZip(name: string, open: (ready: Ready) => void): Promise<CsvPackage> {
+async function openZip(name: string, head: Buffer, open: (ready: Ready) => void): Promise<CsvPackage> {
+  const other = otherThanZip(head);
+  if (other !== undefined) throw new SourceError(name, other);
   const zip = await new Promise<yauzl.ZipFile>((resolve, reject) => {
     open((error, opened) => {
-      if (error) reject(new SourceError(name, `not a readable zip file (${error.message})`));
+      if (error) reject(new SourceError(name, 'is not a whole zip: its end is missing or damaged, as when a transfer was cut off. Export it anew and send it again'));
       else resolve(opened);
     });
   });
@@ -70,6 +75,39 @@ async function openZip(name: string, open: (ready: Ready) => void): Promise<CsvP
   }
 }
 
+const headBytes = 512;
+const whatIsRight = 'Put manifest.csv and the other CSV files of the export together into one zip, and send that';
+/** How files begin that are sent by mistake. */
+const beginnings: readonly (readonly [bytes: string, what: string])[] = [
+  ['%PDF', 'is a PDF document, not a zip'],
+  ['Rar!', 'is a RAR archive, not a zip'],
+  ['7z\u00bc\u00af', 'is a 7-Zip archive, not a zip'],
+  ['\u001f\u008b', 'is a gzip archive, not a zip'],
+  ['\u00d0\u00cf\u0011\u00e0', 'is an old Office document, not a zip'],
+];
+
+async function readHead(bytes: Readable): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of bytes) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+/** In words, what a file is that does not begin as a zip does; nothing when it does. */
+function otherThanZip(head: Buffer): string | undefined {
+  if (head.length === 0) return `is empty. ${whatIsRight}`;
+  const text = head.toString('latin1');
+  if (text.startsWith('PK')) return undefined;
+  const known = beginnings.find(([bytes]) => text.startsWith(bytes))?.[1];
+  if (known) return `${known}. ${whatIsRight}`;
+  // oxlint-disable-next-line no-control-regex
+  const written = !/[\u0000-\u0008\u000e-\u001f]/.test(text);
+  const what = !written ? 'is not a zip' : /^[^\n]*,[^\n]*\r?\n/.test(text) ? 'is a single CSV file, not a zip' : 'is a text, not a zip';
+  return `${what}. ${whatIsRight}`;
+}
+
+/** An Office document is a zip too, but what is in it is no package. */
+const officeParts = ['[Content_Types].xml', 'mimetype'];
+
 function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, PackageFile>> {
   const files = new Map<string, PackageFile>();
   let unpacked = 0;
@@ -79,6 +117,10 @@ function listEntries(zip: yauzl.ZipFile, path: string): Promise<Map<string, Pack
     zip.on('end', () => resolve(files));
     zip.on('entry', (entry: yauzl.Entry) => {
       const name = entry.fileName;
+      if (officeParts.includes(name)) {
+        reject(new SourceError(path, `is an Office document such as an Excel workbook, not a package. ${whatIsRight}`));
+        return;
+      }
       unpacked += entry.uncompressedSize;
       const fault = findFault(entry, unpacked, files);
       if (fault) {

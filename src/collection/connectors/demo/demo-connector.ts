@@ -54,6 +54,7 @@ const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
 export function createDemoConnector({ db, estab, mode, now, pause }: DemoConnectorParts): Connector {
   const { before = async () => {}, judge = () => [] } = behaviours[mode];
   return {
+    kind: 'demo',
     offers: ['SchoolData', 'Attendance'],
     async openRoster() {
       await before('read', pause);

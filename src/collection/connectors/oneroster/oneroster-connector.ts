@@ -37,6 +37,7 @@ const bytesPerRecord = 100;
 export function createOneRosterConnector(parts: OneRosterParts): Connector {
   const { now = Date.now, pageSize = usualPageSize } = parts;
   return {
+    kind: 'provider',
     offers: ['SchoolData'],
     async openRoster({ full }): Promise<RosterReading> {
       const before = parseState(parts.state);
@@ -127,8 +128,9 @@ async function* readRows(
       for (const record of records.slice(at, at + rowsPerBatch)) {
         line += 1;
         see(record);
+        const fault = problems.total + 1;
         const row = check(record, line, (problem) => problems.add(problem));
-        if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected });
+        if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected, fault });
         else batch.rows.push({ ...row, page });
       }
       yield batch;

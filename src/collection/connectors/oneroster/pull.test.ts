@@ -10,7 +10,8 @@ import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { allResources } from '../../../roster/collections.ts';
 import type { RosterReading } from '../../connector.ts';
-import { importRoster, type ImportReport } from '../../import.ts';
+import { importRoster } from '../../import.ts';
+import type { ImportReport } from '../../import-report.ts';
 import { demoPackage } from '../demo/demo-package.ts';
 import { createOneRosterConnector, pageLimits, testProvider } from './oneroster-connector.ts';
 

@@ -1,0 +1,81 @@
+// In charge of upload tokens: the one secret with which a school's export job sends its package and reads what became of
+// it, and which opens nothing else. A school has one at most; who made and who ended each stays as a record.
+import type { FastifyRequest } from 'fastify';
+import type { Db, Sql, Tx } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { SchoolbellError } from '../errors.ts';
+import { noteCaller } from '../http/request-log.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { findMatch, hashSecret, makeSecret, uploadPrefix } from './secrets.ts';
+import { judgeTry } from './wrong-tries.ts';
+
+export type TokenActor = 'school' | 'operator';
+export type UploadToken = { madeAt: Date; madeBy: TokenActor; lastUsedAt: Date | null };
+/** Throws unless the request carries the upload token of that school. */
+export type RequireUploadCaller = (request: FastifyRequest, estab: string) => Promise<void>;
+
+const howToMake = 'It is made on the page of the school, or by the operator with: school upload-token --estab';
+
+/** The text is given once; the token before it opens nothing from now on. */
+export async function makeUploadToken(db: Db, estab: string, actor: TokenActor): Promise<string> {
+  const { text, hash } = makeSecret('upload');
+  await db.begin(async (tx) => {
+    await end(tx, estab, actor);
+    await tx`insert into upload_token (estab, hash, made_by) values (${estab}, ${hash}, ${actor})`;
+  });
+  return text;
+}
+
+/** Whether there was one. */
+export async function removeUploadToken(db: Db, estab: string, actor: TokenActor): Promise<boolean> {
+  return db.begin((tx) => end(tx, estab, actor));
+}
+
+async function end(tx: Tx, estab: string, actor: TokenActor): Promise<boolean> {
+  const [school] = await tx<{ confirmed: boolean }[]>`
+    select confirmed_at is not null as confirmed from establishment where estab = ${estab} for no key update`;
+  // Whoever may send a school's data must be the school.
+  if (!school?.confirmed)
+    throw new SchoolbellError('conflict', `only an application has named ${estab} so far; vouch for it first: school confirm --estab ${estab}`);
+  const { count } = await tx`
+    update upload_token set hash = null, ended_at = clock_timestamp(), ended_by = ${actor} where estab = ${estab} and ended_at is null`;
+  return count > 0;
+}
+
+export async function findUploadToken(sql: Sql, estab: string): Promise<UploadToken | undefined> {
+  const [found] = await sql<UploadToken[]>`
+    select made_at as "madeAt", made_by as "madeBy", last_used_at as "lastUsedAt" from upload_token where estab = ${estab} and ended_at is null`;
+  return found;
+}
+
+export function createUploadCaller(db: Db, limit: RateLimit): RequireUploadCaller {
+  return async (request, estab) => {
+    const { authorization } = request.headers;
+    if (authorization === undefined)
+      throw new SchoolbellError('missing_token', `There is no Authorization header. Send "Authorization: Bearer" and the school's upload token. ${howToMake}`);
+    const token = /^bearer\s+(\S+)\s*$/i.exec(authorization)?.[1];
+    if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Bearer" followed by the upload token.');
+    if (!token.startsWith(uploadPrefix))
+      throw new SchoolbellError('invalid_token', `This address takes a school's upload token (${uploadPrefix}…) and no other. ${howToMake}`);
+    const found = await judgeTry(db, `upload ${estab}`, request.ip, (sql) => findToken(sql, token, estab));
+    if (!found) throw new SchoolbellError('invalid_token', `The upload token is not known; it may have been replaced or removed. ${howToMake}`);
+    if (found.estab !== estab) throw new SchoolbellError('forbidden', `The upload token is for ${found.estab}, not for ${estab.slice(0, 40)}.`);
+    noteCaller(request, { estab });
+    limit.count(request, found.id);
+  };
+}
+
+/** Its hash says which school it is of. When it was used is noted to the minute. */
+async function findToken(sql: Sql, token: string, estab: string): Promise<{ estab: string; id: string } | undefined> {
+  const rows = await sql<{ estab: string; id: string; hash: Uint8Array }[]>`select estab, id, hash from upload_token where hash = ${hashSecret(token)}`;
+  const found = findMatch(token, rows);
+  if (found?.estab === estab)
+    await sql`
+      update upload_token set last_used_at = now()
+      where estab = ${estab} and id = ${found.id} and (last_used_at is null or last_used_at < now() - interval '1 minute')`;
+  return found;
+}
+
+export async function forgetUploadTokens(db: Db, days: number): Promise<void> {
+  await deleteInBatches(db, 'upload_token', db`ended_at < now() - make_interval(days => ${days})`);
+}

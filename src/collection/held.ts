@@ -1,0 +1,144 @@
+// In charge of imports that are held because much would go: who that is, and what a person decides about it. Approved is
+// what was seen and nothing else.
+import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { collections } from '../roster/collections.ts';
+import type { CollectionName } from '../roster/resource.ts';
+import type { Changes } from './compare-stage.ts';
+import { recordDropped } from './component-databases.ts';
+import type { ImportKind } from './connector.ts';
+import type { Shrinkage } from './shrink-guard.ts';
+
+export type HeldImport = { id: string; at: Date; kind: ImportKind | null; shrinkage: Shrinkage[] };
+/** What would go of one collection, of users of one role; so many as have a name. */
+export type Loss = { collection: CollectionName; role: string | null; total: number; names: string[] };
+
+/** Of each collection and role so many are named to the person who decides. */
+const namedLosses = 100;
+
+/** Everything that would go, under the run that is recorded already. */
+export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise<void> {
+  const { estab, number } = changes.reading;
+  for (const [resource, { removed }] of changes.counts) {
+    if (removed === 0) continue;
+    const { role, name, joins } = wordsOf(tx, estab, resource.collection);
+    await tx`
+      insert into import_loss (estab, import, collection, sourced_id, role, name)
+      select ${estab}, ${run}, ${resource.collection}, sourced_id, role, case when place <= ${namedLosses} then name end
+      from (
+        select g.*, row_number() over (partition by g.role order by g.name, g.sourced_id) as place
+        from (
+          select t.sourced_id, ${role} as role, ${name} as name
+          from ${tx(resource.table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${resource.collection}
+            and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked') ${joins}
+          where t.estab = ${estab} and t.status = 'active') g) named`;
+  }
+}
+
+type Words = Readonly<{ role: Fragment; name: Fragment; joins: Fragment }>;
+
+/** What a person calls a record. */
+function wordsOf(tx: Tx, estab: string, collection: CollectionName): Words {
+  const none = { role: tx`null`, joins: tx`` };
+  const user = (id: Fragment) => tx`left join ${tx(collections.users.table)} u on u.estab = ${estab} and u.sourced_id = ${id}`;
+  const nameOf = (row: Fragment) => tx`concat_ws(' ', ${row}.given_name, ${row}.family_name)`;
+  switch (collection) {
+    case 'users':
+      return { ...none, role: tx`t.role`, name: nameOf(tx`t`) };
+    case 'orgs':
+      return { ...none, name: tx`t.name` };
+    case 'enrollments':
+      return {
+        ...none,
+        name: tx`${nameOf(tx`u`)} || coalesce(' in ' || k.title, '')`,
+        joins: tx`${user(tx`t.user_id`)} left join ${tx(collections.classes.table)} k on k.estab = ${estab} and k.sourced_id = t.class_id`,
+      };
+    case 'demographics':
+      return { ...none, name: nameOf(tx`u`), joins: user(tx`t.sourced_id`) };
+    default:
+      return { ...none, name: tx`t.title` };
+  }
+}
+
+/** Whether of what is guarded nothing goes but what the person was shown. */
+export async function isApproved(tx: Tx, { reading }: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
+  const { estab, number } = reading;
+  for (const { collection, role } of shrinkage) {
+    const { table } = collections[collection as CollectionName];
+    const [unseen] = await tx`
+      select from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
+        and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
+      where t.estab = ${estab} and t.status = 'active' ${role === null ? tx`` : tx`and t.role = ${role}`}
+        and not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
+          and l.sourced_id = t.sourced_id)
+      limit 1`;
+    if (unseen) return false;
+  }
+  return true;
+}
+
+/** Another import has ended: what waited before it waits no more, with its package, and who would have gone is forgotten. */
+export async function replaceHeld(tx: Tx, estab: string, by: string): Promise<void> {
+  await tx`
+    with replaced as (
+      update import_run set decision = 'replaced', decided_at = now()
+      where estab = ${estab} and outcome = 'held' and decision is null and id <> ${by} returning finished_at
+    )
+    delete from upload where estab = ${estab} and created_at <= (select max(finished_at) from replaced)`;
+  await tx`delete from import_loss where estab = ${estab} and import <> ${by}`;
+}
+
+/** What was held is gone: it was not decided on in time. */
+export async function dropHeld(tx: Tx, estab: string): Promise<void> {
+  await tx`update import_run set decision = 'discarded', decided_at = now() where estab = ${estab} and outcome = 'held' and decision is null`;
+  await tx`delete from import_loss where estab = ${estab}`;
+}
+
+/** The one that waits for a person, if any does. */
+export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
+  const [held] = await sql<HeldImport[]>`
+    select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage
+    from import_run r join component_database d on d.estab = ${estab} and d.name = 'SchoolData' and d.status = 'Paused' and d.refreshing_since is null
+    where r.estab = ${estab} and r.outcome = 'held' and r.decision is null order by r.finished_at desc limit 1`;
+  return held;
+}
+
+export async function listLosses(sql: Sql, estab: string, run: string): Promise<Loss[]> {
+  return sql<Loss[]>`
+    select collection, role, count(*)::int as total, coalesce(array_agg(name order by name, sourced_id) filter (where name is not null), '{}') as names
+    from import_loss where estab = ${estab} and import = ${run} group by collection, role order by collection <> 'users', collection, role`;
+}
+
+/** A package that was uploaded or given by command is kept while it is held; others are read again. */
+const packageKinds: readonly (ImportKind | null)[] = ['upload', 'command'];
+
+/** A person says that it is right. To be asked for in the same transaction, as `approved`: the package that was held, or what is read anew. */
+export async function approveHeld(tx: Tx, estab: string, seen?: string): Promise<{ approved: string; upload?: string }> {
+  const held = await decide(tx, estab, 'approved', seen);
+  const [kept] = await tx<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
+  if (!kept && packageKinds.includes(held.kind))
+    throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
+  return { approved: held.id, ...(kept ? { upload: kept.id } : {}) };
+}
+
+/** A person says that it is wrong: a package is dropped; what can be read again is, when its time comes. */
+export async function discardHeld(db: Db, estab: string, seen?: string): Promise<HeldImport> {
+  return db.begin(async (tx) => {
+    const held = await decide(tx, estab, 'discarded', seen);
+    await tx`delete from import_loss where estab = ${estab} and import = ${held.id}`;
+    await tx`delete from upload where estab = ${estab}`;
+    await recordDropped(tx, estab, 'SchoolData', 'an import that was held was discarded; what was there before stays');
+    return held;
+  });
+}
+
+/** `seen`: the one that was looked at; another may wait by now. */
+async function decide(tx: Tx, estab: string, decision: 'approved' | 'discarded', seen: string | undefined): Promise<HeldImport> {
+  await tx`select from component_database where estab = ${estab} order by name for update`;
+  const held = await findHeld(tx, estab);
+  if (!held) throw new SchoolbellError('conflict', `Nothing waits for a decision: no import of ${estab} is held.`);
+  if (seen !== undefined && seen !== held.id)
+    throw new SchoolbellError('conflict', 'Another import waits by now than the one that you have seen. Go back and look how it stands.');
+  await tx`update import_run set decision = ${decision}, decided_at = now() where estab = ${estab} and id = ${held.id}`;
+  return held;
+}

@@ -1,0 +1,61 @@
+// In charge of what is said of an import: its numbers, its faults, and in one sentence what somebody has to do.
+import type { CollectionName } from '../roster/resource.ts';
+import type { MergeCount } from './compare-stage.ts';
+import type { Fault, Problem } from './problem.ts';
+import { Overtaken } from './reading.ts';
+import type { Shrinkage } from './shrink-guard.ts';
+
+export type ImportReport = MergeCount & {
+  estab: string;
+  outcome: 'done' | 'unchanged' | 'held' | 'refused';
+  /** It was refused for having come too late. */
+  overtaken?: true;
+  /** It could not be read at all, so that there is nothing to leave out. */
+  unusable?: true;
+  /** Rows that were left out: those that are wrong, and those that refer to them. */
+  rejected: number;
+  version: number;
+  collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
+  ignored: string[];
+  /** Marks that came with the package. */
+  marks?: { written: number; unchanged: number; rejected: number };
+  shrinkage: Shrinkage[];
+  /** The first of them; `faults` counts them all, by rule. */
+  problems: Problem[];
+  problemsTotal: number;
+  faults: Fault[];
+};
+
+export const nothingMerged: MergeCount = { added: 0, changed: 0, removed: 0, unchanged: 0 };
+
+export function emptyReport(estab: string): ImportReport {
+  return {
+    estab,
+    outcome: 'unchanged',
+    ...nothingMerged,
+    rejected: 0,
+    version: 0,
+    collections: {},
+    ignored: [],
+    shrinkage: [],
+    problems: [],
+    problemsTotal: 0,
+    faults: [],
+  };
+}
+
+/** For a school: what would have to be approved or put right. Nothing when all went well. */
+export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
+  if (overtaken) return Overtaken.words;
+  if (outcome === 'held') return `held until a person approves it: ${describeShrinkage(shrinkage)} would go`;
+  if (outcome !== 'refused') return undefined;
+  const [first] = problems;
+  const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
+  return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
+}
+
+export function describeShrinkage(shrinkage: readonly Shrinkage[]): string {
+  return shrinkage
+    .map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`)
+    .join(', ');
+}

@@ -1,0 +1,88 @@
+// In charge of what became of an uploaded package, as its sender reads it: also when the package itself is long gone.
+import type { Db } from '../db/connect.ts';
+import { describeTrouble, type ImportReport } from './import-report.ts';
+
+/** Replaced: a newer one came before it was imported, or a person decided against it. */
+export type UploadState = 'Waiting' | 'Importing' | 'Done' | 'Unchanged' | 'Held' | 'Refused' | 'Replaced' | 'Failed';
+
+export type Upload = { id: string; state: UploadState; submitted: Date; finished: Date | null; report: ImportReport | null };
+
+type Row = Omit<Upload, 'state'> & { outcome: string | null; work: 'waiting' | 'running' | null; kept: boolean };
+
+const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
+const outcomes: Readonly<Record<string, UploadState>> = { done: 'Done', unchanged: 'Unchanged', refused: 'Refused' };
+
+export async function findUpload(db: Db, estab: string, id: string): Promise<Upload | undefined> {
+  if (!uuid.test(id)) return undefined;
+  const [row] = await db<Row[]>`
+    select r.id, r.taken_at as submitted, i.finished_at as finished, i.outcome, i.report,
+      exists (select from upload u where u.estab = ${estab} and u.id = r.id) as kept,
+      (select o.state from outbox o where o.estab = ${estab} and o.topic = 'collect SchoolData' and o.state in ('waiting', 'running')
+        and o.payload ->> 'upload' = ${id.toLowerCase()} order by o.state limit 1) as work
+    from upload_receipt r left join import_run i on i.estab = ${estab} and i.id = r.run where r.estab = ${estab} and r.id = ${id}`;
+  if (!row) return undefined;
+  const state = stateOf(row);
+  const ended = state !== 'Waiting' && state !== 'Importing';
+  return { id: row.id, state, submitted: row.submitted, finished: ended ? row.finished : null, report: ended ? row.report : null };
+}
+
+/** What is recorded counts more than the work, which is settled a moment later; but what was held may have been approved. */
+function stateOf({ outcome, work, kept, report }: Row): UploadState {
+  if (report?.overtaken) return 'Replaced';
+  const ended = outcome === null ? undefined : outcomes[outcome];
+  if (ended) return ended;
+  if (work) return work === 'running' && kept ? 'Importing' : 'Waiting';
+  if (outcome === 'held' && kept) return 'Held';
+  return kept ? 'Failed' : 'Replaced';
+}
+
+/** With the words for whoever has to do something now. */
+export function renderUpload({ id, state, submitted, finished, report }: Upload, estab: string, publicUrl: string): Record<string, unknown> {
+  return {
+    ImportId: id,
+    Estab: estab,
+    State: state,
+    Submitted: submitted.toISOString(),
+    Finished: finished?.toISOString() ?? null,
+    Report: report && renderReport(report),
+    Message: describeState(state, report, estab, publicUrl),
+    ExceptionType: null,
+    ExceptionMessage: null,
+    InnerException: null,
+  };
+}
+
+function renderReport({ added, changed, removed, unchanged, rejected, version, shrinkage, ignored, problems, problemsTotal }: ImportReport) {
+  return {
+    Added: added,
+    Changed: changed,
+    Removed: removed,
+    Unchanged: unchanged,
+    Rejected: rejected,
+    Version: version,
+    Shrinkage: shrinkage.map((one) => ({ Collection: one.collection, Role: one.role, Active: one.active, Removed: one.removed, Percent: one.percent })),
+    Ignored: ignored,
+    Problems: problems.map((one) => ({ File: one.file, Line: one.line, Column: one.column, Value: one.value, Rule: one.rule })),
+    ProblemsTotal: problemsTotal,
+  };
+}
+
+/** How a held package is decided on. */
+export function howToDecide(estab: string, publicUrl: string): string {
+  return (
+    `Approve or discard it on the page of the school (${publicUrl}/school/source), or have the operator do it: ` +
+    `import approve --estab ${estab}, or import discard --estab ${estab}.`
+  );
+}
+
+function describeState(state: UploadState, report: ImportReport | null, estab: string, publicUrl: string): string | null {
+  if (state === 'Held') return `${sentence((report && describeTrouble(report)) ?? 'held')} ${howToDecide(estab, publicUrl)}`;
+  if (state === 'Refused') return sentence((report && describeTrouble(report)) ?? 'refused');
+  if (state === 'Replaced') return 'Nothing of it was taken over: a newer package took its place, or it was decided against.';
+  if (state === 'Failed') return 'It could not be imported, and nothing was changed. Send it again.';
+  return null;
+}
+
+function sentence(words: string): string {
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
+}

@@ -1,0 +1,76 @@
+// In charge of the commands that decide about an import that is held.
+import { requireEstablishment } from '../access/establishments.ts';
+import { collectDatabase } from '../collection/collect.ts';
+import { MisError } from '../collection/connector.ts';
+import { approveHeld, discardHeld, findHeld, listLosses, type Loss } from '../collection/held.ts';
+import type { ImportReport } from '../collection/import-report.ts';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { withConnectors } from './collect.ts';
+import { text, type Command, type Outcome } from './command.ts';
+
+const options = { estab: { value: '<id>', help: 'the establishment', required: true } } as const;
+const printedNames = 10;
+
+export const heldCommands: readonly Command[] = [
+  {
+    name: 'import approve',
+    help: 'Approves an import that is held: exactly what would go is let go.',
+    options,
+    async run(context, given) {
+      const { db, config } = context;
+      const { estab } = await requireEstablishment(db, text(given, 'estab'));
+      await requireHeld(db, estab);
+      const seen = await db.begin((tx) => approveHeld(tx, estab));
+      try {
+        const trouble = await withConnectors(context, (parts) =>
+          collectDatabase(parts, estab, 'SchoolData', { ...seen, force: false, full: true, shrinkLimitPercent: config.shrinkLimitPercent }),
+        );
+        const report = await readLast(db, estab);
+        const held = trouble?.held ? `${trouble.message}; these are others than those that you approved` : trouble?.message;
+        return { data: report, lines: [describe(report)], ...(held === undefined ? {} : { failed: held }) };
+      } catch (error) {
+        if (!(error instanceof MisError)) throw error;
+        return { data: { estab }, lines: [], failed: `approved, but it could not be collected: ${error.message}` };
+      }
+    },
+  },
+  {
+    name: 'import discard',
+    help: 'Discards an import that is held: the package is dropped, and what is there stays.',
+    options,
+    async run({ db }, given): Promise<Outcome> {
+      const { estab } = await requireEstablishment(db, text(given, 'estab'));
+      await requireHeld(db, estab);
+      const { id, at, kind } = await discardHeld(db, estab);
+      return { data: { estab, id, at, kind }, lines: [`the import of ${at.toISOString()} was discarded; nothing was changed`] };
+    },
+  },
+];
+
+async function requireHeld(db: Db, estab: string): Promise<void> {
+  if (!(await findHeld(db, estab))) throw new SchoolbellError('conflict', `nothing is held: no import of ${estab} waits for a decision`);
+}
+
+async function readLast(db: Db, estab: string): Promise<ImportReport> {
+  const [run] = await db<{ report: ImportReport }[]>`select report from import_run where estab = ${estab} order by finished_at desc limit 1`;
+  if (!run) throw new Error(`there is no report for ${estab}`);
+  return run.report;
+}
+
+const describe = ({ outcome, added, changed, removed, unchanged, version }: ImportReport) =>
+  outcome === 'held' || outcome === 'refused'
+    ? `${outcome}; the roster is still at version ${version}`
+    : `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}; the roster is at version ${version}`;
+
+/** Who would go, for the one who has to decide. */
+export async function describeHeld(db: Db, estab: string): Promise<string[]> {
+  const held = await findHeld(db, estab);
+  return held ? (await listLosses(db, estab, held.id)).map(describeLoss) : [];
+}
+
+function describeLoss({ collection, role, total, names }: Loss): string {
+  const shown = names.slice(0, printedNames);
+  const more = total - shown.length;
+  return `would go: ${total} ${role === null ? '' : `${role} `}${collection}: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
