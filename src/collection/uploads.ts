@@ -19,7 +19,7 @@ export async function takeUpload(
   estab: string,
   bytes: AsyncIterable<Buffer>,
   { dataDir, largest = largestUpload }: UploadLimits,
-  how: Taking = { byJob: false },
+  how: Taking = {},
 ): Promise<string> {
   const file = await openSpoolFile(dataDir);
   try {
@@ -36,14 +36,14 @@ export async function takeUpload(
 
 export type UploadLimits = { dataDir: string; largest?: number };
 /** before: throws, in the transaction that would store it, when it must not be stored after all. */
-export type Taking = { byJob: boolean; before?: (tx: Tx) => Promise<void> };
+export type Taking = { byJob?: boolean; before?: (tx: Tx) => Promise<void> };
 
 export function tooLarge(largest: number): SchoolbellError {
   return new SchoolbellError('too_large', `The file is larger than ${largest / 1024 ** 2} MB, which is the most that is taken. Nothing was changed.`);
 }
 
 /** Only when its pieces are there is anything locked that others may wait for: those that come at once take turns, and the last one stands. */
-async function store(db: Db, estab: string, file: SpoolFile, { byJob, before }: Taking): Promise<string> {
+async function store(db: Db, estab: string, file: SpoolFile, { byJob = false, before }: Taking): Promise<string> {
   return db.begin(async (tx) => {
     const [row] = await tx<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
     const id = row?.id ?? '';
