@@ -244,7 +244,8 @@ test('who left long ago is found nowhere, although every feature was used for th
     'roster_user.given_name', 'roster_user.record', 'roster_user.agent_ids', 'roster_enrollment.user_id', 'roster_demographics.sourced_id',
     'roster_touch.sourced_id', 'attendance_mark.student_id', 'attendance_mark.notes', 'attendance_history.student_id', 'attendance_history.previous_notes',
     'writeback_mark.student_id', 'writeback_mark.notes', 'writeback_mark.message', 'writeback.callbacks', 'writeback.idempotency_key',
-    'outbox.payload', 'outbox.body', 'outbox_attempt.detail', 'outbox_attempt.response', 'availability_wait.callback_url', 'import_run.report', 'import_fault.value',
+    'outbox.payload', 'outbox.body', 'outbox_attempt.detail', 'outbox_attempt.response', 'availability_wait.callback_url', 'import_run.report',
+    'import_fault.value',
     'login.username', 'login_session.presence_id', 'oidc_record.payload', 'identity_audit.presence_id', 'demo_mark.student_id', 'demo_mark.notes',
     'file writeback', 'roster_user_history.record',
   ];

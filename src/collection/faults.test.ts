@@ -94,7 +94,8 @@ test('all faults are kept, of reading and of references, beyond those that a rep
 test('marks of a pupil whose row is wrong fall with it; marks of nobody are faults', async () => {
   await service.addSchool('F4');
   const lines = ['p30,2026-11-12,AM,/,,', 'p30,2026-11-12,PM,\\,,', 'ghost,2026-11-12,AM,/,,', 'p1,2026-11-12,AM,/,,', 's1,2026-11-12,AM,/,,'];
-  const given = smallPackage({ users: [...smallSchool.users, user('p30', 'student', { enabledUser: 'no' })] }, { raw: { 'attendance.csv': attendanceCsv(...lines) } });
+  const users = [...smallSchool.users, user('p30', 'student', { enabledUser: 'no' })];
+  const given = smallPackage({ users }, { raw: { 'attendance.csv': attendanceCsv(...lines) } });
   const report = await service.load('F4', given, { partial: true });
   assert.deepEqual(report.problems.map(place), ['users.csv 10 enabledUser +2', 'attendance.csv 4 studentSourcedId +0', 'attendance.csv 6 studentSourcedId +0']);
   assert.deepEqual([report.outcome, report.marks, report.rejected], ['done', { written: 1, unchanged: 0, rejected: 4 }, 1]);

@@ -73,8 +73,7 @@ export const forgetReportsOf = searching<{ places: InReport[]; faults: InFault[]
       if (given.length === 0) continue;
       await tx`
         update import_run r set report = jsonb_set(r.report, ${[list]}::text[], (
-          select jsonb_agg(case when at - 1 = any(given.places) then one || ${tx.json(list === 'problems' ? { value: null, rule: aboutGone } : { rule: aboutGone })}
-            else one end order by at)
+          select jsonb_agg(case when at - 1 = any(given.places) then one || ${tx.json(blanks[list])} else one end order by at)
           from jsonb_array_elements(r.report -> ${list}) with ordinality as listed (one, at)))
         from jsonb_to_recordset(${tx.json(given)}) as given (id uuid, places int[]) where r.estab = ${estab} and r.id = given.id`;
     }
@@ -89,6 +88,7 @@ export const forgetReportsOf = searching<{ places: InReport[]; faults: InFault[]
 });
 
 const aboutGone = 'is about somebody who has left for good';
+const blanks = { problems: { value: null, rule: aboutGone }, faults: { rule: aboutGone } } as const;
 
 /** A value that is wrong may be a name in the place of something else. */
 function findInProblem(names: NameFinder, { column, value, rule }: Problem): Set<string> {

@@ -92,7 +92,7 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
     for (const name of only ? [only] : connector.offers) {
       try {
         const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent });
-        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab} approves it)` : ''}`);
+        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
       } catch (error) {
         if (!(error instanceof MisError)) throw error;
         troubles.push(`${name}: ${error.message}`);

@@ -102,7 +102,8 @@ function requirePath({ positionals }: Given): string {
 function describeFaults({ faults, problems }: ImportReport): string[] {
   const lines = faults.slice(0, printedFaults).map((fault) => {
     const only = fault.count === 1 ? problems.find((one) => isOf(one, fault)) : undefined;
-    const fallen = fault.dependants === 0 ? '' : `, and ${fault.dependants} ${fault.dependants === 1 ? 'row that refers' : 'rows that refer'} to ${only ? 'it' : 'them'}`;
+    const rows = fault.dependants === 1 ? '1 row that refers' : `${fault.dependants} rows that refer`;
+    const fallen = fault.dependants === 0 ? '' : `, and ${rows} to ${only ? 'it' : 'them'}`;
     if (only) return `${describeProblem(only)}${fallen}`;
     const more = fault.count > fault.lines.length ? ', …' : '';
     return `${[fault.file, ...(fault.column === null ? [] : [fault.column])].join(', ')}: ${fault.rule}: ${fault.count} times, lines ` +
@@ -128,6 +129,6 @@ function describeFailure({ estab: known, outcome, overtaken, unusable, problemsT
   const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;
-  const way = kept ? `import approve --estab ${known} lets them go, import discard --estab ${known} drops it` : '--force approves it';
+  const way = kept ? `import approve --estab ${known}, or --force, lets them go; import discard --estab ${known} drops it` : '--force lets them go';
   return `held: ${describeShrinkage(shrinkage)} would go, nothing was changed (${way})`;
 }

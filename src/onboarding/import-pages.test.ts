@@ -24,7 +24,9 @@ beforeEach(async () => {
 const page = () => visitor.text('/school/source');
 const many = <T>(number: number, make: (at: number) => T) => Array.from({ length: number }, (_, at) => make(at));
 const pupils = (number: number, prefix = 'x') =>
-  smallPackage({ users: [...smallSchool.users, ...many(number, (at) => user(`${prefix}${at}`, 'student', { givenName: 'Pupil', familyName: `${prefix}${at}` }))] });
+  smallPackage({
+    users: [...smallSchool.users, ...many(number, (at) => user(`${prefix}${at}`, 'student', { givenName: 'Pupil', familyName: `${prefix}${at}` }))],
+  });
 const records = async () =>
   (await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count;
 const runs = async () => (await db`select from import_run where estab = ${estab}`).length;
@@ -82,7 +84,8 @@ test('faults are shown by rule, and all of them come as a CSV in which nothing i
   const shown = await uploaded(await zip(faulty()));
   assert.match(shown, /<h3>14 problems<\/h3>/);
   const rows = [...shown.matchAll(/<tr role="row">(<td[\s\S]*?)<\/tr>/g)].map(([, row = '']) => row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ').trim());
-  assert.match(rows[0] ?? '', /^must be one of .* And 40 rows that refer to these; that is right again when this is\. users\.csv role 12 line 10: wizard .* and 9 more$/);
+  assert.match(rows[0] ?? '', /^must be one of .* And 40 rows that refer to these; that is right again when this is\. users\.csv role 12 line 10: wizard /);
+  assert.match(rows[0] ?? '', / and 9 more$/);
   assert.match(rows[1] ?? '', /^must be true or false users\.csv enabledUser 2 line 22: =cmd\(\) line 23: \+44 1234$/);
   const [, link = ''] = /href="([^"]*problems\.csv)"/.exec(shown) ?? [];
   const answer = await visitor.get(link);
@@ -142,10 +145,8 @@ test('what is discarded is dropped, and what was there stays, in words too', asy
   const shown = await uploaded(await zip(pupils(5)));
   assert.equal((await visitor.post('/school/source/discard', {})).status, 409);
   assert.equal((await visitor.post('/school/source/discard', hiddenIn(shown))).headers.get('location'), '/school/source?done=discard');
-  assert.deepEqual(
-    [(await statusOf())?.status, (await db`select from upload where estab = ${estab}`).length, (await db`select from import_loss where estab = ${estab}`).length],
-    ['OK', 0, 0],
-  );
+  const left = [...(await db`select from upload where estab = ${estab}`), ...(await db`select from import_loss where estab = ${estab}`)];
+  assert.deepEqual([(await statusOf())?.status, left.length], ['OK', 0]);
   const after = await page();
   assert.doesNotMatch(after, /waits for your word/);
   assert.match(after, /badge off">Discarded/);
@@ -228,7 +229,8 @@ test('a school that has uploaded connects a provider, and goes back, guarded bot
   assert.equal(noZip.status, 400);
   assert.match(await noZip.text(), /your provider stays connected: The package: is a text, not a zip/);
   const connector = async () =>
-    (await db`select e.connector, s.sealed_credentials is not null as sealed from establishment e join connector_setting s using (estab) where e.estab = ${estab}`)[0];
+    (await db`select e.connector, s.sealed_credentials is not null as sealed from establishment e join connector_setting s using (estab)
+      where e.estab = ${estab}`)[0];
   assert.deepEqual({ ...(await connector()) }, { connector: 'oneroster', sealed: true });
   const before = await runs();
   assert.equal((await visitor.upload(await zip(pupils(60, 'third')), '&change=upload')).headers.get('location'), '/school/source?done=changed');

@@ -82,7 +82,8 @@ test('a package is taken over, set as the source, and the copy on its way is rem
 test('what is no zip, or half of one, is refused in words a school can act on, and nothing is changed', async () => {
   await service.load(estab, smallPackage());
   const whole = await zip(smallPackage());
-  const workbook = await zip({ files: new Map(['[Content_Types].xml', 'xl/workbook.xml'].map((name) => [name, textFile(name, '<x/>')])), close: async () => {} });
+  const parts = ['[Content_Types].xml', 'xl/workbook.xml'].map((name) => [name, textFile(name, '<x/>')] as const);
+  const workbook = await zip({ files: new Map(parts), close: async () => {} });
   const folder = await zip({ files: new Map([['export/manifest.csv', textFile('export/manifest.csv', '')]]), close: async () => {} });
   const cases: [bytes: Uint8Array, words: RegExp][] = [
     [Buffer.from('this is a letter'), /is a text, not a zip/],

@@ -36,7 +36,7 @@ const [longestUploadMs, longestTrialMs] = [600_000, 150_000];
 
 export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
   const { db } = pages;
-  scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), findNotice(request, notices), undefined, reply));
+  scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
   scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
   scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
   scope.post('/school/source/approve', hidden, async (request, reply) => letGo(db, request, reply));
@@ -56,6 +56,8 @@ const notices: Readonly<Record<string, string>> = {
   approve: 'Approved. The import goes on.',
   discard: 'Discarded. Nothing was changed.',
 };
+
+const noticeOf = (request: FastifyRequest) => findNotice(request, notices);
 
 async function showSource(
   db: Db,

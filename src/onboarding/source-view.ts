@@ -68,7 +68,7 @@ export async function requireRun(db: Db, estab: string, id: string): Promise<Imp
 }
 
 /** The last import, if it was refused and nothing has been collected since. */
-export function refusedSince({ name, updatedAt, status }: ComponentDatabase, last: Pick<ListedRun, 'at' | 'outcome' | 'overtaken'> | undefined): Date | undefined {
+export function refusedSince({ name, updatedAt, status }: ComponentDatabase, last: ListedRun | undefined): Date | undefined {
   if (name !== 'SchoolData' || status === 'Paused' || last?.outcome !== 'refused' || last.overtaken) return undefined;
   return updatedAt === null || updatedAt <= last.at ? last.at : undefined;
 }

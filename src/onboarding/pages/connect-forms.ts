@@ -11,8 +11,9 @@ export function renderConnecting({ connector, watched }: School, failed: boolean
       <details${failed && html` open`}>
         <summary>Connect a OneRoster provider instead</summary>
         <p class="caution" id="to-provider">
-          Your MIS is then read every night, by itself, in the place of ${watched ? 'the folder that the operator has set up' : 'packages that you upload'}. What
-          is there now stays until the first collection has ended. If an unusually large part of it would go with that, because the provider numbers people in
+          Your MIS is then read every night, by itself, in the place of
+          ${watched ? 'the folder that the operator has set up' : 'packages that you upload'}. What is there now stays until the first collection has ended.
+          If an unusually large part of it would go with that, because the provider numbers people in
           another way, say, nothing is changed until you have seen who it is and approved it.
         </p>
         ${renderProvider(token, given)}
@@ -28,8 +29,8 @@ export function renderConnecting({ connector, watched }: School, failed: boolean
       <details>
         <summary>Upload packages instead</summary>
         <p class="caution" id="to-upload">
-          Your provider is then not read any more, and its credentials are erased. What is there now stays until the package is taken over. If an unusually large
-          part of it would go with that, nothing is changed until you have seen who it is and approved it. You can connect the provider again at any time.
+          Your provider is then not read any more, and its credentials are erased. What is there now stays until the package is taken over. If an unusually
+          large part of it would go with that, nothing is changed until you have seen who it is and approved it. You can connect the provider again at any time.
         </p>
         ${renderUpload(token, { change: true })}
       </details>

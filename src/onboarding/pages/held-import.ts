@@ -8,6 +8,9 @@ import type { Held } from '../source-view.ts';
 import { formatCount, formatMoment } from './figures.ts';
 import { describeLoss } from './import-words.ts';
 
+const approve = html`<button type="submit">It is right: let these records go</button>`;
+const discard = html`<button type="submit" class="second">Discard this import</button>`;
+
 export function renderHeld({ connector, timeZone }: School, { id, at, kind, shrinkage, losses }: Held, token: string): Html {
   const packed = kind === 'upload' || kind === 'command';
   const seen = html`<input type="hidden" name="import" value="${id}" />`;
@@ -26,8 +29,8 @@ export function renderHeld({ connector, timeZone }: School, { id, at, kind, shri
       }
     </p>
     <div class="actions">
-      ${renderForm({ path: '/school/source/approve', token, id: 'approve-held', body: html`${seen}<button type="submit">It is right: let these records go</button>` })}
-      ${renderForm({ path: '/school/source/discard', token, id: 'discard-held', body: html`${seen}<button type="submit" class="second">Discard this import</button>` })}
+      ${renderForm({ path: '/school/source/approve', token, id: 'approve-held', body: html`${seen}${approve}` })}
+      ${renderForm({ path: '/school/source/discard', token, id: 'discard-held', body: html`${seen}${discard}` })}
     </div>
   </section>`;
 }

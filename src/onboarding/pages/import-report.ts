@@ -83,9 +83,15 @@ function renderPlaces(fault: Fault, problems: readonly Problem[]): HtmlValue {
   if (fault.lines.length === 0) return undefined;
   const places = fault.lines.slice(0, shownPlaces).map((line) => {
     const found = problems.find((one) => one.file === fault.file && one.line === line && one.column === fault.column);
-    return html`<li>line ${line}${found && found.value !== null && html`: ${found.value === '' ? html`<span class="quiet">empty</span>` : html`<code>${found.value}</code>`}`}</li>`;
+    return html`<li>line ${line}${found && renderValue(found.value)}</li>`;
   });
-  return html`<ul class="places">${places}${fault.count > places.length && html`<li class="quiet">and ${formatCount(fault.count - places.length)} more</li>`}</ul>`;
+  const more = fault.count - places.length;
+  return html`<ul class="places">${places}${more > 0 && html`<li class="quiet">and ${formatCount(more)} more</li>`}</ul>`;
+}
+
+function renderValue(value: string | null): Html | undefined {
+  if (value === null) return undefined;
+  return html`: ${value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`}`;
 }
 
 /** As a report had them before it counted them. */

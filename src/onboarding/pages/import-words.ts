@@ -31,7 +31,7 @@ export function describeOutcome({ outcome, overtaken, decision, rejected }: Pick
       text: 'It was refused as a whole, and nothing was changed. Please put right what is listed here where it comes from, and send it again.',
     };
   if (outcome === 'held') {
-    if (decision === 'approved') return { badge: 'Approved', tone: 'off', text: 'It was held until you approved it; what came of that is an import of its own.' };
+    if (decision === 'approved') return { badge: 'Approved', tone: 'off', text: 'It was held until it was approved; what came of that stands above it.' };
     if (decision === 'discarded') return { badge: 'Discarded', tone: 'off', text: 'It was held and discarded. Nothing was changed.' };
     if (decision === 'replaced') return { badge: 'Replaced', tone: 'off', text: 'It was held until a newer one took its place. Nothing was changed.' };
     return { badge: 'Held', tone: 'wait', text: 'Everything was read, and it waits for your word.' };

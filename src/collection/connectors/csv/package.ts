@@ -63,7 +63,7 @@ async function openZip(name: string, head: Buffer, open: (ready: Ready) => void)
   if (other !== undefined) throw new SourceError(name, other);
   const zip = await new Promise<yauzl.ZipFile>((resolve, reject) => {
     open((error, opened) => {
-      if (error) reject(new SourceError(name, 'is not a whole zip: its end is missing or damaged, as when a transfer was cut off. Export it anew and send it again'));
+      if (error) reject(new SourceError(name, cutOff));
       else resolve(opened);
     });
   });
@@ -76,6 +76,7 @@ async function openZip(name: string, head: Buffer, open: (ready: Ready) => void)
 }
 
 const headBytes = 512;
+const cutOff = 'is not a whole zip: its end is missing or damaged, as when a transfer was cut off. Export it anew and send it again';
 const whatIsRight = 'Put manifest.csv and the other CSV files of the export together into one zip, and send that';
 /** How files begin that are sent by mistake. */
 const beginnings: readonly (readonly [bytes: string, what: string])[] = [
