@@ -30,7 +30,8 @@ import { createForgetPeople, forgetFiles, forgetOverAge, keptDays, renderRetenti
 import { readRoster } from './rostering/read-roster.ts';
 import { undoWriteback } from './schooldata/undo-writeback.ts';
 
-const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => Date.parse('2026-10-14T15:00:00Z') });
+// As in the demo, what receivers on loopback addresses answer is kept.
+const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', DEMO: 'on' }, { now: () => Date.parse('2026-10-14T15:00:00Z') });
 const { db, url, dataDir } = service;
 const config = { purgeAfterDays: 90, dataDir };
 const purge = () => purgeRosters(db, config.purgeAfterDays, createForgetPeople(createPseudonym([testSecretKey])));

@@ -104,6 +104,10 @@ test('every answer to a counted call says how many more there may be, in every A
       [400, () => client.s(estab, `School/${estab}/Attendance`, json)],
       [404, () => client.s(estab, 'Writeback/none')],
     ],
+    deliveries: [
+      [200, () => client.s(estab, 'Deliveries')],
+      [404, () => fetch(`${limited.url}/api/v1/Deliveries/none`, { headers: manager })],
+    ],
     registrations: [[200, () => client.s(estab, 'Webhook')], [404, () => client.s(estab, 'Webhook/none', { method: 'DELETE' })]],
     identity: [
       [200, () => fetch(`${limited.url}/api/v1/Identity/GetUsers`, { headers: basic })],

@@ -41,9 +41,14 @@ async function register(): Promise<string> {
   return ((await response.json()) as { Webhook: { Id: string }[] }).Webhook[0]?.Id ?? '';
 }
 
-const optional: [what: string, method: string, path: (id: string) => string, authorization: string, status: number][] = [
+async function sendTest(id: string): Promise<string> {
+  return ((await (await client.s(estab, `Webhook/${id}/Test`, { method: 'POST' })).json()) as { DeliveryId: string }).DeliveryId;
+}
+
+const optional: [what: string, method: string, path: (id: string) => string | Promise<string>, authorization: string, status: number][] = [
   ['a registration is removed', 'DELETE', (id) => `/api/v1/Webhook/${id}`, school, 200],
   ['a registration is tested', 'POST', (id) => `/api/v1/Webhook/${id}/Test`, school, 202],
+  ['a delivery is sent again', 'POST', async (id) => `/api/v1/Deliveries/${await sendTest(id)}/Replay`, school, 202],
   ['a token of variant A', 'POST', () => `${rootA}/token`, basic(client.clientId, client.clientSecret), 200],
   ['a token of variant B', 'POST', () => `${rootB}/auth/token?grant_type=client_credentials`, ofSchool, 200],
   ['an identity operation with all in the query', 'POST', () => '/api/v1/Identity/ResetPassword?username=nobody', ofSchool, 404],
@@ -55,13 +60,13 @@ for (const [what, method, path, authorization, status] of optional) {
   suite(what, () => {
     for (const [framing, headers] of Object.entries(framings)) {
       test(`as JSON with ${framing}`, async () => {
-        const answer = await ask(method, path(await register()), { authorization, 'content-type': 'application/json', ...headers });
+        const answer = await ask(method, await path(await register()), { authorization, 'content-type': 'application/json', ...headers });
         assert.equal(answer.status, status, answer.text);
       });
     }
     for (const type of ['application/json; charset=utf-8', 'text/plain; charset=utf-8', 'application/x-www-form-urlencoded', 'application/octet-stream'])
       test(`as ${type}`, async () => {
-        const answer = await ask(method, path(await register()), { authorization, 'content-type': type, 'content-length': '0' });
+        const answer = await ask(method, await path(await register()), { authorization, 'content-type': type, 'content-length': '0' });
         assert.equal(answer.status, status, answer.text);
       });
   });
