@@ -10,7 +10,7 @@ import { measureSchools } from './measure-schools.ts';
 
 const { db } = await useDatabase();
 for (const estab of ['S1', 'S2', 'S3', 'S4']) await addEstablishment(db, { estab, name: estab, email: `office@${estab}.example` });
-beforeEach(() => db`truncate component_database, import_run`);
+beforeEach(() => db`truncate component_database, import_run cascade`);
 
 const measure = async () => readExposition((await measureSchools(db)).map(renderMetric).join(''));
 

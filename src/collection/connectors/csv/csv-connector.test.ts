@@ -107,7 +107,7 @@ test('a folder that says nothing clear is an error in plain words', async () => 
   await assert.rejects(orgIds(connect(newFolder({ 'orgs.csv': orgs }))), (error) => error instanceof SourceError && error.problem.file === 'manifest.csv');
   await assert.rejects(
     orgIds(connect(newFolder({ 'export.zip': 'PK' }))),
-    (error) => error instanceof SourceError && /not a readable zip/.test(error.problem.rule),
+    (error) => error instanceof SourceError && /is not a whole zip/.test(error.problem.rule),
   );
 });
 
