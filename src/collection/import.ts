@@ -132,7 +132,7 @@ async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterRe
       ${source?.provider ?? null}, ${kind}, ${partial})`;
   await keepFaults(tx, reading, id);
   // A package that is refused takes the place of one that is held only if it was uploaded there.
-  if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id);
+  if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id, options.upload);
   if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
 }
 
