@@ -247,6 +247,7 @@ create table establishment (
   constraint establishment_connector_check CHECK ((connector = ANY (ARRAY['csv'::text, 'oneroster'::text, 'demo'::text]))),
   constraint establishment_estab_check CHECK ((estab ~ '^[A-Za-z0-9._-]{1,32}$'::text))
 );
+CREATE INDEX establishment_letters ON public.establishment USING btree (regexp_replace(lower(name), '[^[:alnum:]]+'::text, ''::text, 'g'::text) text_pattern_ops) WHERE (confirmed_at IS NOT NULL);
 
 create table identity_audit (
   estab text collate "C" not null,

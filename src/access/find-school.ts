@@ -1,5 +1,5 @@
 // In charge of which school somebody means: by its number, by its name, or by the beginning of a name that no other has.
-// It is one statement whatever was typed, so that the time it takes says nothing about which schools are known.
+// It is one statement whatever was typed, by indexes, so that the time it takes says nothing about which schools are known.
 import type { Sql } from '../db/connect.ts';
 
 const longestTyped = 300;
@@ -13,11 +13,15 @@ export const writeSchool = ({ estab, name }: { estab: string; name: string }) =>
 export async function findEstab(sql: Sql, typed: string): Promise<string | undefined> {
   const given = typed.trim().slice(0, longestTyped);
   const number = /\(([A-Za-z0-9._-]{1,32})\)$/.exec(given)?.[1] ?? given;
+  const letters = sql`regexp_replace(lower(e.name), '[^[:alnum:]]+', '', 'g')`;
+  const typedLetters = sql`regexp_replace(lower(${given}::text), '[^[:alnum:]]+', '', 'g')`;
+  // As the index has it, and in its order. Of each way two are enough: then it is not clear which is meant.
+  const named = sql`e.confirmed_at is not null and length(${typedLetters}) >= ${leastLetters}::int`;
   const [first, second] = await sql<{ estab: string; rank: number }[]>`
-    with typed as (select regexp_replace(lower(${given}), '[^[:alnum:]]+', '', 'g') as letters)
-    select s.estab, case when s.estab = ${number} then 1 when s.letters = typed.letters then 2 else 3 end as rank
-    from typed, (select e.estab, e.confirmed_at, regexp_replace(lower(e.name), '[^[:alnum:]]+', '', 'g') as letters from establishment e) s
-    where s.estab = ${number} or (s.confirmed_at is not null and length(typed.letters) >= ${leastLetters}::int and starts_with(s.letters, typed.letters))
+    select e.estab, 1 as rank from establishment e where e.estab = ${number}
+    union all (select e.estab, 2 from establishment e where ${named} and ${letters} = ${typedLetters} limit 2)
+    union all (select e.estab, 3 from establishment e where ${named} and starts_with(${letters}, ${typedLetters})
+      order by ${letters} using ~<~ limit 2)
     order by rank limit 2`;
   return first && (first.rank === 1 || first.rank !== second?.rank) ? first.estab : undefined;
 }

@@ -104,6 +104,8 @@ function laneOf(estab: string, name: DatabaseName): Lane {
   return { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false };
 }
 
+const topicOf = (name: DatabaseName) => `collect ${name}`;
+
 /**
  * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. Where packages
  * are uploaded there is nobody to ask.
@@ -137,7 +139,7 @@ export async function requestCollection(
       },
       body: null,
     },
-    `collect ${name}`,
+    topicOf(name),
   );
   await tellStatus(sql, estab);
 }
@@ -179,11 +181,13 @@ export async function recordWritten(sql: Sql, estab: string, gained: number): Pr
   await tellStatus(sql, estab);
 }
 
-/** One that did not; what was collected before stays as it was. */
+/** One that did not; what was collected before stays as it was. Nobody is asked to decide about what a newer package, which waits, will replace. */
 export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = ${status}, message = ${message}, refreshing_since = null, progress = null,
+    update component_database d set status = ${status}, message = ${message}, progress = null,
+      refreshing_since = case when ${status} = 'Paused' and exists (select from outbox o
+        where o.estab = ${estab} and o.topic = ${topicOf(name)} and o.state = 'waiting' and o.attempts = 0) then d.refreshing_since end,
       failing_since = case when d.status in ('Error', 'Timeout') then coalesce(d.failing_since, clock_timestamp()) else clock_timestamp() end,
       refresh_at = case
       when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end

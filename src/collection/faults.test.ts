@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, enrolment, schoolClass, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { readFaults, shownImports } from './faults.ts';
-import { listedProblems, type Problem } from './problem.ts';
+import { listedProblems, Problems, type Problem } from './problem.ts';
 
 const service = await useService();
 const { db } = service;
@@ -89,6 +89,29 @@ test('all faults are kept, of reading and of references, beyond those that a rep
   assert.equal(kept.length, 3000);
   assert.deepEqual(kept.filter(({ dependants }) => dependants > 0).map(place), ['users.csv 1402 role +50', 'users.csv 3001 orgSourcedIds +40']);
   assert.deepEqual([kept[0]?.value, kept.at(-1)?.value], ['wizard', 'nowhere']);
+});
+
+test('what refers to one another without an end is followed so far: refused in time, and nothing of it is left out by parts', async () => {
+  const chain = (length: number) =>
+    many(length, (at) => user(`c${String(at).padStart(4, '0')}`, at + 1 === length ? 'wizard' : 'student', {
+      ...(at + 1 === length ? {} : { agentSourcedIds: `c${String(at + 1).padStart(4, '0')}` }),
+    }));
+  await service.addSchool('F6');
+  const deep = smallPackage({ users: [...smallSchool.users, ...chain(400)] });
+  const refused = await service.load('F6', deep);
+  assert.deepEqual([refused.outcome, refused.problemsTotal, refused.rejected], ['refused', 1, 51]);
+  const parted = await service.load('F6', deep, { partial: true });
+  assert.deepEqual([parted.outcome, parted.problemsTotal, (await db`select from roster_user where estab = 'F6'`).length], ['refused', 2, 0]);
+  assert.match(parted.problems[1]?.rule ?? '', /and so on without an end in sight; put right what is wrong first/);
+  const family = await service.load('F6', smallPackage({ users: [...smallSchool.users, ...chain(40)] }), { partial: true });
+  assert.deepEqual([family.outcome, family.rejected, family.problems.map(place)], ['done', 40, ['users.csv 49 role +39']]);
+});
+
+test('what falls with faults of too many kinds is counted with the rest of their file', () => {
+  const problems = new Problems();
+  const kind = (at: number) => ({ file: 'users.csv', column: `metadata.${at}`, rule: 'is too long' });
+  for (let at = 0; at < 300; at += 1) problems.add({ ...kind(at), line: at + 2, value: null });
+  assert.deepEqual([problems.groupOf(kind(0))?.count, problems.groupOf(kind(299))?.count, problems.groupOf({ ...kind(0), file: 'orgs.csv' })], [1, 100, undefined]);
 });
 
 test('marks of a pupil whose row is wrong fall with it; marks of nobody are faults', async () => {

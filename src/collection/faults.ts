@@ -2,7 +2,7 @@
 // report for whoever puts them right.
 import type { Db, Tx } from '../db/connect.ts';
 import { encodeFault } from './encode-row.ts';
-import { keptFaults, keyOf, listedProblems, type FaultSink, type Problem, type Problems } from './problem.ts';
+import { keptFaults, listedProblems, type FaultSink, type Problem, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { SpoolFile } from './spool.ts';
 import { stagedFaults, stagedRejected } from './stage.ts';
@@ -20,7 +20,7 @@ export async function countDependants(tx: Tx, reading: Reading, problems: Proble
     select f.number, f.file, f.column_name as column, f.rule, d.count
     from ${stagedFaults(tx, reading)} f join (${dependants(tx, reading)}) d on d.fault = f.number order by f.number limit ${keptFaults}`;
   for (const { number, count, ...kind } of rows) {
-    const group = problems.groups.get(keyOf(kind));
+    const group = problems.groupOf(kind);
     if (group) group.dependants += count;
     const listed = number <= listedProblems ? problems.listed[number - 1] : undefined;
     if (listed) listed.dependants = count;

@@ -77,15 +77,24 @@ export async function isApproved(tx: Tx, { reading }: Changes, shrinkage: readon
   return true;
 }
 
-/** Another import has ended: what waited before it waits no more, with its package, and who would have gone is forgotten. */
-export async function replaceHeld(tx: Tx, estab: string, by: string): Promise<void> {
+/**
+ * Another import has ended: what waited before it waits no more, with its package, and who would have gone is forgotten. `upload`: the
+ * package of that import, which may have come before the other one was held.
+ */
+export async function replaceHeld(tx: Tx, estab: string, by: string, upload: string | undefined): Promise<void> {
   await tx`
     with replaced as (
       update import_run set decision = 'replaced', decided_at = now()
       where estab = ${estab} and outcome = 'held' and decision is null and id <> ${by} returning finished_at
     )
-    delete from upload where estab = ${estab} and created_at <= (select max(finished_at) from replaced)`;
+    delete from upload where estab = ${estab} and created_at <= (select max(finished_at) from replaced) and id is distinct from ${upload ?? null}::uuid`;
   await tx`delete from import_loss where estab = ${estab} and import <> ${by}`;
+}
+
+/** The school has left the source that it came from: nobody is asked about it any more. */
+export async function leaveHeld(sql: Sql, estab: string): Promise<void> {
+  await sql`update import_run set decision = 'replaced', decided_at = now() where estab = ${estab} and outcome = 'held' and decision is null`;
+  await sql`delete from import_loss where estab = ${estab}`;
 }
 
 /** What was held is gone: it was not decided on in time. */
@@ -94,12 +103,12 @@ export async function dropHeld(tx: Tx, estab: string): Promise<void> {
   await tx`delete from import_loss where estab = ${estab}`;
 }
 
-/** The one that waits for a person, if any does. */
+/** The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped. */
 export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
   const [held] = await sql<HeldImport[]>`
     select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage
     from import_run r join component_database d on d.estab = ${estab} and d.name = 'SchoolData' and d.status = 'Paused' and d.refreshing_since is null
-    where r.estab = ${estab} and r.outcome = 'held' and r.decision is null order by r.finished_at desc limit 1`;
+    where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1`;
   return held;
 }
 
@@ -110,13 +119,14 @@ export async function listLosses(sql: Sql, estab: string, run: string): Promise<
 }
 
 /** A package that was uploaded or given by command is kept while it is held; others are read again. */
-const packageKinds: readonly (ImportKind | null)[] = ['upload', 'command'];
+const packageKinds: readonly ImportKind[] = ['upload', 'command'];
 
 /** A person says that it is right. To be asked for in the same transaction, as `approved`: the package that was held, or what is read anew. */
 export async function approveHeld(tx: Tx, estab: string, seen?: string): Promise<{ approved: string; upload?: string }> {
   const held = await decide(tx, estab, 'approved', seen);
+  if (held.kind !== null && !packageKinds.includes(held.kind)) return { approved: held.id };
   const [kept] = await tx<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
-  if (!kept && packageKinds.includes(held.kind))
+  if (!kept && held.kind !== null)
     throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
   return { approved: held.id, ...(kept ? { upload: kept.id } : {}) };
 }

@@ -18,7 +18,7 @@ import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from '
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
-import { Problems, SourceError } from './problem.ts';
+import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster } from './read-source.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { findShrinkage } from './shrink-guard.ts';
@@ -132,7 +132,7 @@ async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterRe
       ${source?.provider ?? null}, ${kind}, ${partial})`;
   await keepFaults(tx, reading, id);
   // A package that is refused takes the place of one that is held only if it was uploaded there.
-  if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id);
+  if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id, options.upload);
   if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
 }
 
@@ -146,6 +146,15 @@ async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
     await db`analyze ${db(historyTable(resource))}`;
   }
 }
+
+/** What cannot be followed to its end cannot be left out. */
+const tooDeep: Problem = {
+  file: 'this import',
+  line: null,
+  column: null,
+  value: null,
+  rule: 'rows that are wrong are referred to by others, those by others again, and so on without an end in sight; put right what is wrong first',
+};
 
 /** The second phase. What it does can be undone as a whole, and repeated: the spool is still there. */
 async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: SpooledRoster, problems: Problems): Promise<ImportReport> {
@@ -166,14 +175,15 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   await stageFaults(tx, run.faults);
   const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
-  await verifyStage(tx, reading, modes, problems);
+  const verified = await verifyStage(tx, reading, modes, problems);
+  if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
   const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored] };
   for (const { collection, count } of await countRejected(tx, reading)) {
     report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
     report.rejected += count;
   }
-  if (problems.total > 0 && !options.partial) return recordEnd(tx, run, source, { ...report, outcome: 'refused' }, problems);
+  if (problems.total > 0 && (!options.partial || !verified)) return recordEnd(tx, run, source, { ...report, outcome: 'refused' }, problems);
 
   tell({ step: 'comparing', records });
   const changes = await compareStage(tx, reading, modes);

@@ -83,6 +83,11 @@ export class Problems {
     if (line !== null && group.lines.length < shownLines && group.lines.at(-1) !== line) group.lines.push(line);
   }
 
+  /** The group in which such a problem was counted. */
+  groupOf({ file, column, rule }: Pick<Problem, 'file' | 'column' | 'rule'>): Fault | undefined {
+    return this.groups.get(keyOf({ file, column, rule })) ?? this.groups.get(keyOf({ file, column: null, rule: manyRules }));
+  }
+
   #newGroup(key: string, { file, column, rule }: Pick<Problem, 'file' | 'column' | 'rule'>): Fault {
     if (this.groups.size >= mostGroups) {
       const rest = keyOf({ file, column: null, rule: manyRules });
@@ -103,7 +108,7 @@ export class Problems {
 const manyRules = 'other rules are broken';
 
 /** Problems of one key are of one kind: what differs in their rules is the number of a line, or of fields. */
-export function keyOf({ file, column, rule }: Pick<Problem, 'file' | 'column' | 'rule'>): string {
+function keyOf({ file, column, rule }: Pick<Problem, 'file' | 'column' | 'rule'>): string {
   return JSON.stringify([file, column, generalise(rule)]);
 }
 

@@ -109,6 +109,7 @@ export async function forgetUploads(db: Db, days: number): Promise<void> {
   const old = await db<{ estab: string; id: string }[]>`select estab, id from upload where created_at < now() - make_interval(days => ${days})`;
   for (const { estab, id } of old) {
     await db.begin(async (tx) => {
+      await tx`select from component_database where estab = ${estab} order by name for update`;
       const { count } = await tx`delete from upload where estab = ${estab} and id = ${id}`;
       const message = `a package was held for ${days} days and not approved; it was dropped. Upload it again if it is still wanted`;
       if (count > 0) await recordDropped(tx, estab, 'SchoolData', message);

@@ -10,8 +10,11 @@ import { staged, stagedRejected, stageTable } from './stage.ts';
 
 export type Modes = ReadonlyMap<Resource, Mode>;
 
-/** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. */
-export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, problems: Problems): Promise<void> {
+/** Terms are in years, families in families: what is real is not as deep. Each goes over all that was staged. */
+const mostRounds = 50;
+
+/** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. */
+export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, problems: Problems): Promise<boolean> {
   for (const resource of modes.keys()) await rejectDuplicates(tx, reading, resource, problems);
   const references = allResources
     .filter((resource) => modes.has(resource))
@@ -20,10 +23,16 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, proble
   // What is staged and what fell are, together, always the same: whether a record is nowhere does not change while more fall.
   for (const { resource, field } of references) await rejectUnknown(tx, reading, modes, resource, field, problems);
   // A row that fell may be what another refers to, so this goes round until nothing more falls.
-  for (let fell = (await anyRejected(tx, reading)) ? 1 : 0; fell > 0; ) {
-    fell = 0;
-    for (const { resource, field } of references) fell += await rejectDependants(tx, reading, modes, resource, field);
+  let fell = await findRejected(tx, reading);
+  for (let round = 0; fell.size > 0 && round < mostRounds; round += 1) {
+    const next = new Set<string>();
+    for (const { resource, field } of references) {
+      if (!fell.has(field.to ?? '') && !next.has(field.to ?? '')) continue;
+      if ((await rejectDependants(tx, reading, modes, resource, field)) > 0) next.add(resource.collection);
+    }
+    fell = next;
   }
+  return fell.size === 0;
 }
 
 /** A demographics record refers to its user by its own sourcedId. */
@@ -31,8 +40,10 @@ function ownPerson({ personColumn }: Resource): Field[] {
   return personColumn === 'sourced_id' ? [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users' }] : [];
 }
 
-async function anyRejected(tx: Tx, reading: Reading): Promise<boolean> {
-  return (await tx`select from ${stagedRejected(tx, reading)} r limit 1`).length > 0;
+/** The collections of which rows fell. */
+async function findRejected(tx: Tx, reading: Reading): Promise<Set<string>> {
+  const rows = await tx<{ collection: string }[]>`select distinct collection from ${stagedRejected(tx, reading)} r`;
+  return new Set(rows.map(({ collection }) => collection));
 }
 
 async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, problems: Problems): Promise<void> {

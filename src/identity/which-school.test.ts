@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openForm, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
 import { findEstab } from '../access/find-school.ts';
+import type { Tx } from '../db/connect.ts';
 
 const identity = await useIdentity();
 const { db, url, makeRegistered, service } = identity;
@@ -24,6 +25,32 @@ test('a school is found by its number, its name, or the beginning of a name that
   ] as const)
     assert.equal(await findEstab(db, typed), found, typed);
 });
+
+test('among all the schools of a country a name is looked up, not searched for', async () => {
+  const looked = db.begin(async (tx) => {
+    // What other processes read for it is not counted.
+    await tx`set local max_parallel_workers_per_gather = 0`;
+    await tx`insert into establishment (estab, name, email, confirmed_at)
+      select 'E' || n, 'Saint Something’s Church of England Primary School ' || n, 'office@school.example', now() from generate_series(1, 25000) n`;
+    await tx`analyze establishment`;
+    const whole = 'saint somethings church of england primary school 25000';
+    for (const [typed, found] of [['Saint Something', undefined], [whole, 'E25000'], ['nowhere', undefined], ['E77', 'E77'], ['E77777', undefined]] as const) {
+      const before = await rowsRead(tx);
+      assert.equal(await findEstab(tx, typed), found);
+      const read = (await rowsRead(tx)) - before;
+      assert.ok(read < 100, `${typed}: ${read} schools were read`);
+    }
+    throw new Error('all were looked up');
+  });
+  await assert.rejects(looked, /all were looked up/);
+});
+
+/** How many rows of the table were read, one after the other or by an index, in this transaction. */
+async function rowsRead(tx: Tx): Promise<number> {
+  const [row] = await tx<{ rows: number }[]>`
+    select pg_stat_get_xact_tuples_returned(t.oid)::int + pg_stat_get_xact_tuples_fetched(t.oid)::int as rows from pg_class t where t.oid = 'establishment'::regclass`;
+  return row?.rows ?? 0;
+}
 
 test('a school that only an application has named is found by nobody who types its name', async () => {
   await service.addSchool('named');

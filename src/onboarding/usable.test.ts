@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { looks, openLook, requireUsable } from '../../test/accessibility.ts';
 import { useOnboarding } from '../../test/onboarding.ts';
-import { smallPackage } from '../../test/small-school.ts';
+import { enrolment, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { makeSignInLink } from './links.ts';
 
 const onboarding = await useOnboarding();
@@ -24,6 +24,22 @@ await db`insert into disclosure (estab, rp, day, collection, requests, records, 
   select ${full}, 'live', current_date - n, 'users', 3, 1200, array['givenName', 'familyName', 'email', 'role', 'grades'] from generate_series(1, 50) n`;
 await db`update application set website = 'https://live.example/', privacy_notice = 'https://live.example/privacy', contact = 'help@live.example'
   where rp = 'live'`;
+
+// Imports as a school meets them: refused, held, and under way.
+const many = <T>(number: number, make: (at: number) => T) => Array.from({ length: number }, (_, at) => make(at));
+const long = 'Wolfeschlegelsteinhausenbergerdorff'.repeat(2);
+const pupils = (number: number) =>
+  smallPackage({ users: [...smallSchool.users, ...many(number, (at) => user(`x${at}`, 'student', { familyName: at === 59 ? long : `Nr ${at}` }))] });
+const [refused, held, busy] = ['3804003', '3804004', '3804005'];
+await service.addSchool(refused, smallPackage());
+await service.load(refused, smallPackage({
+  users: [...smallSchool.users, user('w', long), user('x', 'student', { enabledUser: 'perhaps' })],
+  enrollments: [...smallSchool.enrollments, enrolment('y', 'w', 'k1')],
+}));
+await service.addSchool(held, pupils(60));
+assert.equal((await service.load(held, pupils(5))).outcome, 'held');
+await service.addSchool(busy, smallPackage());
+await db`update component_database set refreshing_since = now(), progress = 0.4 where estab = ${busy}`;
 
 for (const look of looks) {
   test(`everybody can use a school's pages: ${look.width}, ${look.scheme}`, { timeout: 600_000 }, async () => {
@@ -47,6 +63,19 @@ for (const look of looks) {
     await page.goto(`${url}/school/open/${await makeSignInLink(db, full)}`);
     for (const rp of ['live', 'paused', 'revoked']) await visit(`/school/applications/${rp}`);
     await visit('/school/requests/nothing');
+    for (const estab of [refused, held, busy]) {
+      await page.goto(`${url}/school/open/${await makeSignInLink(db, estab)}`);
+      await requireUsable(page, `home of ${estab}`);
+      await visit('/school/source');
+      const [run] = await db<{ id: string }[]>`select id from import_run where estab = ${estab} order by finished_at desc limit 1`;
+      await visit(`/school/source/imports/${run?.id}`);
+    }
+    await visit('/school/source/imports/nothing');
+    await visit('/school/source/job');
+    await page.click('#make-token button');
+    await page.waitForSelector('#made');
+    await requireUsable(page, 'a token was made');
+    await visit('/school/source/job');
     assert.deepEqual(complaints.filter((one) => !/status of 404/.test(one)), []);
   });
 }

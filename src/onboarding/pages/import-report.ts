@@ -21,7 +21,8 @@ export function renderImport({ school, run, token }: { school: School; run: Impo
     section: 'source',
     body: html`<p><a href="/school/source">Back to where your data comes from</a></p>
 <h1>Import of ${formatMoment(run.at, school.timeZone)}</h1>
-<section class="card" aria-label="Report">${renderBody(run, html`${describeKind(run.kind)}.`)}</section>`,
+<section class="card" aria-labelledby="report"><h2 id="report">The report</h2>
+${renderBody(run, html`${describeKind(run.kind)}.`)}</section>`,
   });
 }
 
