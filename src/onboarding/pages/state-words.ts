@@ -17,6 +17,11 @@ const applicationWords: Readonly<Record<string, Words>> = {
   Live: { badge: 'Live', tone: 'good', text: 'Live: it can read what you have allowed.' },
   Paused: { badge: 'Paused', tone: 'wait', text: 'Paused: it can read nothing until you resume.' },
   Revoked: { badge: 'Revoked', tone: 'off', text: 'Revoked: it can read nothing any more. What it has read before stays with it.' },
+  Removed: {
+    badge: 'Removed',
+    tone: 'off',
+    text: 'Removed: it is no longer part of this service and can read nothing. What it has read before stays with it.',
+  },
 };
 
 export function describeApplication(state: string): Words {
