@@ -34,6 +34,7 @@ export const collectCommands: readonly Command[] = [
             { title: 'Database', of: ({ name }) => name },
             { title: 'Status', of: ({ status }) => status },
             { title: 'Rows', of: ({ rowCount }) => rowCount, right: true },
+            { title: 'Last collected', of: ({ updatedAt }) => updatedAt ?? 'never' },
             { title: 'Message', of: ({ message }) => message },
           ],
           'nothing is collected for this school',

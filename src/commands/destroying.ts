@@ -17,6 +17,7 @@ export async function runAgreed(command: Command, context: Context, given: Given
   if (!loss) return command.run(context, given);
   if (given.options['dry-run'] === true) return { data: { dryRun: true, ...loss.data }, lines: [`${loss.what} would go for good:`, ...loss.lines] };
   if (given.options.yes === true) return command.run(context, given);
+  if (!ask && loss.again) return command.run(context, given);
   if (!ask)
     throw new SchoolbellError(
       'conflict',
