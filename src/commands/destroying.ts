@@ -7,7 +7,7 @@ import type { Command, Context, Given, Option, Outcome } from './command.ts';
 export type Ask = ((question: string) => Promise<string>) | undefined;
 
 export const destroyingOptions: Readonly<Record<string, Option>> = {
-  yes: { value: undefined, help: 'do not ask; needed where there is no terminal' },
+  yes: { value: undefined, help: 'do not ask; needed where there is no terminal, unless what goes can be sent again' },
   'dry-run': { value: undefined, help: 'say what would go, and change nothing' },
 };
 
