@@ -24,10 +24,11 @@ export function createMeasure({ db, pools, requests, lag, config }: Measured): (
     (counting ??= measureDatabase(db)
       .then((metrics) => void (last = { at: performance.now(), metrics }))
       .finally(() => (counting = undefined)));
+  const ask = async () => db`select 1`;
   const inTime = (work: Promise<unknown>) => Promise.race([work.then(() => true, () => false), pause(longestMs, false, { ref: false })]);
   return async () => {
     // Much that waits takes long to count; a database that is busy with that is not one that is away.
-    const [answers] = await Promise.all([inTime(db`select 1`.then(() => {})), inTime(count())]);
+    const [answers] = await Promise.all([inTime(ask()), inTime(count())]);
     const counted = answers && last && performance.now() - last.at < usableMs ? last.metrics : undefined;
     return [
       ...(await measureProcess({ ...config, lag: lag.lag })),

@@ -8,6 +8,7 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { withConnectors } from './collect.ts';
 import { text, type Command, type Outcome } from './command.ts';
+import { startProgressLine } from './progress-line.ts';
 import { renderPairs, renderTime } from './table.ts';
 
 const options = { estab: { value: '<id>', help: 'the establishment', required: true } } as const;
@@ -23,10 +24,10 @@ export const heldCommands: readonly Command[] = [
       const { estab } = await requireEstablishment(db, text(given, 'estab'));
       await requireHeld(db, estab);
       const seen = await db.begin((tx) => approveHeld(tx, estab));
+      const progress = startProgressLine('import approve');
+      const how = { ...seen, force: false, full: true, shrinkLimitPercent: config.shrinkLimitPercent, onProgress: progress.show };
       try {
-        const trouble = await withConnectors(context, (parts) =>
-          collectDatabase(parts, estab, 'SchoolData', { ...seen, force: false, full: true, shrinkLimitPercent: config.shrinkLimitPercent }),
-        );
+        const trouble = await withConnectors(context, (parts) => collectDatabase(parts, estab, 'SchoolData', how)).finally(progress.end);
         const report = await readLast(db, estab);
         const held = trouble?.held ? `${trouble.message}; these are others than those that you approved` : trouble?.message;
         return { data: report, lines: [describe(report)], ...(held === undefined ? {} : { failed: held }) };
