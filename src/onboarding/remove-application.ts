@@ -47,6 +47,7 @@ export async function removeApplication(deciding: Deciding, rp: string): Promise
     for (const estab of await listSchools(tx, rp)) {
       lanes.push(...(await tx<{ id: string }[]>`select id from webhook where estab = ${estab} and rp = ${rp}`).map(({ id }) => laneKey(id)));
       await removeWork(tx, tx`estab = ${estab} and rp = ${rp} and kind <> ${mailKind}`);
+      await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Removed', 'operator')`;
     }
     // Those of which nothing was kept: an application that is added under the same name later begins anew.
     await tx`delete from lane where key = any(${lanes}) and not exists (select from outbox o where o.lane = lane.key)`;

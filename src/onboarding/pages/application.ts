@@ -37,7 +37,7 @@ export function renderApplication({ school, application, scopes, entries, reads,
             <dt>Known here as</dt>
             <dd><code>${rp}</code></dd>
           </div>
-          ${renderAsker(application)}
+          ${state !== 'Removed' && renderAsker(application)}
           <div>
             <dt>Last changed</dt>
             <dd>${formatDay(since, school.timeZone)}</dd>
@@ -46,10 +46,13 @@ export function renderApplication({ school, application, scopes, entries, reads,
             <dt>Last read</dt>
             <dd>${describeLastRead(lastRead)}</dd>
           </div>
-          <div>
-            <dt>Messages waiting</dt>
-            <dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd>
-          </div>
+          ${
+            state !== 'Removed' &&
+            html`<div>
+              <dt>Messages waiting</dt>
+              <dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd>
+            </div>`
+          }
         </dl>
       </section>
       ${!isOver(application) && renderGranted(application, scopes, token)} ${!isOver(application) && renderStops(application, token)} ${renderReads(reads)}

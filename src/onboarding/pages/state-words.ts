@@ -35,6 +35,7 @@ const entryWords: Readonly<Record<string, string>> = {
   Withdrawn: 'Request withdrawn',
   Expired: 'Request expired',
   'Scopes changed': 'What it may read was changed',
+  Removed: 'The application was removed from this service',
 };
 
 /** Where the data was there already, an approval makes it live at once. */
@@ -57,6 +58,7 @@ export function describeActor(actor: string): string {
 export function renderActor({ state, actor }: Entry, application: string): Html {
   if (actor === 'application') return html`<bdi>${application}</bdi>`;
   if (actor === 'operator' && (state === 'Invited' || state === 'Withdrawn')) return html`The operator of this service, for <bdi>${application}</bdi>`;
+  if (state === 'Removed') return html`The operator of this service`;
   return html`${describeActor(actor)}`;
 }
 
