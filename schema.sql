@@ -484,6 +484,19 @@ create table outbox_tally (
   constraint outbox_tally_pkey PRIMARY KEY (since)
 );
 
+create table past_decision (
+  estab text collate "C" not null,
+  rp text collate "C" not null,
+  application text not null,
+  number bigint not null,
+  at timestamp with time zone not null,
+  state text not null,
+  actor text not null,
+  scopes text[],
+  constraint past_decision_pkey PRIMARY KEY (estab, rp, number),
+  constraint past_decision_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table provider_key (
   id uuid default gen_random_uuid() not null,
   sealed bytea not null,

@@ -102,7 +102,8 @@ async function run(command: Command, given: Given, env: Record<string, string | 
 }
 
 function overview(): string {
-  const lines = commands.map((command) => `  ${command.name.padEnd(16)} ${command.help}`);
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  const lines = commands.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`);
   return ['Usage: npm run -s schoolbell -- <command> [--json] [--help] | --version', '', ...lines].join('\n');
 }
 

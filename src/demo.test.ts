@@ -67,3 +67,13 @@ test('every user has an identifier, and no two the same', async () => {
   assert.deepEqual([...new Set(users.filter(({ identifier }) => !identifier).map(({ role }) => role))], [], 'roles without');
   assert.equal(new Set(users.map(({ identifier }) => identifier)).size, users.length);
 });
+
+test('credentials that were rotated are shown while they open, and replaced when they do not', async () => {
+  const start = () => prepareDemo(db, seal, readConfig(settings));
+  await json(`rotate --rp ${demo.rp} --secret client --keep-old 24h`);
+  assert.deepEqual(await start(), demo);
+  await db`update application_secret set valid_until = now() - interval '1 second' where rp = ${demo.rp} and kind = 'client' and valid_until is not null`;
+  const { clientId, clientSecret } = await start();
+  const asked = await fetch(`${url}${rootA}/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` } });
+  assert.equal(asked.status, 200);
+});

@@ -72,7 +72,8 @@ async function findCredentials(db: Db, config: Config): Promise<DemoCredentials 
     return undefined;
   }
   const rows = await db<{ hash: Uint8Array }[]>`
-    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' where a.rp = ${rp} and a.client_id = ${kept.clientId}
+    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now())
+    where a.rp = ${rp} and a.client_id = ${kept.clientId}
     union all select s.hash from school_secret s where s.rp = ${rp} and s.estab = ${kept.estab} and (s.valid_until is null or s.valid_until > now())`;
   const known = [kept.clientSecret, kept.schoolSecret].every((secret) => findMatch(secret, rows) !== undefined);
   return known ? kept : undefined;

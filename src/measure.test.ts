@@ -9,7 +9,7 @@ import { smallPackage } from '../test/small-school.ts';
 import { until } from '../test/until.ts';
 import { connect } from './db/connect.ts';
 import { startLagMeter } from './http/measure-process.ts';
-import { listenForMetrics } from './http/metrics.ts';
+import { listenForMetrics, renderMetric } from './http/metrics.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createMeasure } from './measure.ts';
 import { version } from './version.ts';
@@ -95,4 +95,20 @@ test('without the database the process still tells of itself', async () => {
   assert.equal(valueOf(got, 'schoolbell_build_info'), 1);
   assert.ok((valueOf(got, 'schoolbell_database_pool_refused_total', { pool: 'away', reason: 'away' }) ?? 0) > 0);
   assert.equal(got.has('schoolbell_schools'), false);
+});
+
+test('a database that takes long to count is not away, and what was counted before is told meanwhile', { timeout: 60_000 }, async () => {
+  const measure = createMeasure({ ...parts, db: service.db, pools: [] });
+  const readAgain = async () => {
+    const got = readExposition((await measure()).map(renderMetric).join(''));
+    return [valueOf(got, 'schoolbell_database_up'), valueOf(got, 'schoolbell_schools', { database: 'SchoolData' })];
+  };
+  assert.deepEqual(await readAgain(), [1, 1]);
+  const holder = await small.reserve();
+  await holder`begin`;
+  await holder`lock table component_database in access exclusive mode`;
+  const told = await readAgain();
+  await holder`rollback`;
+  holder.release();
+  assert.deepEqual(told, [1, 1]);
 });

@@ -13,18 +13,28 @@ export type Measured = { db: Db; pools: readonly Db[]; requests: RequestMeter; l
 
 /** Whoever asks gives up after ten seconds as a rule, and then would see nothing at all. */
 const longestMs = 6_000;
+/** Where counting takes longer than that, the counts before are told; older ones would hide that something is wrong. */
+const usableMs = 5 * 60_000;
 
 export function createMeasure({ db, pools, requests, lag, config }: Measured): () => Promise<readonly Metric[]> {
-  let counting: Promise<Metric[]> | undefined;
+  let counting: Promise<void> | undefined;
+  let last: { at: number; metrics: Metric[] } | undefined;
   /** Several who ask at once get the same counts. */
-  const count = () => (counting ??= measureDatabase(db).finally(() => (counting = undefined)));
+  const count = () =>
+    (counting ??= measureDatabase(db)
+      .then((metrics) => void (last = { at: performance.now(), metrics }))
+      .finally(() => (counting = undefined)));
+  const ask = async () => db`select 1`;
+  const inTime = (work: Promise<unknown>) => Promise.race([work.then(() => true, () => false), pause(longestMs, false, { ref: false })]);
   return async () => {
-    const counted = await Promise.race([count().catch(() => undefined), pause(longestMs, undefined, { ref: false })]);
+    // Much that waits takes long to count; a database that is busy with that is not one that is away.
+    const [answers] = await Promise.all([inTime(ask()), inTime(count())]);
+    const counted = answers && last && performance.now() - last.at < usableMs ? last.metrics : undefined;
     return [
       ...(await measureProcess({ ...config, lag: lag.lag })),
       ...measurePools(pools),
       ...requests.measure(),
-      gauge('schoolbell_database_up', 'Whether the database answered just now; if not, what is counted in it is left out', counted ? 1 : 0),
+      gauge('schoolbell_database_up', 'Whether the database answered just now; if not, what is counted in it is left out', answers ? 1 : 0),
       ...(counted ?? []),
     ];
   };

@@ -191,8 +191,8 @@ export const retention: readonly Kept[] = [
     less: nobody,
   },
   {
-    what: 'The school’s decisions on applications, and their registrations',
-    where: ['authorisation', 'authorisation_event', 'webhook'],
+    what: 'The school’s decisions on applications, removed ones included',
+    where: ['authorisation_event', 'past_decision'],
     ends: { until: 'as long as the school: they are its record, and name no pupil' },
     less: school,
   },
@@ -239,8 +239,8 @@ export const retention: readonly Kept[] = [
     less: nobody,
   },
   {
-    what: 'Schools, applications, how each is set up and how its data stands',
-    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'migration', 'chore'],
+    what: 'Schools, applications, authorisations and registrations, how each is set up and how its data stands',
+    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'migration', 'chore'],
     ends: { until: 'until they are removed' },
     less: 'the operator, by `school remove` and `application remove`',
   },

@@ -53,6 +53,8 @@ type How = {
   approved?: string | undefined;
   shrinkLimitPercent: number;
   beforeCommit?: (tx: Tx) => Promise<void>;
+  /** For whoever sits in front of it. */
+  onProgress?: OnImportProgress;
 };
 
 export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: { shrinkLimitPercent: number }): Handler {
@@ -148,9 +150,10 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, upload, approved, shrinkLimitPercent, beforeCommit }: How,
+  { force, full, upload, approved, shrinkLimitPercent, beforeCommit, onProgress }: How,
 ): Promise<Trouble | undefined> {
   const [held] = approved === undefined ? [] : await db<{ partial: boolean }[]>`select partial from import_run where estab = ${estab} and id = ${approved}`;
+  const record = createProgress(db, estab, 'SchoolData');
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
     dataDir,
@@ -160,7 +163,10 @@ async function collectRoster(
     kind: connector.kind,
     shrinkLimitPercent,
     upload,
-    onProgress: createProgress(db, estab, 'SchoolData'),
+    onProgress: (progress) => {
+      record(progress);
+      onProgress?.(progress);
+    },
     whenMerged: (tx) => requestOffered(tx, connector, estab),
     ...(beforeCommit ? { beforeCommit } : {}),
   });

@@ -3,9 +3,11 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
+import { SchoolbellError } from '../errors.ts';
 import { allResources } from '../roster/collections.ts';
 import type { CollectionName, Field, Resource, Status } from '../roster/resource.ts';
 import type { UserId } from '../roster/record.ts';
@@ -32,7 +34,7 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
   const half = `${path}.${process.pid}.part`;
   const exported: Exported = { collections: {}, leftOut: 0 };
   const output = createWriteStream(half, { flags: 'wx' });
-  await once(output, 'open');
+  await once(output, 'open').catch((error: NodeJS.ErrnoException) => cannotWrite(path, error));
   const writing = pipeline(zip.outputStream, output);
   writing.catch(() => {});
   try {
@@ -155,4 +157,9 @@ function cellOf(record: Shown, column: string, field: Field | undefined, blank: 
 function metadataOf(record: Shown, key: string): string {
   const metadata = (record.metadata ?? {}) as Record<string, string>;
   return Object.hasOwn(metadata, key) ? (metadata[key] ?? '') : '';
+}
+
+function cannotWrite(path: string, { code = '', message }: NodeJS.ErrnoException): never {
+  const reasons: Record<string, string> = { ENOENT: `there is no folder ${dirname(path)}`, EACCES: 'that is not allowed here' };
+  throw new SchoolbellError('invalid_request', `cannot write ${path}: ${reasons[code] ?? message}`);
 }

@@ -109,15 +109,26 @@ test('application remove takes everything of it, ends its tokens at the next cal
   assert.equal(removed.removed, true);
   assert.deepEqual([(await app.b('r1', '/orgs')).status, (await app.a('/orgs')).status, (await app.s('r1', 'Students')).status], [401, 400, 401]);
   assert.equal(await listed('goes'), undefined);
-  for (const table of ['application_secret', 'authorisation', 'school_secret', 'webhook', 'invitation'])
+  for (const table of ['application_secret', 'authorisation', 'authorisation_event', 'school_secret', 'webhook', 'invitation'])
     assert.equal((await db`select from ${db(table)} where rp = 'goes'`).length, 0, table);
   assert.equal((await db`select from outbox where rp = 'goes' and kind <> 'mail'`).length, 0);
   assert.equal((await mailsOf('r1')).length, 1, 'the school is told');
   const [erasure] = await db`select what, counts from erasure order by number desc limit 1`;
   assert.equal(erasure?.what, 'application');
   assert.doesNotMatch(JSON.stringify(erasure), /goes/);
+  const record = (await json<{ kind: string; rp: string; what: string }[]>('audit')).filter(({ kind, rp }) => kind === 'decision' && rp === 'goes');
+  assert.deepEqual(record.slice(0, 2).map(({ what }) => what), ['Removed', 'Revoked'], 'what the schools decided stays');
+  const visitor = await onboarding.signIn('r1');
+  assert.match(await visitor.text('/school/home'), /No longer shared with[^]*Application goes[^]*Removed/);
+  const page = await visitor.text('/school/applications/goes');
+  assert.match(page, /Application goes[^]*no longer part of this service[^]*What happened[^]*removed from this service[^]*Revoked/);
+  assert.doesNotMatch(page, /Privacy notice|Messages waiting/);
+  assert.doesNotMatch(page, /<button[^>]*>(?:Pause|Yes, revoke)/);
   const again = await json<{ clientId: string }>('application add --rp goes --name Again --callback-url https://goes.example/ --scopes School');
   assert.notEqual(again.clientId, app.clientId);
+  await json('authorise --rp goes --estab r1');
+  assert.match(await visitor.text('/school/applications/goes'), /Again[^]*What happened[^]*(?:Approved|Live)[^]*Revoked/, 'one record, from before and after');
+  assert.doesNotMatch(await visitor.text('/school/home'), /No longer shared with/);
 });
 
 test('an old secret stays valid beside its successor for as long as was asked, and ends then', async () => {

@@ -20,7 +20,8 @@ export const auditCommands: readonly Command[] = [
     async run({ db }, given) {
       const since = parseSince(optionalText(given, 'since'));
       const decisions = await db<Decision[]>`
-        select at, estab, rp, state, actor, scopes from authorisation_event where at >= ${since} order by at desc limit ${listed}`;
+        select at, estab, rp, state, actor, scopes from authorisation_event where at >= ${since}
+        union all select at, estab, rp, state, actor, scopes from past_decision where at >= ${since} order by at desc limit ${listed}`;
       const operations = await db<Operation[]>`
         select at, estab, rp, operation, outcome, presence_id as "presenceId" from identity_audit where at >= ${since} order by at desc limit ${listed}`;
       const erasures = await listErasures(db, since, listed);

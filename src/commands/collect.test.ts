@@ -76,7 +76,8 @@ test('a folder is collected at once, its marks too; a broken one says why and en
   await exportInto(place, { 'attendance.csv': `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},${date},AM,L,5,\n` });
   await json(`${add('exporting')} --connector csv --folder ${place}`);
   assert.deepEqual(brief(await json<Collected>('collect --estab exporting')), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
-  assert.match((await schoolbell('collect --estab exporting --database attendance')).out, /^DATABASE +STATUS +ROWS[^]*^Attendance +OK +1$/m);
+  const { out } = await schoolbell('collect --estab exporting --database attendance');
+  assert.match(out, /^DATABASE +STATUS +ROWS +LAST COLLECTED[^]*^Attendance +OK +1 +\d{4}-/m);
   writeFileSync(join(place, 'attendance.csv'), `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},yesterday,AM,L,5,\n`);
   const failed = await runProcess(folder, settings, ['collect', '--estab', 'exporting', '--json']);
   assertFailed(failed, /Attendance: refused, nothing was changed.*line 2/);

@@ -11,6 +11,7 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { undoWriteback } from '../schooldata/undo-writeback.ts';
 import { optionalText, text, type Command, type Context } from './command.ts';
+import { startProgressLine } from './progress-line.ts';
 import { renderTable } from './table.ts';
 
 export const collectCommands: readonly Command[] = [
@@ -34,6 +35,7 @@ export const collectCommands: readonly Command[] = [
             { title: 'Database', of: ({ name }) => name },
             { title: 'Status', of: ({ status }) => status },
             { title: 'Rows', of: ({ rowCount }) => rowCount, right: true },
+            { title: 'Last collected', of: ({ updatedAt }) => updatedAt ?? 'never' },
             { title: 'Message', of: ({ message }) => message },
           ],
           'nothing is collected for this school',
@@ -90,12 +92,15 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
     const connector = await openConnector(parts, estab);
     if (!connector) throw new SchoolbellError('conflict', `${estab} is not connected to an MIS; import a package, or add the school with --connector`);
     for (const name of only ? [only] : connector.offers) {
+      const progress = startProgressLine('collect');
       try {
-        const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent });
+        const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent, onProgress: progress.show });
         if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
       } catch (error) {
         if (!(error instanceof MisError)) throw error;
         troubles.push(`${name}: ${error.message}`);
+      } finally {
+        progress.end();
       }
     }
   });

@@ -11,8 +11,8 @@ export type Context = { db: Db; seal: Seal; config: Config };
 /** What is printed: `data` with --json, `lines` without. A failure is printed all the same and ends with 1. */
 export type Outcome = { data: unknown; lines: readonly string[]; failed?: string };
 
-/** What would be gone for good: its name, and how much of what. */
-export type Loss = { what: string; data: Readonly<Record<string, unknown>>; lines: readonly string[] };
+/** What would be gone for good: its name, and how much of what. again: whoever sent it can send it again, so that no --yes is needed. */
+export type Loss = { what: string; data: Readonly<Record<string, unknown>>; lines: readonly string[]; again?: true };
 
 export type Command = Readonly<{
   name: string;

@@ -7,7 +7,7 @@ import type { Command, Context, Given, Option, Outcome } from './command.ts';
 export type Ask = ((question: string) => Promise<string>) | undefined;
 
 export const destroyingOptions: Readonly<Record<string, Option>> = {
-  yes: { value: undefined, help: 'do not ask; needed where there is no terminal' },
+  yes: { value: undefined, help: 'do not ask; needed where there is no terminal, unless what goes can be sent again' },
   'dry-run': { value: undefined, help: 'say what would go, and change nothing' },
 };
 
@@ -17,6 +17,7 @@ export async function runAgreed(command: Command, context: Context, given: Given
   if (!loss) return command.run(context, given);
   if (given.options['dry-run'] === true) return { data: { dryRun: true, ...loss.data }, lines: [`${loss.what} would go for good:`, ...loss.lines] };
   if (given.options.yes === true) return command.run(context, given);
+  if (!ask && loss.again) return command.run(context, given);
   if (!ask)
     throw new SchoolbellError(
       'conflict',

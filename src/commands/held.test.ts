@@ -16,7 +16,8 @@ const service = await useService();
 const { db } = service;
 const place = mkdtempSync(join(tmpdir(), 'schoolbell-held-'));
 after(() => rmSync(place, { recursive: true, force: true }));
-const { schoolbell, json, assertFails } = useCommands({ DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir });
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir };
+const { run, schoolbell, json, assertFails } = useCommands(settings);
 
 const many = <T>(number: number, make: (at: number) => T) => Array.from({ length: number }, (_, at) => make(at));
 const pupils = (number: number) =>
@@ -62,9 +63,15 @@ test('what is discarded is gone, and nothing was changed', async () => {
   const estab = 'discarding';
   await service.addSchool(estab, pupils(60));
   await assertFails(/held/, `import --estab ${estab}`, await write('discarding', pupils(4)));
+  const dry = await json<{ dryRun: boolean; packages: number }>(`import discard --estab ${estab} --dry-run`);
+  assert.deepEqual([dry.dryRun, dry.packages, await packages(estab)], [true, 1, 1]);
+  const asked: string[] = [];
+  const hesitant = await run(['import', 'discard', '--estab', estab], settings, (question) => Promise.resolve(asked.push(question) === 1 ? 'no' : ''));
+  assert.deepEqual([hesitant.code, await packages(estab)], [1, 1], 'on a terminal somebody is asked first');
+  assert.match(asked[0] ?? '', /^the import of discarding that is held since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+ goes for good:\npackages +1\nType yes/);
   const { code, out } = await schoolbell(`import discard --estab ${estab}`);
   assert.deepEqual([code, await records(estab), await packages(estab)], [0, 68, 0]);
-  assert.match(out, /was discarded; nothing was changed/);
+  assert.match(out, /^the import of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+ was discarded; nothing was changed/);
   const [database] = await db`select status, message from component_database where estab = ${estab}`;
   assert.deepEqual({ ...database }, { status: 'OK', message: 'an import that was held was discarded; what was there before stays' });
   await assertFails(/nothing is held/, `import discard --estab ${estab}`);

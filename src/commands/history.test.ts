@@ -39,7 +39,7 @@ test('each state of a record, newest first, with the line it came from', async (
   const runs = await service.db<{ id: string }[]>`select id from import_run where estab = ${estab} order by started_at desc`;
   assert.deepEqual(states.map(({ origin }) => origin.import), runs.map(({ id }) => id));
   const { out } = await schoolbell(`history --estab ${estab} --collection users`, 'px');
-  assert.match(out, /^version 3 \(.*\), stands, tobedeleted; by the change of another record/);
+  assert.match(out, /^VERSION +SINCE +UNTIL +STATUS +FROM +IMPORT +RECORD\n +3 +\d{4}-[^\n]* stands +tobedeleted +by the change of another record/);
   await assertFails(/no record "nobody" among its users/, `history --estab ${estab} --collection users`, 'nobody');
   await assertFails(/--collection "people": must be one of orgs, /, `history --estab ${estab} --collection people`, 'px');
 });

@@ -1,11 +1,11 @@
 // In charge of the command that shows what became of a record, state by state, and where each came from.
 import { requireEstablishment } from '../access/establishments.ts';
-import { readRecordHistory, type Origin, type RecordState } from '../collection/record-history.ts';
+import { readRecordHistory, type Origin } from '../collection/record-history.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
 import { createFinish } from '../rostering/render.ts';
 import { text, type Command } from './command.ts';
-import { renderTime } from './table.ts';
+import { renderTable } from './table.ts';
 
 export const historyCommands: readonly Command[] = [
   {
@@ -30,17 +30,27 @@ export const historyCommands: readonly Command[] = [
       const versions = new Map([[estab, states.map(({ from, fromAt }) => ({ version: from, instant: 0, stamp: fromAt ?? '' })).toReversed()]]);
       const finish = createFinish(config.publicUrl, versions, undefined);
       const shown = states.map(({ stored, ...state }) => ({ ...state, record: JSON.parse(finish(stored)) as Record<string, unknown> }));
-      return { data: shown, lines: shown.flatMap(({ record, ...state }) => [describe(state), `  ${JSON.stringify(record)}`]) };
+      return {
+        data: shown,
+        lines: renderTable(
+          shown,
+          [
+            { title: 'Version', of: ({ from }) => from, right: true },
+            { title: 'Since', of: ({ fromAt }) => (fromAt === null ? 'forgotten when' : new Date(fromAt)) },
+            { title: 'Until', of: ({ until }) => (until === null ? 'stands' : `version ${until}`) },
+            { title: 'Status', of: ({ status }) => status },
+            { title: 'From', of: ({ origin }) => describePlace(origin) },
+            { title: 'Import', of: ({ origin }) => origin.import },
+            { title: 'Record', of: ({ record }) => JSON.stringify(record) },
+          ],
+          'it has no history',
+        ),
+      };
     },
   },
 ];
 
-function describe({ from, fromAt, until, status, origin }: Omit<RecordState, 'stored'>): string {
-  const since = fromAt === null ? 'forgotten when' : renderTime(new Date(fromAt));
-  return `version ${from} (${since}), ${until === null ? 'stands' : `until version ${until}`}, ${status}; ${describeOrigin(origin)}`;
-}
-
-function describeOrigin({ import: id, file, line, provider, page }: Origin): string {
+function describePlace({ file, line, provider, page }: Origin): string {
   const place = provider === null ? (line === null ? 'by the change of another record or by being absent' : `${file}, line ${line}`) : provider;
-  return `${place}${page === null ? '' : `, page ${page}`}${id === null ? '' : `, import ${id}`}`;
+  return `${place}${page === null ? '' : `, page ${page}`}`;
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../../test/until.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
+import { runCommandLine } from '../command-line.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
 import { importRoster } from '../collection/import.ts';
@@ -33,15 +34,29 @@ test('an import tells of every step, with its records', async () => {
   assert.ok(shares.every((share) => share > 0 && share <= 1) && shares.length > 0);
 });
 
+const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: dataDir };
+
 test('in a log: plain lines on standard error while it lasts, and one JSON document on standard output', async () => {
   await addSchool('8002');
+  const { added } = await follow('8002', ['import', sample]);
+  assert.equal(added, 399);
+});
+
+test('so does a collection', async () => {
+  await addSchool('8003');
+  const { code, stderr } = await runCommandLine(['school', 'edit', '--estab', '8003', '--connector', 'csv', '--folder', sample], env);
+  assert.deepEqual([code, stderr], [0, '']);
+  const { databases } = await follow('8003', ['collect']);
+  assert.equal((databases as { status: string }[])[0]?.status, 'OK');
+});
+
+/** What a command gives that another import of the school holds up until it has told how far it is. */
+async function follow(estab: string, [command = '', ...more]: readonly string[]): Promise<Record<string, unknown>> {
   const connection = await db.reserve();
   try {
-    // Another import of the school holds it up for as long as this test wants.
     await connection`begin`;
-    await connection`select from roster where estab = '8002' for update`;
-    const args = [join(import.meta.dirname, '../cli.ts'), 'import', '--estab', '8002', sample, '--json'];
-    const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: dataDir };
+    await connection`select from roster where estab = ${estab} for update`;
+    const args = [join(import.meta.dirname, '../cli.ts'), command, '--estab', estab, ...more, '--json'];
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = once(child, 'close');
     const [out, err]: [string[], string[]] = [[], []];
@@ -50,12 +65,13 @@ test('in a log: plain lines on standard error while it lasts, and one JSON docum
     await until('it says that it waits', () => err.join('').includes('waiting'));
     await connection`rollback`;
     assert.deepEqual(await ended, [0, null], err.join(''));
-    assert.equal((JSON.parse(out.join('')) as { added: number }).added, 399);
-    for (const line of err.join('').trimEnd().split('\n')) assert.match(line, /^schoolbell: import: [a-z ]+, [\d,]+( of [\d,]+)? records(, \d+ %)?, \d+ s$/);
+    for (const line of err.join('').trimEnd().split('\n'))
+      assert.match(line, /^schoolbell: (?:import|collect): [a-z ]+, [\d,]+( of [\d,]+)? records(, \d+ %)?, \d+ s$/);
+    return JSON.parse(out.join('')) as Record<string, unknown>;
   } finally {
     connection.release();
   }
-});
+}
 
 test('on a terminal: one line that is rewritten, goes on by the clock, and is gone at the end', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });

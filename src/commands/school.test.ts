@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { assertFailed, useCommands } from '../../test/commands.ts';
-import { useOnboarding } from '../../test/onboarding.ts';
+import { useOnboarding, zip } from '../../test/onboarding.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
+import { counted } from '../collection/count-school.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-school-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -82,6 +83,39 @@ test('school remove asks on a terminal, needs --yes elsewhere, and says with --d
   assert.deepEqual([gone.code, JSON.parse(gone.out)], [0, { estab: 'd', removed: true, counts: dry.counts }]);
   assert.equal(await there(), 0);
 });
+
+test('nothing of a school that is removed stays in any table, and what goes is counted', async () => {
+  await service.addSchool('e', smallPackage());
+  await service.addClient('reads-e', ['e']);
+  const { token } = await json<{ token: string }>('school upload-token --estab e');
+  const few = await zip(smallPackage());
+  const sent = await fetch(`${url}/api/v1/School/e/Roster`, { method: 'PUT', headers: { authorization: `Bearer ${token}` }, body: Uint8Array.from(few) });
+  assert.equal(sent.status, 202);
+  const [run] = await db<{ id: string }[]>`select id from import_run where estab = 'e' limit 1`;
+  await db`insert into import_fault (estab, import, number, file, rule) values ('e', ${run?.id ?? ''}, 1, 'users.csv', 'a rule')`;
+  await db`insert into import_loss (estab, import, collection, sourced_id, name) values ('e', ${run?.id ?? ''}, 'users', 'u', 'Ann Example')`;
+  await json('application remove --rp reads-e --yes');
+  const tables = await db<{ name: string }[]>`
+    select table_name as name from information_schema.columns join information_schema.tables using (table_schema, table_name)
+    where table_schema = 'public' and column_name = 'estab' and table_type = 'BASE TABLE' order by 1`;
+  const known = new Set([...counted.flatMap(([, ...names]) => names), ...uncounted]);
+  assert.deepEqual(tables.filter(({ name }) => !known.has(name) && !name.startsWith('stage_')).map(({ name }) => name), []);
+  const { counts } = await json<{ counts: Record<string, number> }>('school remove --estab e --yes');
+  assert.deepEqual(
+    ['decisions', 'upload tokens', 'receipts of packages', 'uploaded packages', 'faults of imports', 'records that a held import would remove'].filter(
+      (words) => !counts[words],
+    ),
+    [],
+  );
+  for (const { name } of tables) assert.equal((await db`select from ${db(name)} where estab = 'e'`).length, 0, name);
+});
+
+/** Parts of what is counted, what opens it for a while, and how things stand. */
+const uncounted = [
+  'attendance_version', 'availability_wait', 'component_database', 'connector_setting', 'demo_mark', 'demo_write', 'establishment', 'login_session',
+  'outbox_attempt', 'reading', 'registration_link', 'roster', 'roster_milestone', 'roster_total', 'roster_touch', 'roster_version', 'school_link',
+  'school_secret', 'school_session', 'upload_piece', 'writeback_mark',
+];
 
 test('the record of an erasure says what, how much and when, not whose; audit shows it among what else was done', async () => {
   await service.addSchool('secret-school', smallPackage());

@@ -59,6 +59,8 @@ export function followRequests(app: FastifyInstance, meter: RequestMeter): void 
 /** On the raw answer, whose headers survive an error and are there for whoever writes to it directly. */
 export function followRequest(request: FastifyRequest, reply: FastifyReply, meter: RequestMeter, times: { answered?: number } = {}): void {
   const started = performance.now();
+  // As it came: whoever answers may cut its root off.
+  const { url } = request;
   reply.raw.setHeader(requestIdHeader, request.id);
   meter.begin();
   reply.raw.once('close', () => {
@@ -73,7 +75,7 @@ export function followRequest(request: FastifyRequest, reply: FastifyReply, mete
     request.log[routeOptions.config.quiet ? 'debug' : 'info'](
       {
         method,
-        path: describePath(request.url, route),
+        path: describePath(url, route),
         route,
         status,
         ms: Math.round((ended - started) * 10) / 10,

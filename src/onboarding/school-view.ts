@@ -26,7 +26,7 @@ export type Request = Asker & {
   expiresAt: Date;
   granted: string[];
 };
-/** state: Approved, Installing, Live, Paused or Revoked. */
+/** state: Approved, Installing, Live, Paused, Revoked or, of one that was removed from the service, Removed. */
 export type SharedApplication = Asker & {
   rp: string;
   name: string;
@@ -38,6 +38,8 @@ export type SharedApplication = Asker & {
   lastRead: Date | null;
   waitingCalls: number;
 };
+/** Whether nothing is shared any more. */
+export const isOver = ({ state }: Pick<SharedApplication, 'state'>): boolean => state === 'Revoked' || state === 'Removed';
 export type Entry = { at: Date; state: string; actor: string; scopes: string[] | null };
 export type Read = { day: string; collection: string; requests: number; records: number; fields: string[] };
 const shownDays = 400;
@@ -74,7 +76,12 @@ export async function listApplications(db: Db, estab: string): Promise<SharedApp
       ${shownState(db)} as state,
       (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead",
       (select count(*)::int from outbox o where o.estab = a.estab and o.rp = a.rp and o.kind = 'call' and o.state in ('waiting', 'running')) as "waitingCalls"
-    from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab} order by p.name, a.rp`;
+    from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab}
+    union all
+    select d.rp, (array_agg(d.application order by d.number desc))[1], null, null, null, '{}', '{}', '{}', max(d.at), 'Removed',
+      (select max(r.day)::timestamptz from disclosure r where r.estab = ${estab} and r.rp = d.rp), 0
+    from past_decision d where d.estab = ${estab} and not exists (select from authorisation a where a.estab = ${estab} and a.rp = d.rp) group by d.rp
+    order by name, rp`;
 }
 
 export async function requireApplication(db: Db, estab: string, rp: string): Promise<SharedApplication> {
@@ -84,7 +91,12 @@ export async function requireApplication(db: Db, estab: string, rp: string): Pro
 }
 
 export async function listEntries(db: Db, estab: string, rp: string): Promise<Entry[]> {
-  return db<Entry[]>`select at, state, actor, scopes from authorisation_event where estab = ${estab} and rp = ${rp} order by number desc limit 200`;
+  return db<Entry[]>`
+    select at, state, actor, scopes from (
+      select number, at, state, actor, scopes from authorisation_event where estab = ${estab} and rp = ${rp}
+      union all
+      select number, at, state, actor, scopes from past_decision where estab = ${estab} and rp = ${rp}) decided
+    order by number desc limit 200`;
 }
 
 export async function listReads(db: Db, estab: string, rp: string): Promise<Read[]> {

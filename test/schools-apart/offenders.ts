@@ -160,6 +160,7 @@ export const offenders: Offenders = [
       ],
       'src/onboarding/remove-application.ts': [
         "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
+        'f682e5207dfe insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select d.estab,',
       ],
       'src/notifications/deliveries.ts': [
         "e88b8cce9d4a select o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(",
@@ -190,7 +191,7 @@ export const offenders: Offenders = [
         "7c53406fa7ae select rp, count(*)::int as schools from authorisation where state <> 'Revoked' group by rp",
       ],
       'src/commands/audit.ts': [
-        'd69b1668c6e2 select at, estab, rp, state, actor, scopes from authorisation_event where at >= $n order by at desc',
+        '128a53a54159 select at, estab, rp, state, actor, scopes from authorisation_event where at >= $n union all select',
         '25d60d49537d select at, estab, rp, operation, outcome, presence_id as "presenceId" from identity_audit where at >',
       ],
       'src/commands/check-live.ts': [

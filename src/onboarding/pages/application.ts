@@ -1,7 +1,7 @@
 // In charge of the page of one application: what it may read, how to stop it, what it has read, and what happened.
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
-import type { Entry, Read, School, SharedApplication } from '../school-view.ts';
+import { isOver, type Entry, type Read, type School, type SharedApplication } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
 import { renderAsker } from './asker.ts';
 import { formatDay, formatMany } from './figures.ts';
@@ -37,7 +37,7 @@ export function renderApplication({ school, application, scopes, entries, reads,
             <dt>Known here as</dt>
             <dd><code>${rp}</code></dd>
           </div>
-          ${renderAsker(application)}
+          ${state !== 'Removed' && renderAsker(application)}
           <div>
             <dt>Last changed</dt>
             <dd>${formatDay(since, school.timeZone)}</dd>
@@ -46,13 +46,16 @@ export function renderApplication({ school, application, scopes, entries, reads,
             <dt>Last read</dt>
             <dd>${describeLastRead(lastRead)}</dd>
           </div>
-          <div>
-            <dt>Messages waiting</dt>
-            <dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd>
-          </div>
+          ${
+            state !== 'Removed' &&
+            html`<div>
+              <dt>Messages waiting</dt>
+              <dd id="waiting-calls">${waitingCalls === 0 ? 'None' : `${formatMany(waitingCalls, 'message')} for this application still to be delivered`}</dd>
+            </div>`
+          }
         </dl>
       </section>
-      ${state !== 'Revoked' && renderGranted(application, scopes, token)} ${state !== 'Revoked' && renderStops(application, token)} ${renderReads(reads)}
+      ${!isOver(application) && renderGranted(application, scopes, token)} ${!isOver(application) && renderStops(application, token)} ${renderReads(reads)}
       ${renderHistory(entries, name, school.timeZone)}`,
   });
 }

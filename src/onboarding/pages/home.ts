@@ -1,7 +1,7 @@
 // In charge of the first page of a school: who waits for a decision, who may read, and where the data comes from.
 import type { ComponentDatabase } from '../../collection/component-databases.ts';
 import { html, type Html } from '../../http/html.ts';
-import type { Request, School, SharedApplication } from '../school-view.ts';
+import { isOver, type Request, type School, type SharedApplication } from '../school-view.ts';
 import { refusedSince, type ListedRun } from '../source-view.ts';
 import { formatDay, formatMany, formatMoment } from './figures.ts';
 import { renderPage } from './layout.ts';
@@ -19,8 +19,8 @@ type Given = {
 };
 
 export function renderHome({ school, requests, applications, databases, runs, token, notice }: Given): string {
-  const sharing = applications.filter(({ state }) => state !== 'Revoked');
-  const ended = applications.filter(({ state }) => state === 'Revoked');
+  const sharing = applications.filter((one) => !isOver(one));
+  const ended = applications.filter(isOver);
   const unconnected = school.connector === null && databases.length === 0 && sharing.length > 0;
   return renderPage({
     title: 'Applications',
@@ -83,7 +83,8 @@ function renderRequests({ timeZone }: School, requests: Request[]): Html | undef
   </section>`;
 }
 
-function renderApplicationCard({ timeZone }: School, { rp, name, state, scopes, since, lastRead }: SharedApplication): Html {
+function renderApplicationCard({ timeZone }: School, application: SharedApplication): Html {
+  const { rp, name, state, scopes, since, lastRead } = application;
   const words = describeApplication(state);
   return html`<li class="card" id="application-${rp}">
     <h3><bdi>${name}</bdi> ${renderBadge(words)}</h3>
@@ -94,7 +95,7 @@ function renderApplicationCard({ timeZone }: School, { rp, name, state, scopes, 
         <dd><code>${rp}</code></dd>
       </div>
       ${
-        state !== 'Revoked' &&
+        !isOver(application) &&
         html`<div>
           <dt>May read</dt>
           <dd>${renderScopeNames(scopes)}</dd>
@@ -111,7 +112,7 @@ function renderApplicationCard({ timeZone }: School, { rp, name, state, scopes, 
     </dl>
     <p>
       <a href="/school/applications/${encodeURIComponent(rp)}"
-        >See what it has read${state !== 'Revoked' && ', or change it'}<span class="unseen">: ${name}</span></a
+        >See what it has read${!isOver(application) && ', or change it'}<span class="unseen">: ${name}</span></a
       >
     </p>
   </li>`;

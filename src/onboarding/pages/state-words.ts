@@ -17,6 +17,11 @@ const applicationWords: Readonly<Record<string, Words>> = {
   Live: { badge: 'Live', tone: 'good', text: 'Live: it can read what you have allowed.' },
   Paused: { badge: 'Paused', tone: 'wait', text: 'Paused: it can read nothing until you resume.' },
   Revoked: { badge: 'Revoked', tone: 'off', text: 'Revoked: it can read nothing any more. What it has read before stays with it.' },
+  Removed: {
+    badge: 'Removed',
+    tone: 'off',
+    text: 'Removed: it is no longer part of this service and can read nothing. What it has read before stays with it.',
+  },
 };
 
 export function describeApplication(state: string): Words {
@@ -30,6 +35,7 @@ const entryWords: Readonly<Record<string, string>> = {
   Withdrawn: 'Request withdrawn',
   Expired: 'Request expired',
   'Scopes changed': 'What it may read was changed',
+  Removed: 'The application was removed from this service',
 };
 
 /** Where the data was there already, an approval makes it live at once. */
@@ -52,6 +58,7 @@ export function describeActor(actor: string): string {
 export function renderActor({ state, actor }: Entry, application: string): Html {
   if (actor === 'application') return html`<bdi>${application}</bdi>`;
   if (actor === 'operator' && (state === 'Invited' || state === 'Withdrawn')) return html`The operator of this service, for <bdi>${application}</bdi>`;
+  if (state === 'Removed') return html`The operator of this service`;
   return html`${describeActor(actor)}`;
 }
 
