@@ -255,3 +255,26 @@ test('the event is part of the decision: one that fails leaves none behind', asy
   }
   assert.deepEqual([(await stored(estab)).length, (await one()).State], [1, 'Approved']);
 });
+
+test('the last word can be sent again, also that it was revoked; an earlier one cannot, and stays as it was', async () => {
+  const replay = async (at: number) => {
+    const id = (await stored(estab))[at]?.id ?? '';
+    const response = await asking.manage('POST', {}, `/../../v1/Deliveries/${id}/Replay`);
+    return [response.status, ((await response.json()) as { ExceptionMessage: string | null }).ExceptionMessage];
+  };
+  await run('authorise', { rp, estab });
+  await gotForms(1);
+  for (const [at, what] of ['pause', 'resume', 'revoke'].entries()) {
+    await run(what, { rp, estab });
+    await gotForms(at + 2);
+  }
+  await settled();
+  assert.deepEqual(await replay(3), [202, null]);
+  await gotForms(5);
+  const [status, why] = await replay(2);
+  assert.equal(status, 409);
+  assert.match(String(why), /newer event of the same school/);
+  await settled();
+  assert.deepEqual(told().slice(1).map(([state]) => state), ['Paused', 'Approved', 'Revoked', 'Revoked']);
+  assert.deepEqual((await stored(estab)).map(({ state }) => state), ['done', 'done', 'done', 'done']);
+});
