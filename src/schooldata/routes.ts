@@ -53,7 +53,8 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const waits = createOutcomeWaits(data.db, data.lookEveryMs);
   app.addHook('preClose', () => waits.end());
   const read = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
+    // HEAD asks what a GET would answer; nobody is called for it.
+    if (request.method !== 'HEAD' && isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
     const asked = requireAsked(request.params as Params);
     return answerNow(data, await requireOwn(data, request), asked, request.query as Query, reply);
   };

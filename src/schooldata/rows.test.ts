@@ -218,6 +218,7 @@ test('only who may not, too many, and a callbackUrl that cannot be called are an
     [400, await client.s('S1', `Students?callbackUrl=${good}&callbackurl=${good}`)],
     [400, await client.s('S1', 'Students?callbackUrl=')],
     [400, await client.s('S1', 'Students?callbackUrl=%ZZ')],
+    [200, await client.s('S1', `Students?callbackUrl=${good}`, { method: 'HEAD' })],
   ] as const)
     assert.equal(response.status, expected, `${response.url}: ${await response.text()}`);
   assert.equal(receiver.arrivals.filter(({ url }) => url === '/never').length, 0);

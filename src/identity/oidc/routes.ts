@@ -4,6 +4,7 @@ import { errors, type Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
+import { asksForPage } from '../../http/accepts-page.ts';
 import { longestStatementsMs } from '../../http/deadline.ts';
 import { envelopeShape, sendError } from '../../http/error-shape.ts';
 import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
@@ -55,7 +56,7 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
 function usePageErrorsForBrowsers(scope: FastifyInstance): void {
   const page = pageErrorShape({ path: '/login', label: 'To the sign-in page' });
   scope.setErrorHandler((error: FastifyError, request, reply) => {
-    const browser = request.url.split('?', 1)[0] === `${root}/auth` && (request.headers.accept ?? '').includes('text/html');
+    const browser = request.url.split('?', 1)[0] === `${root}/auth` && asksForPage(request.headers.accept);
     return sendError(error, browser ? page : envelopeShape, request, reply);
   });
 }
