@@ -55,3 +55,13 @@ test('what there is not is a 404 with every verb, in words of its own', async ()
     }
   }
 });
+
+test('a NUL in an address is nobody’s name, and no fault of the service', async () => {
+  for (const path of ['School/%00/Roster', 'School/S1%00/Roster/x', 'School/%00/Students', 'Attendance/%00', 'Webhook/%00', 'Deliveries/%00', 'Writeback/%00']) {
+    for (const method of ['GET', 'PUT', 'POST', 'DELETE']) {
+      const response = await fetch(`${service.url}/api/v1/${path}`, { method, headers: { authorization: 'Bearer sb_upload_x' } });
+      assert.ok(response.status >= 400 && response.status < 500, `${method} ${path}: ${response.status}`);
+      assert.ok((await ask(method, path)).status < 500, `${method} ${path}`);
+    }
+  }
+});

@@ -116,6 +116,7 @@ test('an application sees its own schools alone, with a management token alone',
   const other = await onboarding.addAsking(`other${count}`, scopes);
   assert.deepEqual(await (await other.manage('GET')).json(), { Schools: [], Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null });
   for (const path of [`/${estab}`, '/nowhere', '/%00']) assert.equal((await other.manage('GET', undefined, path)).status, 404, path);
+  assert.equal((await other.manage('DELETE', undefined, '/%00')).status, 400);
   await asking.invite(`gone-${estab}`);
   await asking.manage('DELETE', undefined, `/gone-${estab}`);
   assert.equal((await asking.manage('GET', undefined, `/gone-${estab}`)).status, 404, 'taken back');
