@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Db } from '../db/connect.ts';
 import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { acceptTokenBodies } from './client-credentials.ts';
 import { getToken, getTokenErrorShape, getTokenSchema } from './get-token.ts';
 import { applicationClient, exchangeForRosteringToken, rosteringTokenSchema, schoolClient } from './rostering-token.ts';
@@ -23,21 +22,18 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
     acceptTokenBodies(scope);
     for (const { path, client, summary } of tokenEndpoints) {
       scope.post(path, { schema: { summary, ...rosteringTokenSchema } }, exchangeForRosteringToken(db, tokens, client));
-      refuseOtherMethods(scope, path, ['POST']);
     }
   });
   app.register(async (scope) => {
     useErrorShape(scope, getTokenErrorShape);
     acceptTokenBodies(scope);
     scope.post(getTokenPath, { schema: { summary: 'School or management token', ...getTokenSchema } }, getToken(db, tokens));
-    refuseOtherMethods(scope, getTokenPath, ['POST']);
   });
   app.get(
     jwksPath,
     { schema: { summary: 'Keys that verify tokens', response: { 200: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }) } } },
     async () => ({ keys: await keys.publicKeys() }),
   );
-  refuseOtherMethods(app, jwksPath, ['GET']);
 }
 
 /** The shapes of errors that never reach a route. */

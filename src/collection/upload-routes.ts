@@ -9,7 +9,7 @@ import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { hasBody } from '../http/deadline.ts';
 import { fine } from '../http/envelope.ts';
-import { refuseOtherMethods } from '../http/server.ts';
+import { refuseOtherMethods } from '../http/known-addresses.ts';
 import { findUpload, howToDecide, renderUpload } from './upload-report.ts';
 import { largestUpload, longestUploadMs, takeUpload, tooLarge, type UploadLimits } from './uploads.ts';
 

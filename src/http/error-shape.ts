@@ -68,10 +68,14 @@ export function noAnswerInTime(cause?: unknown): SchoolbellError {
   return new SchoolbellError('unavailable', 'The service cannot reach its data at present. Try again in a moment.', { headers: { 'retry-after': '5' }, cause });
 }
 
+/** PostgreSQL has no NUL, neither in a text nor in JSON, and what comes out of it cannot bring one there. */
+const holdsNul: readonly string[] = ['22021', '22P05'];
+
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError, requestId: string): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
   if (isUnavailable(error)) return noAnswerInTime(error);
+  if (holdsNul.includes(error.code)) return new SchoolbellError('invalid_request', 'Something in the request holds a NUL character; nothing here does.');
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')

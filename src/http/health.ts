@@ -6,7 +6,6 @@ import { isMigrated, provesWritable } from '../db/migrate.ts';
 import { isDiskFull } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { asksForPage } from './accepts-page.ts';
-import { refuseOtherMethods } from './server.ts';
 
 const status = Type.Object({ status: Type.String() });
 /** Anybody may ask as often as they like; something is written this often. */
@@ -29,8 +28,6 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
     if (asksForPage(request.headers.accept)) throw new SchoolbellError('unavailable', `Not ready to serve: ${fault}.`, { headers: { 'retry-after': '5' } });
     return reply.code(503).send({ status: fault });
   });
-  refuseOtherMethods(app, '/healthz', ['GET']);
-  refuseOtherMethods(app, '/readyz', ['GET']);
 }
 
 async function tryReading(db: Db, warn: Warn): Promise<string | undefined> {

@@ -7,7 +7,7 @@ import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
 import { acceptEmptyBodies } from './empty-body.ts';
 import { sendError, type ErrorShape } from './error-shape.ts';
-import { notTaken, refuseUnknown } from './known-addresses.ts';
+import { refuseUnknown } from './known-addresses.ts';
 import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader } from './request-log.ts';
@@ -30,7 +30,6 @@ const longestRequestMs = 630_000;
 /** How long the end waits for answers that are still being read. */
 const longestEndMs = 10_000;
 const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 
 export type ServerOptions = {
   logLevel: string;
@@ -114,21 +113,6 @@ function endIdleConnectionsOnClose(app: FastifyInstance): void {
     closing = true;
     for (const [socket, requests] of inFlight) if (requests === 0) socket.destroy();
     setTimeout(() => app.server.closeAllConnections(), longestEndMs).unref();
-  });
-}
-
-/** A known address answers other verbs with 405 and says which it takes. */
-export function refuseOtherMethods(app: FastifyInstance, path: string, allowed: readonly string[]): void {
-  const taken = allowed.includes('GET') ? [...allowed, 'HEAD'] : [...allowed];
-  const others = methods.filter((method) => !taken.includes(method));
-  app.route({
-    method: others,
-    url: path,
-    schema: { hide: true },
-    preParsing: async () => {
-      throw notTaken(taken);
-    },
-    handler: async () => {},
   });
 }
 

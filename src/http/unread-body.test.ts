@@ -123,6 +123,18 @@ test('a refused body that was read to its end leaves the connection open', async
   }
 });
 
+test('a compressed body that is refused closes the connection, also a small one that came at once', async () => {
+  for (const [path, encoding, body, status] of [
+    ['/api/v1/Webhook', 'gzip', Buffer.from('no gzip'), 400], ['/api/v1/Webhook', 'lzma', Buffer.from('x'), 415],
+    ['/api/oauth/GetToken', 'gzip', gzipSync(Buffer.alloc(3_000_000, ' ')), 413], [`${rootB}/users`, 'gzip', gzipSync('{}'), 405],
+  ] as const) {
+    const talk = open();
+    talk.send(head(path, `content-type: application/json\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${body.length}\r\n`));
+    talk.send(body);
+    await closesSoon(talk, status);
+  }
+});
+
 test('a compressed body is taken, and what it must not be is said', async () => {
   const post = (encoding: string, body: Buffer) =>
     fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers: { 'content-type': 'application/json', 'content-encoding': encoding }, body });

@@ -1,8 +1,9 @@
 // In charge of requests that are answered before they were read to their end: their connection closes, so that nobody's
 // next request waits behind a body which is not taken.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { hasBody } from './deadline.ts';
 
 /** Who is still sending finds the answer only if nothing is reset under it: what comes is thrown away for so long. */
 const lingerMs = 2_000;
@@ -15,13 +16,14 @@ export function closeUnread(app: FastifyInstance): void {
     else done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (!isUnread(request.raw)) {
+    const refused = isRefusedUnpacking(request, reply);
+    if (!isUnread(request.raw) && !refused) {
       done(null, payload);
       return;
     }
     // A body that came along with its headers is complete by then.
     setImmediate(() => {
-      if (isUnread(request.raw)) {
+      if (refused || isUnread(request.raw)) {
         const { socket } = request.raw;
         closing.add(socket);
         reply.header('connection', 'close');
@@ -32,6 +34,11 @@ export function closeUnread(app: FastifyInstance): void {
     });
   });
   app.server.on('request', (request, response) => response.once('finish', () => throwAway(request, closing.has(request.socket))));
+}
+
+/** What was being unpacked may be stuck anywhere between the connection and who would have read it. */
+function isRefusedUnpacking({ headers, body }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  return statusCode >= 400 && body === undefined && (headers['content-encoding'] ?? 'identity') !== 'identity' && hasBody({ headers });
 }
 
 /** Node says that a request without a body is complete only after it was handed on. */

@@ -1,14 +1,13 @@
 // In charge of what a caller of an identity operation gives: in the query or in the body, names in any case, each once.
 import { SchoolbellError } from '../errors.ts';
+import { findParameter } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
 
 const longestValue = 500;
 
 /** A value of the query; undefined when it is not given. */
 export function findValue(query: Query, name: string): string | undefined {
-  const given = Object.entries(query).filter(([key]) => key.toLowerCase() === name.toLowerCase()).flatMap(([, values]) => values);
-  if (given.length > 1) throw new SchoolbellError('invalid_request', `${name} is given ${given.length} times; give it once.`);
-  return checkText(name, given[0]);
+  return checkText(name, findParameter(query, name));
 }
 
 /** A value of a JSON object; undefined when it is not given or null. */

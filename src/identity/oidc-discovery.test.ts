@@ -184,3 +184,16 @@ test('whom an application has added has no sourced_id', async () => {
   const { info } = await claimsOf('extra@school.example');
   assert.deepEqual([info.estab, info.role, info.email_verified, 'sourced_id' in info], ['one', 'manual', true, false]);
 });
+
+test('programs are refused in JSON, whatever they say of pages; who came with a browser reads one', async () => {
+  const accept = 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2';
+  for (const [address, method, status] of [
+    [announced.token_endpoint, 'POST', 400], [announced.revocation_endpoint, 'POST', 400], [announced.userinfo_endpoint, 'GET', 401],
+  ] as const) {
+    const response = await fetch(address, { method, headers: method === 'POST' ? { accept, ...form } : { accept } });
+    assert.deepEqual([response.status, response.headers.get('content-type')], [status, 'application/json; charset=utf-8'], address);
+    assert.match(((await response.json()) as { error: string }).error, /^invalid_/);
+  }
+  const visited = await fetch(`${announced.authorization_endpoint}?client_id=nobody`, { headers: { accept } });
+  assert.deepEqual([visited.status, visited.headers.get('content-type')], [400, 'text/html; charset=utf-8']);
+});

@@ -4,9 +4,9 @@ import type { IdentityCaller, RequireIdentityCaller } from '../access/identity-c
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { longestStatementsMs } from '../http/deadline.ts';
+import { refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { parseQuery, requireWellFormed, type Query } from '../http/query.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { createLogin } from './create-login.ts';
 import { createUser } from './create-user.ts';
 import { answerQrCode } from './answer-qr-code.ts';
@@ -71,6 +71,11 @@ export function identityRoutes(app: FastifyInstance, identity: Identity): void {
       });
       refuseOtherMethods(scope, `${root}/${name}`, methods);
     }
+    const names = operations.map(({ name }) => name).join(', ');
+    refuseAt(scope, `${root}/:operation`, undefined, ({ params }) => {
+      const { operation } = params as { operation: string };
+      return new SchoolbellError('not_found', `There is no operation "${operation.slice(0, 40)}"; there are ${names}.`);
+    });
   });
 }
 

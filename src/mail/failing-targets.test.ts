@@ -167,3 +167,15 @@ test('two who look at once write one mail', async () => {
   const written = await Promise.all([tellAll(), tellAll(), tellAll()]);
   assert.deepEqual(written.toSorted(), [0, 0, 1]);
 });
+
+test('a target that is never called for what its URL looks like is told of too, and keeps nobody else from being told', async () => {
+  await fail();
+  await passed(25);
+  const [other] = await db<{ key: string }[]>`update outbox set payload = payload || ${db.json({ url: 'http://name:word@receiver.example:81/in?x=1' })}
+    where estab = ${school.estab} and kind = 'call' returning lane as key`;
+  assert.ok(other);
+  assert.equal(await tellAll(), 1);
+  const [mail] = await mails();
+  assert.equal(mail?.subject, 'Calls to receiver.example:81/in have failed for a day');
+  assert.doesNotMatch(mail.text, /word@|x=1/);
+});

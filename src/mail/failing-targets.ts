@@ -1,7 +1,6 @@
 // In charge of telling an application's contact that calls to it fail: once when they have done nothing but fail for a
 // day, and once when the target is disabled; again only after it has answered, or was tried anew, in between.
 import type { Db, Fragment, Sql } from '../db/connect.ts';
-import { parseTarget } from '../http/address-guard.ts';
 import { describeFault, type CallFault } from '../http/call-fault.ts';
 import { writeLetter, type Letter } from './letter.ts';
 import { enqueueMail, mailLane } from './mail.ts';
@@ -78,9 +77,9 @@ const replaying = ({ id }: Failing, deliveries: string) => `POST ${deliveries}/$
 
 /** Where it goes to without the query, which is the application's own business; of a one-off address, which may name people, the host alone. */
 function describeTarget(one: Failing): Target {
-  const { origin, path } = parseTarget(one.url);
-  const host = origin.replace(/^https?:\/\//, '');
-  const where = `${host}${path.split('?', 1)[0] ?? ''}`;
+  // One that is never called, for what it looks like, fails as well, and is to be told of.
+  const { host, pathname } = URL.parse(one.url) ?? { host: 'a URL that is none', pathname: '' };
+  const where = `${host}${pathname}`;
   if (one.event === 'database' || one.event === 'test') {
     const id = one.key.slice(one.key.indexOf(' ') + 1);
     const test = (deliveries: string) => `POST ${deliveries.replace(/Deliveries$/, 'Webhook')}/${id}/Test with the school token, or register the URL again`;

@@ -9,6 +9,7 @@ import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
 import { keepAnswer } from './kept-answer.ts';
+import { isOutdated } from './outdated.ts';
 import { renderSignature } from './sign.ts';
 import { describeEvent } from './webhooks.ts';
 
@@ -29,7 +30,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
       // The stored copy is erased once it arrived; a worker that died right after has delivered it.
       if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
-      if (work.payload.tellsState !== undefined && (await isOutdated(db, work)))
+      if (work.payload.tellsState !== undefined && (await isOutdated(db, work, { justSaid: 'holds' })))
         return { success: false, state: 'cancelled', errorClass: 'outdated', detail: { message: 'how it stands was told anew meanwhile' } };
       const found = await find(work);
       if (!found)
@@ -167,14 +168,6 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   });
-}
-
-/** What says how things stand and comes late would be taken for how they stand now. Two that follow at once are both told. */
-async function isOutdated(db: Db, { estab, id }: ClaimedWork): Promise<boolean> {
-  const [newer] = await db`
-    select from outbox o join outbox n on n.estab = o.estab and n.rp = o.rp and n.seq > o.seq and n.payload ->> 'event' = o.payload ->> 'event'
-    where o.estab = ${estab} and n.estab = ${estab} and o.id = ${id} and (o.attempts > 0 or o.created_at < now() - interval '10 seconds') limit 1`;
-  return newer !== undefined;
 }
 
 /** A school secret is kept readable until the last form that carries it has arrived. */

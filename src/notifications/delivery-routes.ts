@@ -7,9 +7,9 @@ import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { describeFault } from '../http/call-fault.ts';
 import { fine } from '../http/envelope.ts';
+import { refuseOtherMethods } from '../http/known-addresses.ts';
 import { findParameter, parseInstant, parseWhole } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { countDeliveries, deliveryStates, findDelivery, listDeliveries, type Attempt, type Delivery, type DeliveryQuestion } from './deliveries.ts';
 import { keepAnswer, renderResponse } from './kept-answer.ts';
 import { replayDelivery } from './replay-delivery.ts';
@@ -99,7 +99,6 @@ export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller,
   });
   refuseOtherMethods(app, root, ['GET']);
   refuseOtherMethods(app, `${root}/:id`, ['GET']);
-  refuseOtherMethods(app, `${root}/:id/Replay`, ['POST']);
 }
 
 /** PostgreSQL has no NUL in a text, so that nothing is known by one. */

@@ -5,26 +5,39 @@ import { SchoolbellError } from '../errors.ts';
 import { replayOne, requireReplayable, type Owner, type Replayable } from '../outbox/replay.ts';
 import { announceMissing } from './announce.ts';
 import { databases } from './databases.ts';
+import { isOutdated } from './outdated.ts';
 import { callKind } from './webhooks.ts';
 
 /** ended: why its receiver had been given up, which is over now. */
 export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Promise<{ id: string; ended: string | null }> {
   const found = await requireReplayable(db, callKind, id, owner);
   const { estab, rp, erased, ended } = found;
-  const [pair] = await db<{ state: string; scopes: string[] }[]>`select state, scopes from authorisation where estab = ${estab} and rp = ${rp}`;
-  if (pair?.state !== 'Approved')
-    throw new SchoolbellError('conflict', `${rp} is not authorised at ${estab} (${pair?.state ?? 'removed'}); the school has to resume or approve it first.`);
+  if (found.tellsState) await requireLastWord(db, found);
+  else await requireAuthorised(db, found);
   if (erased)
     throw new SchoolbellError(
       'conflict',
       `The school secret in this event was erased once it had arrived, so that it cannot be sent again; ` +
         `the school has to approve again, which issues a new one (operator: authorise --rp ${rp} --estab ${estab}).`,
     );
-  await requireRegistration(db, found, pair.scopes);
   const replayed = await replayOne(db, found);
   await db.begin((tx) => announceMissing(tx, { estab, rp }));
   if (replayed.length === 0) throw new SchoolbellError('conflict', 'A newer event for the same registration is waiting already; it will be sent.');
   return { id: found.id, ended };
+}
+
+/** How it stands is told however it stands, but only as long as it is true. */
+async function requireLastWord(db: Db, found: Replayable): Promise<void> {
+  if (await isOutdated(db, found, { justSaid: 'counts' }))
+    throw new SchoolbellError('conflict', 'A newer event of the same school was sent since; this one would be taken for how it stands now.');
+}
+
+async function requireAuthorised(db: Db, found: Replayable): Promise<void> {
+  const { estab, rp } = found;
+  const [pair] = await db<{ state: string; scopes: string[] }[]>`select state, scopes from authorisation where estab = ${estab} and rp = ${rp}`;
+  if (pair?.state !== 'Approved')
+    throw new SchoolbellError('conflict', `${rp} is not authorised at ${estab} (${pair?.state ?? 'removed'}); the school has to resume or approve it first.`);
+  await requireRegistration(db, found, pair.scopes);
 }
 
 /** Where it is for a registration, that must still be there, with a scope that opens its database. */

@@ -7,8 +7,8 @@ import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
+import { refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Query } from '../http/query.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { announceMissing, sendTest } from './announce.ts';
 import { databases, findDatabase } from './databases.ts';
 import { findWebhook, listDisabled, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
@@ -75,7 +75,6 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
   });
   refuseOtherMethods(app, root, ['GET', 'POST']);
   refuseOtherMethods(app, `${root}/:id`, ['GET', 'DELETE']);
-  refuseOtherMethods(app, `${root}/:id/Test`, ['POST']);
 }
 
 async function requireWebhook(db: Db, { estab, rp }: SchoolCaller, request: FastifyRequest): Promise<Webhook> {

@@ -116,6 +116,7 @@ test('an application sees its own schools alone, with a management token alone',
   const other = await onboarding.addAsking(`other${count}`, scopes);
   assert.deepEqual(await (await other.manage('GET')).json(), { Schools: [], Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null });
   for (const path of [`/${estab}`, '/nowhere', '/%00']) assert.equal((await other.manage('GET', undefined, path)).status, 404, path);
+  assert.equal((await other.manage('DELETE', undefined, '/%00')).status, 400);
   await asking.invite(`gone-${estab}`);
   await asking.manage('DELETE', undefined, `/gone-${estab}`);
   assert.equal((await asking.manage('GET', undefined, `/gone-${estab}`)).status, 404, 'taken back');
@@ -254,4 +255,27 @@ test('the event is part of the decision: one that fails leaves none behind', asy
     await db.unsafe('drop function break_receipt cascade');
   }
   assert.deepEqual([(await stored(estab)).length, (await one()).State], [1, 'Approved']);
+});
+
+test('the last word can be sent again, also that it was revoked; an earlier one cannot, and stays as it was', async () => {
+  const replay = async (at: number) => {
+    const id = (await stored(estab))[at]?.id ?? '';
+    const response = await asking.manage('POST', {}, `/../../v1/Deliveries/${id}/Replay`);
+    return [response.status, ((await response.json()) as { ExceptionMessage: string | null }).ExceptionMessage];
+  };
+  await run('authorise', { rp, estab });
+  await gotForms(1);
+  for (const [at, what] of ['pause', 'resume', 'revoke'].entries()) {
+    await run(what, { rp, estab });
+    await gotForms(at + 2);
+  }
+  await settled();
+  assert.deepEqual(await replay(3), [202, null]);
+  await gotForms(5);
+  const [status, why] = await replay(2);
+  assert.equal(status, 409);
+  assert.match(String(why), /newer event of the same school/);
+  await settled();
+  assert.deepEqual(told().slice(1).map(([state]) => state), ['Paused', 'Approved', 'Revoked', 'Revoked']);
+  assert.deepEqual((await stored(estab)).map(({ state }) => state), ['done', 'done', 'done', 'done']);
 });

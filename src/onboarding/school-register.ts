@@ -4,7 +4,6 @@ import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { invite, withdraw, type Invited } from './invitations.ts';
 import { listOwnSchools } from './own-schools.ts';
 
@@ -46,8 +45,6 @@ export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requ
     await withdraw(db, { estab, rp: (await caller(request)).rp, by: 'application' });
     return { Schools: [{ Estab: estab, Status: 'OK', Message: 'The invitation was withdrawn.' }], ...fine };
   });
-  refuseOtherMethods(app, path, ['GET', 'POST']);
-  refuseOtherMethods(app, `${path}/:estab`, ['GET', 'DELETE']);
 }
 
 type Given = ReadonlyMap<string, unknown>;

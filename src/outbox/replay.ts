@@ -4,14 +4,15 @@ import { SchoolbellError } from '../errors.ts';
 import { outboxChannel } from './enqueue.ts';
 import { forgetTally } from './tally.ts';
 
-/** ended: why its lane takes no more work at present. */
-export type Replayable = { estab: string; id: string; rp: string; lane: string; state: string; erased: boolean; ended: string | null };
+/** tellsState: it says how things stand. ended: why its lane takes no more work at present. */
+export type Replayable = { estab: string; id: string; rp: string; lane: string; state: string; erased: boolean; tellsState: boolean; ended: string | null };
 /** Whose it must be; nothing: anybody's. */
 export type Owner = { rp?: string; estab?: string | undefined };
 
 export async function requireReplayable(db: Db, kind: string, id: string, { rp, estab }: Owner = {}): Promise<Replayable> {
   const [found] = await db<Replayable[]>`
-    select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and o.body is null as erased, l.disabled_why as ended
+    select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and o.body is null as erased,
+      o.payload ? 'tellsState' as "tellsState", l.disabled_why as ended
     from outbox o join lane l on l.key = o.lane
     where o.id = ${id} and o.kind = ${kind} ${rp === undefined ? db`` : db`and o.rp = ${rp}`} ${estab === undefined ? db`` : db`and o.estab = ${estab}`}`;
   if (!found) throw new SchoolbellError('not_found', `There is no delivery ${id.slice(0, 60)}; what was settled is kept for 30 days.`);

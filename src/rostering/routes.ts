@@ -7,7 +7,6 @@ import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -45,7 +44,6 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
         scope.get(path, describeOperation(operation, dialect), async (request, reply) =>
           send(await answer(answering, operation, authenticate, request), reply, slowReader),
         );
-        refuseOtherMethods(scope, path, ['GET']);
       }
     });
   }

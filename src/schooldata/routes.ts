@@ -9,9 +9,9 @@ import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
+import { notTaken, refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
 import { findParameter, isGiven } from '../http/parameters.ts';
 import { requireWellFormed, type Query } from '../http/query.ts';
-import { refuseOtherMethods } from '../http/server.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { findAbout } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
@@ -43,6 +43,7 @@ const marksName = 'attendance';
 const marksBytes = 8 * 1024 * 1024;
 /** The MIS is waited for, 30 s at most, between what the database may take before and after. */
 const longestWriteMs = 44_000;
+const others = ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
 const json = 'application/json; charset=utf-8';
 type Params = { estab?: string; name: string; id?: string };
 /** Read by the handler, which may have somebody to tell what is wrong with the query. */
@@ -52,13 +53,14 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const waits = createOutcomeWaits(data.db, data.lookEveryMs);
   app.addHook('preClose', () => waits.end());
   const read = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
+    // HEAD asks what a GET would answer; nobody is called for it.
+    if (request.method !== 'HEAD' && isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
     const asked = requireAsked(request.params as Params);
     return answerNow(data, await requireOwn(data, request), asked, request.query as Query, reply);
   };
   const write = async (request: FastifyRequest, reply: FastifyReply) => {
-    const { name } = request.params as Partial<Params>;
-    if (name !== undefined && name.toLowerCase() !== marksName) refuse(name);
+    const params = request.params as Partial<Params>;
+    if (params.name !== undefined && params.name.toLowerCase() !== marksName) throw refuseVerb(params as Params);
     return answerMarks({ ...data, waits }, await requireOwn(data, request), request, reply);
   };
   const names = endpoints.map(({ name }) => name).join(', ');
@@ -81,14 +83,9 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
     return { ...fine, ...outcome };
   });
-  app.route({
-    method: ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'],
-    url: `${root}/School/:estab/:name`,
-    schema: { hide: true },
-    preParsing: async (request) => refuse((request.params as Params).name),
-    handler: async () => {},
-  });
-  for (const path of [`${root}/:name`, `${root}/:name/:id`, `${root}/School/:estab/:name/:id`]) refuseOtherMethods(app, path, ['GET']);
+  const refuse = ({ params }: FastifyRequest) => refuseVerb(params as Params);
+  refuseAt(app, `${root}/School/:estab/:name`, others, refuse);
+  for (const path of [`${root}/:name`, `${root}/:name/:id`, `${root}/School/:estab/:name/:id`]) refuseAt(app, path, ['POST', ...others], refuse);
   refuseOtherMethods(app, `${root}/Attendance/:estab`, ['POST']);
   refuseOtherMethods(app, `${root}/Writeback/:trackingId`, ['GET']);
 }
@@ -101,19 +98,20 @@ async function requireOwn({ requireCaller }: SchoolData, request: FastifyRequest
   return who;
 }
 
-/** One name under a school is written to, the others are read. */
-function refuse(name: string): never {
-  const isMarks = name.toLowerCase() === marksName;
-  if (!isMarks) requireAsked({ name });
-  const allow = isMarks ? 'POST' : 'GET, HEAD';
-  throw new SchoolbellError('method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
+/** Of a name that is none it is said that there is none, whatever the verb. */
+function refuseVerb(params: Params): SchoolbellError {
+  requireAsked(params);
+  return notTaken(['GET', 'HEAD']);
 }
 
 type Asked = Readonly<{ endpoint: Endpoint; row: string | undefined }> | NonNullable<ReturnType<typeof findAbout>>;
 
 /** What an address names. */
-function requireAsked({ name, id }: Params): Asked {
-  if (name.toLowerCase() === marksName) refuse(name);
+function requireAsked({ estab, name, id }: Params): Asked {
+  if (name.toLowerCase() === marksName) {
+    if (estab !== undefined && id === undefined) throw notTaken(['POST']);
+    throw new SchoolbellError('not_found', 'Marks are written with POST to /api/v1/School/{estab}/Attendance, and read at AttendanceForDate.');
+  }
   const endpoint = findEndpoint(name);
   const about = findAbout(name);
   if (!endpoint && !about) throw new SchoolbellError('not_found', `There is no "${name.slice(0, 40)}"; /api/v1/Queries lists what there is.`);

@@ -176,7 +176,7 @@ test('with a callbackUrl whatever is wrong is told there: unknown endpoints and 
     ['Pupils', 'Pupils', 'not_found', /There is no "Pupils"/],
     ['School/S1/Pupils/p1', 'Pupils', 'not_found', /There is no "Pupils"/],
     ['%00Pupils', 'Pupils', 'not_found', /There is no/],
-    ['Attendance', 'Attendance', 'method_not_allowed', /takes POST/],
+    ['Attendance', 'Attendance', 'not_found', /written with POST/],
     ['Calendar/1', 'Calendar', 'not_found', /has no rows by Id/],
     ['Students/nobody', 'Students', 'not_found', /no row with the Id "nobody"/],
     ['School/S1/AttendanceForDate/p1.2026-11-30.AM', 'AttendanceForDate', 'not_found', /no row with the Id/],
@@ -218,6 +218,7 @@ test('only who may not, too many, and a callbackUrl that cannot be called are an
     [400, await client.s('S1', `Students?callbackUrl=${good}&callbackurl=${good}`)],
     [400, await client.s('S1', 'Students?callbackUrl=')],
     [400, await client.s('S1', 'Students?callbackUrl=%ZZ')],
+    [200, await client.s('S1', `Students?callbackUrl=${good}`, { method: 'HEAD' })],
   ] as const)
     assert.equal(response.status, expected, `${response.url}: ${await response.text()}`);
   assert.equal(receiver.arrivals.filter(({ url }) => url === '/never').length, 0);

@@ -168,7 +168,7 @@ export const offenders: Offenders = [
         '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
       ],
       'src/outbox/replay.ts': [
-        "e741bedd5dec select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
+        "8a11467579a9 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
       ],
       'src/schooldata/availability.ts': [
         '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',
@@ -217,7 +217,7 @@ export const offenders: Offenders = [
         `b8b84cae4560 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
       ],
       'src/outbox/replay.ts': [
-        "e812341803a9 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
+        "a63a0cbb12f7 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
         "57d642eaff76 select from lane where key in (select o.lane from outbox o where o.kind = $n and o.state = 'failed'",
         'dd70ecff550f select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
         "72b06788914e update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",

@@ -4,6 +4,7 @@ import { errors, type Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
+import { asksForPage } from '../../http/accepts-page.ts';
 import { longestStatementsMs } from '../../http/deadline.ts';
 import { envelopeShape, sendError } from '../../http/error-shape.ts';
 import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
@@ -51,11 +52,13 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
   });
 }
 
-/** Somebody may have come to /auth with a browser; all else is asked by programs. */
+/** Somebody may have come to /auth with a browser; all else is asked by programs, some of which name text/html first. */
+const isVisited = ({ url }: FastifyRequest) => /^\/oidc\/auth(?:[/?]|$)/i.test(url);
+
 function usePageErrorsForBrowsers(scope: FastifyInstance): void {
   const page = pageErrorShape({ path: '/login', label: 'To the sign-in page' });
   scope.setErrorHandler((error: FastifyError, request, reply) => {
-    const browser = request.url.split('?', 1)[0] === `${root}/auth` && (request.headers.accept ?? '').includes('text/html');
+    const browser = isVisited(request) && asksForPage(request.headers.accept);
     return sendError(error, browser ? page : envelopeShape, request, reply);
   });
 }
@@ -65,6 +68,7 @@ async function pass(provider: Provider, publicUrl: string, request: FastifyReque
   const raw = prepare(publicUrl, request);
   const form = request.body ? Object.fromEntries(Object.entries(request.body as Query).map(([name, values]) => [name, values[0] ?? ''])) : undefined;
   if (form) Object.assign(raw, { body: withBasic(form, raw.headers) });
+  if (!isVisited(request)) raw.headers.accept = 'application/json';
   raw.originalUrl = raw.url;
   raw.url = (raw.url ?? '').slice(root.length) || '/';
   reply.hijack();
