@@ -11,7 +11,7 @@ import { testProvider } from '../collection/connectors/oneroster/oneroster-conne
 import { approveHeld, discardHeld } from '../collection/held.ts';
 import { SourceError } from '../collection/problem.ts';
 import type { SpoolFile } from '../collection/spool.ts';
-import { takeUpload, type UploadLimits } from '../collection/uploads.ts';
+import { longestUploadMs, takeUpload, type UploadLimits } from '../collection/uploads.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget } from '../http/address-guard.ts';
@@ -31,8 +31,8 @@ import { readSource, requireRun } from './source-view.ts';
 export type SourcePages = { db: Db; seal: Seal; providers: Outbound; uploads: UploadLimits };
 
 const hidden = { schema: { hide: true } } as const;
-/** A large package over a slow line; and a provider that is asked for a first page before it is saved. */
-const [longestUploadMs, longestTrialMs] = [600_000, 150_000];
+/** A provider is asked for a first page before it is saved. */
+const longestTrialMs = 150_000;
 
 export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
   const { db } = pages;
