@@ -44,7 +44,8 @@ test('outside /api/v1 too', async () => {
 
 test('what there is not is a 404 with every verb, in words of its own', async () => {
   for (const [path, message] of [
-    ['Nothing', /no "Nothing"; \/api\/v1\/Queries/], ['Nothing/x', /no "Nothing"/], ['School/S1/Nothing', /no "Nothing"/], ['School/S1/Nothing/x', /no "Nothing"/],
+    ['Nothing', /no "Nothing"; \/api\/v1\/Queries/], ['Nothing/x', /no "Nothing"/],
+    ['School/S1/Nothing', /no "Nothing"/], ['School/S1/Nothing/x', /no "Nothing"/],
     ['Identity/Nothing', /no operation "Nothing"; there are ResetPassword, GetUsers, GenerateQRCode, CreateLogin, CreateUser/], ['Calendar/x', /no rows by Id/],
     ['Attendance', /written with POST to \/api\/v1\/School/], ['School/S1/Attendance/x', /written with POST to/],
   ] as const) {
@@ -57,7 +58,9 @@ test('what there is not is a 404 with every verb, in words of its own', async ()
 });
 
 test('a NUL in an address is nobody’s name, and no fault of the service', async () => {
-  for (const path of ['School/%00/Roster', 'School/S1%00/Roster/x', 'School/%00/Students', 'Attendance/%00', 'Webhook/%00', 'Deliveries/%00', 'Writeback/%00']) {
+  for (const path of [
+    'School/%00/Roster', 'School/S1%00/Roster/x', 'School/%00/Students', 'Attendance/%00', 'Webhook/%00', 'Deliveries/%00', 'Writeback/%00',
+  ]) {
     for (const method of ['GET', 'PUT', 'POST', 'DELETE']) {
       const response = await fetch(`${service.url}/api/v1/${path}`, { method, headers: { authorization: 'Bearer sb_upload_x' } });
       assert.ok(response.status >= 400 && response.status < 500, `${method} ${path}: ${response.status}`);

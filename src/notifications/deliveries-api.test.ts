@@ -85,6 +85,10 @@ test('a delivery that failed says where it went, when, what became of it, when i
   assert.ok(Date.parse(String(NextAttempt)) > Date.parse(Created));
   assert.deepEqual(__pagination__, [{ PageSize: 100, PageNumber: 1, PageCount: 1, RowCount: 1 }]);
   assert.deepEqual(rest, { Message: null, ExceptionType: null, ExceptionMessage: null, InnerException: null });
+  const until = new Date(Date.now() + 3_600_000).toISOString();
+  await db`update lane set open_until = ${until} where key = ${`webhook ${webhook}`}`;
+  const [paused] = (await see()).Deliveries;
+  assert.deepEqual([paused?.TargetState, paused?.NextAttempt], ['paused', until], 'nothing is tried before');
 });
 
 test('one delivery shows every attempt with what was answered', async () => {

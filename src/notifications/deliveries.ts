@@ -20,6 +20,7 @@ export type Delivery = {
   state: DeliveryState;
   attempts: number;
   createdAt: Date;
+  /** Not while its target is paused. */
   dueAt: Date;
   settledAt: Date | null;
   target: 'ok' | 'failing' | 'paused' | 'disabled';
@@ -93,7 +94,7 @@ const columns = (sql: Sql) => sql`
   o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(o.lane, 9) end as "webhookId",
   w.database_name as "databaseName", o.payload ->> 'method' as method, o.payload ->> 'url' as url,
   coalesce((o.payload ->> 'sealed')::boolean, false) as sealed, o.state, o.attempts, o.created_at as "createdAt",
-  o.due_at as "dueAt", o.settled_at as "settledAt", l.disabled_why as "targetWhy", l.failing_since as "failingSince",
+  greatest(o.due_at, l.open_until) as "dueAt", o.settled_at as "settledAt", l.disabled_why as "targetWhy", l.failing_since as "failingSince",
   case when l.disabled_at is not null then 'disabled' when l.open_until > now() then 'paused' when l.failing_since is not null then 'failing'
     else 'ok' end as target,
   a.status, a.error_class as "errorClass", a.message`;

@@ -163,8 +163,8 @@ export const offenders: Offenders = [
         'f682e5207dfe insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select d.estab,',
       ],
       'src/notifications/deliveries.ts': [
-        "e88b8cce9d4a select o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(",
-        '889616b034a5 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
+        "71ac11cac83f select o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(",
+        '768a372030f2 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
         '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
       ],
       'src/outbox/replay.ts': [
