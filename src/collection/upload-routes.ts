@@ -94,10 +94,14 @@ async function requireTaking(sql: Sql, estab: string, publicUrl: string, locking
   if (watched || (school?.connector ?? 'csv') !== 'csv')
     throw new SchoolbellError('conflict', `The data of ${estab} comes through ${through}; what is sent here would be undone by the next collection.`);
   const [roster] = await sql<{ held: boolean; refreshing: boolean }[]>`
-    select status = 'Paused' as held, refreshing_since is not null as refreshing from component_database where estab = ${estab} and name = 'SchoolData' ${locking ? sql`for update` : sql``}`;
+    select status = 'Paused' as held, refreshing_since is not null as refreshing from component_database
+    where estab = ${estab} and name = 'SchoolData' ${locking ? sql`for update` : sql``}`;
   if (!roster?.held) return;
   if (roster.refreshing)
-    throw new SchoolbellError('conflict', 'A package that was held is being imported at this moment, and this one was not taken. Send it again in a few minutes.');
+    throw new SchoolbellError(
+      'conflict',
+      'A package that was held is being imported at this moment, and this one was not taken. Send it again in a few minutes.',
+    );
   const held = 'A package that came earlier is held until a person decides, and this one was not taken.';
   throw new SchoolbellError('conflict', `${held} ${howToDecide(estab, publicUrl)}`);
 }

@@ -48,7 +48,8 @@ test('among all the schools of a country a name is looked up, not searched for',
 /** How many rows of the table were read, one after the other or by an index, in this transaction. */
 async function rowsRead(tx: Tx): Promise<number> {
   const [row] = await tx<{ rows: number }[]>`
-    select pg_stat_get_xact_tuples_returned(t.oid)::int + pg_stat_get_xact_tuples_fetched(t.oid)::int as rows from pg_class t where t.oid = 'establishment'::regclass`;
+    select pg_stat_get_xact_tuples_returned(t.oid)::int + pg_stat_get_xact_tuples_fetched(t.oid)::int as rows
+    from pg_class t where t.oid = 'establishment'::regclass`;
   return row?.rows ?? 0;
 }
 

@@ -60,6 +60,8 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     for (let at = 0; at < 20; at += 1) await service.load(estab, smallPackage({ users: [user('w', 'wizard')] }));
     const visitor = await onboarding.signIn(estab);
     const { progress } = await begin(estab);
+    const [counted] = await db<{ rows: number }[]>`select row_count as rows from component_database where estab = ${estab}`;
+    await db`update component_database set row_count = 1 where estab = ${estab}`;
     await page.setViewportSize({ width, height });
     await show(page, visitor);
     await page.evaluate('globalThis.stays = true');
@@ -78,6 +80,7 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     assert.deepEqual([await focused(), await placeOf(), await stays()], [words, place, true]);
 
     // The end, by a real import: it is held, so that a whole card comes to stand above.
+    await db`update component_database set row_count = ${counted?.rows ?? 0} where estab = ${estab}`;
     assert.equal((await visitor.upload(await zip(smallPackage()))).status, 303);
     await page.waitForSelector('#held');
     await page.waitForSelector('#database-SchoolData .badge:text("Held")');
@@ -85,6 +88,8 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     assert.deepEqual([await focused(), await stays()], [words, true]);
     assert.ok(Math.abs(Number(await placeOf()) - Number(place)) < 2, `${await placeOf()} and ${place}`);
     assert.deepEqual([await page.locator('#approve-held').count(), await page.locator('#upload').count()], [1, 1], 'what can be done next is there');
+    const state = ((await page.textContent('#database-SchoolData')) ?? '').replaceAll(/\s+/g, ' ');
+    assert.match(state, new RegExp(`100 % It has ended\\. Look again ${counted?.rows} records`));
     await requireAccessible('at the end');
 
     // What the script has put in works.

@@ -49,8 +49,22 @@ function speakProgress(page) {
   speak(`${percent} % read`);
 }
 
+/** What was said of the data before the import is no longer true; what may have the focus stays. */
+function renew(shown, now) {
+  for (const part of ['.counts', '.message']) {
+    const [old, fresh] = [shown.querySelector(part), now.querySelector(part)];
+    old?.remove();
+    if (fresh) shown.append(document.importNode(fresh, true));
+  }
+  for (const words of shown.querySelectorAll('.goes-on')) words.textContent = 'It has ended.';
+}
+
 function finish(page) {
   keepPlace(() => {
+    for (const state of document.querySelectorAll('.states > li')) {
+      const now = page.getElementById(state.id);
+      if (now) renew(state, now);
+    }
     for (const bar of document.querySelectorAll('.states progress')) bar.value = 1;
     for (const percent of document.querySelectorAll('.states .percent')) percent.textContent = '100 %';
     for (const id of ['decision', 'after', 'imports']) {

@@ -92,7 +92,7 @@ function renderProgress(name: string, progress: number | null): Html {
       <progress id="progress-${name}" value="${share}" max="1" aria-label="How much has been read">${percent} %</progress>
       <span class="percent">${percent} %</span>
     </p>
-    <p class="quiet">You can leave this page: the import goes on. <a href="/school/source" class="again">Look again</a></p>`;
+    <p class="quiet"><span class="goes-on">You can leave this page: the import goes on.</span> <a href="/school/source" class="again">Look again</a></p>`;
 }
 
 function renderRuns(runs: readonly ListedRun[], timeZone: string): Html {

@@ -64,7 +64,10 @@ function renderToken(school: School, uploadToken: UploadToken | undefined, token
   if (!uploadToken)
     return html`<section class="card" aria-labelledby="token">
       <h2 id="token">The upload token</h2>
-      <p>Your school has none, so nothing can be sent. A token lets a job send packages, and learn what became of them. It opens nothing else: no data can be read with it.</p>
+      <p>
+        Your school has none, so nothing can be sent. A token lets a job send packages and learn what became of them. It opens nothing else: no data can be
+        read with it.
+      </p>
       ${form('make', html`<button type="submit">Make an upload token</button>`)}
     </section>`;
   const { madeAt, madeBy, lastUsedAt } = uploadToken;
