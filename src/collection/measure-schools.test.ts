@@ -30,6 +30,7 @@ test('schools by how they stand', async () => {
   await put('S1', { status: 'Paused' });
   await put('S2', { status: 'Error', hoursOld: 49 });
   await put('S3', { hoursOld: 47 });
+  await db`update component_database set told = 'refused' where estab = 'S3'`;
   await put('S4', { hoursOld: null, status: 'Timeout' });
   await put('S1', { name: 'Attendance', hoursOld: 0.9 });
   await put('S2', { name: 'Attendance', hoursOld: 1.1 });
@@ -37,7 +38,7 @@ test('schools by how they stand', async () => {
   const got = await measure();
   const of = (database: string) =>
     ['schools', 'schools_held', 'schools_failing', 'schools_stale', 'schools_empty'].map((name) => valueOf(got, `schoolbell_${name}`, { database }));
-  assert.deepEqual(of('SchoolData'), [4, 1, 2, 1, 1]);
+  assert.deepEqual(of('SchoolData'), [4, 1, 3, 1, 1], 'a job whose package is refused fails, although its data stands');
   assert.deepEqual(of('Attendance'), [3, 0, 0, 1, 0], 'what was uploaded never gets stale');
 });
 

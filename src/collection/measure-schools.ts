@@ -21,15 +21,16 @@ type Part = { place: number; count: number; sum: number };
 const standings = [
   ['schools', 'schoolbell_schools', 'Schools that have this database'],
   ['held', 'schoolbell_schools_held', "Schools whose last collection would remove so much that it waits for a person's decision"],
-  ['failing', 'schoolbell_schools_failing', 'Schools whose last collection failed or was refused'],
+  ['failing', 'schoolbell_schools_failing', 'Schools whose last collection failed, or whose export job sent a package that was refused'],
   ['stale', 'schoolbell_schools_stale', 'Schools whose data is more than twice as old as it should get'],
   ['empty', 'schoolbell_schools_empty', 'Schools of which nothing was collected yet'],
 ] as const;
 
 export async function measureSchools(db: Db): Promise<Metric[]> {
+  // A package that is refused leaves the status of the data that is there; that the school was told of it stays until all is well again.
   const counted = await db<Standing[]>`
     select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int as held,
-      (count(*) filter (where status in ('Error', 'Timeout')))::int as failing,
+      (count(*) filter (where status in ('Error', 'Timeout') or told = 'refused'))::int as failing,
       (count(*) filter (where expires_at is not null and updated_at < now() - make_interval(mins => ${staleAfterLives} *
         case name when 'Attendance' then ${minutesToLive.Attendance}::int else ${minutesToLive.SchoolData}::int end)))::int as stale,
       (count(*) filter (where updated_at is null))::int as empty

@@ -231,7 +231,7 @@ export const offenders: Offenders = [
     reason: 'Figures of the service as a whole.',
     statements: {
       'src/collection/measure-schools.ts': [
-        "974f8b708fd2 select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int",
+        "42d6e27febab select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int",
         'f6225d44b0f1 select database, source, width_bucket(age, $n::float8[]) as place, count(*)::int as count, sum(age):',
         'ba0116039b6c select outcome, width_bucket(seconds, $n::float8[]) as place, count(*)::int as count, sum(seconds)::',
       ],
