@@ -103,6 +103,23 @@ test('three links an hour to a person, of which the last opens; twenty questions
   assert.match((await last?.text()) ?? '', /<h1>Please wait a moment<\/h1>[^]*href="\/login"/);
 });
 
+test('who never chose a password registers as before: a stranger who asks cannot shorten the time for it', async () => {
+  await db`delete from wrong_try`;
+  const { Id, UserName } = await makeLogin('Philippa');
+  const days = async () => {
+    const [row] = await db<{ days: number }[]>`
+      select round(extract(epoch from expires_at - now()) / 86400)::int as days from registration_link where presence_id = ${Id}`;
+    return row?.days;
+  };
+  assert.equal(await days(), 3);
+  const sent = mail.mails.length;
+  await ask('one', UserName);
+  await answered();
+  await until('the mail', () => mail.mails.length > sent);
+  assert.doesNotMatch(mail.mails.at(-1)?.subject ?? '', /new password/);
+  assert.equal(await days(), 3);
+});
+
 test('a form without its token asks for nothing', async () => {
   const before = (await questions()).length;
   const form = await openForm(url, '/login/forgotten');

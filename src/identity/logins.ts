@@ -23,11 +23,14 @@ export async function inviteToRegister(
   await mailLink(tx, publicUrl, { estab, rp, presence, invitation: invitation ?? null, hours: 24 * linkDays, write: renderRegistration });
 }
 
-/** For who has forgotten the password, or never chose one: then what registering would lead to stays. */
+/** For who has forgotten the password. Who never chose one registers as before: what that would lead to stays, and so does the time for it. */
 export async function sendPasswordLink(tx: Tx, publicUrl: string, estab: string, presence: Presence): Promise<void> {
-  const [before] = await tx<{ invitation: string | null }[]>`
-    select invitation from registration_link where estab = ${estab} and presence_id = ${presence.id} and expires_at > now()`;
-  await mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, hours: forgottenHours, write: renderForgotten });
+  const [before] = await tx<{ registered: boolean; invitation: string | null }[]>`
+    select l.registered_at is not null as registered, r.invitation
+    from login l left join registration_link r on r.estab = l.estab and r.presence_id = l.presence_id and r.expires_at > now()
+    where l.estab = ${estab} and l.presence_id = ${presence.id}`;
+  const how = before?.registered ? { hours: forgottenHours, write: renderForgotten } : { hours: 24 * linkDays, write: renderRegistration };
+  await mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, ...how });
 }
 
 type LinkMail = {
