@@ -1,5 +1,7 @@
 // Tests the demo as newcomers meet it: what counts its records says the same everywhere, and nobody lacks an identifier.
 import assert from 'node:assert/strict';
+import { unlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { useCommands } from '../test/commands.ts';
 import { rootA, rootB, testSecretKey, useService } from '../test/service.ts';
@@ -76,4 +78,22 @@ test('credentials that were rotated are shown while they open, and replaced when
   const { clientId, clientSecret } = await start();
   const asked = await fetch(`${url}${rootA}/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` } });
   assert.equal(asked.status, 200);
+  assert.deepEqual([clientId, clientSecret === demo.clientSecret], [demo.clientId, false], 'of the application that was there');
+});
+
+test('the application and what it registered outlive a secret, and the file itself', async () => {
+  const start = () => prepareDemo(db, seal, readConfig(settings));
+  const kept = await start();
+  await db`
+    insert into webhook (estab, rp, database_name, url, method) values (${kept.estab}, ${kept.rp}, 'SchoolData', 'http://127.0.0.1:8081/changed', 'GET')`;
+  await json(`authorise --rp ${kept.rp} --estab ${kept.estab}`);
+  assert.deepEqual(await start(), kept, 'both open for a day');
+  await db`update school_secret set valid_until = now() - interval '1 second' where estab = ${kept.estab} and valid_until is not null`;
+  const approved = await start();
+  assert.deepEqual([approved.clientSecret, approved.schoolSecret === kept.schoolSecret], [kept.clientSecret, false]);
+  unlinkSync(join(dataDir, 'demo.json'));
+  const anew = await start();
+  assert.deepEqual([anew.clientId, anew.clientSecret === kept.clientSecret], [kept.clientId, false]);
+  assert.deepEqual(await start(), anew);
+  assert.equal((await db`select from webhook where estab = ${kept.estab} and rp = ${kept.rp}`).length, 1);
 });

@@ -2,12 +2,12 @@
 // start the lines with which a newcomer makes the first requests.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addApplication } from './access/applications.ts';
+import { addApplication, rotateApplicationSecret, type ApplicationSecretKind, type NewApplication } from './access/applications.ts';
 import { authorise } from './access/authorisations.ts';
 import { addEstablishment } from './access/establishments.ts';
 import { scopeNames } from './access/scopes.ts';
 import type { Seal } from './access/seal.ts';
-import { findMatch } from './access/secrets.ts';
+import { findMatch, type SecretKind } from './access/secrets.ts';
 import { setConnector } from './collection/connector-settings.ts';
 import { openCsvSource } from './collection/connectors/csv/csv-source.ts';
 import { demoPackage } from './collection/connectors/demo/demo-package.ts';
@@ -35,7 +35,7 @@ export async function prepareDemo(db: Db, seal: Seal, config: Config): Promise<D
     // Several processes may start at once; one of them loads the demo.
     await connection`select pg_advisory_lock(${advisoryLock})`;
     await loadSchool(db, seal, config);
-    return (await findCredentials(db, config)) ?? (await makeCredentials(db, seal, config));
+    return await renewCredentials(db, seal, config);
   } finally {
     await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {});
     connection.release();
@@ -64,38 +64,54 @@ async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
 
 const fileOf = (config: Config) => join(config.dataDir, 'demo.json');
 
-async function findCredentials(db: Db, config: Config): Promise<DemoCredentials | undefined> {
-  let kept: DemoCredentials;
-  try {
-    kept = JSON.parse(readFileSync(fileOf(config), 'utf8')) as DemoCredentials;
-  } catch {
-    return undefined;
-  }
-  const rows = await db<{ hash: Uint8Array }[]>`
-    select s.hash from application a join application_secret s on s.rp = a.rp and s.kind = 'client' and (s.valid_until is null or s.valid_until > now())
-    where a.rp = ${rp} and a.client_id = ${kept.clientId}
-    union all select s.hash from school_secret s where s.rp = ${rp} and s.estab = ${kept.estab} and (s.valid_until is null or s.valid_until > now())`;
-  const known = [kept.clientSecret, kept.schoolSecret].every((secret) => findMatch(secret, rows) !== undefined);
-  return known ? kept : undefined;
+/** Secrets are shown once: one that the file has lost, or that has ended, is replaced; the application and what it has registered stay. */
+async function renewCredentials(db: Db, seal: Seal, config: Config): Promise<DemoCredentials> {
+  const { estab } = demoEstablishment;
+  const kept = readKept(config);
+  const [known] = await db<{ clientId: string }[]>`select client_id as "clientId" from application where rp = ${rp}`;
+  const application = known ? undefined : await addDemoApplication(db, seal);
+  const secrets = await db<{ kind: string; hash: Uint8Array }[]>`
+    select kind, hash from application_secret where rp = ${rp} and (valid_until is null or valid_until > now())
+    union all select 'school', hash from school_secret where estab = ${estab} and rp = ${rp} and (valid_until is null or valid_until > now())`;
+  const findKept = (kind: SecretKind, given: string | undefined) =>
+    given !== undefined && findMatch(given, secrets.filter((one) => one.kind === kind)) ? given : undefined;
+  const own = async (kind: ApplicationSecretKind, given: string | undefined) => findKept(kind, given) ?? (await rotateApplicationSecret(db, seal, rp, kind));
+  const credentials: DemoCredentials = {
+    estab,
+    rp,
+    clientId: application?.clientId ?? known?.clientId ?? '',
+    clientSecret: application?.clientSecret ?? (await own('client', kept.clientSecret)),
+    managementSecret: application?.managementSecret ?? (await own('management', kept.managementSecret)),
+    signingSecret: application?.signingSecret ?? (await own('signing', kept.signingSecret)),
+    schoolSecret: findKept('school', kept.schoolSecret) ?? (await authorise(db, { rp, estab })).schoolSecret,
+  };
+  if (JSON.stringify(credentials) !== JSON.stringify(kept)) keep(credentials, config);
+  return credentials;
 }
 
-/** Secrets are shown once, so that a lost file means a new application. */
-async function makeCredentials(db: Db, seal: Seal, config: Config): Promise<DemoCredentials> {
-  await db`delete from application where rp = ${rp}`;
-  const application = await addApplication(db, seal, {
+function readKept(config: Config): Partial<DemoCredentials> {
+  try {
+    return JSON.parse(readFileSync(fileOf(config), 'utf8')) as DemoCredentials;
+  } catch {
+    return {};
+  }
+}
+
+function addDemoApplication(db: Db, seal: Seal): Promise<NewApplication> {
+  return addApplication(db, seal, {
     rp,
     name: 'Demo application',
     callbackUrl: 'http://127.0.0.1:8081/events',
     scopes: scopeNames.join(','),
     redirectUris: [],
   });
-  const { schoolSecret } = await authorise(db, { rp, estab: demoEstablishment.estab });
-  const credentials = { estab: demoEstablishment.estab, ...application, schoolSecret };
+}
+
+function keep(credentials: DemoCredentials, config: Config): void {
   mkdirSync(config.dataDir, { recursive: true });
   const half = `${fileOf(config)}.${process.pid}`;
   writeFileSync(half, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   renameSync(half, fileOf(config));
-  return credentials;
 }
 
 /** For each variant a line that works when pasted alone. */
