@@ -13,7 +13,7 @@ import { databaseNames, type Connector, type DatabaseName } from './connector.ts
 import { createCsvConnector } from './connectors/csv/csv-connector.ts';
 import { marksFolder } from './connectors/csv/forget-marks-files.ts';
 import { createDemoConnector, demoModes, type DemoMode } from './connectors/demo/demo-connector.ts';
-import { leaveHeld } from './held.ts';
+import { endHeld } from './held.ts';
 import { overtakeAll } from './reading.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
 
@@ -43,7 +43,7 @@ export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: C
   const again = setup.kind !== 'csv' || setup.folder !== undefined;
   const { known, offers } = offersOf(setup);
   await leaveSource(sql, estab, offers, { again, uploads: setup.kind === 'csv' });
-  await leaveHeld(sql, estab);
+  await endHeld(sql, estab, 'replaced');
   // What a school is uploading stays wanted.
   if (before?.connector !== 'csv' || setup.kind !== 'csv') await overtakeAll(sql, estab);
   // A package of another source, held until somebody approves it, is not approved with what this one has held.

@@ -91,16 +91,10 @@ export async function replaceHeld(tx: Tx, estab: string, by: string, upload: str
   await tx`delete from import_loss where estab = ${estab} and import <> ${by}`;
 }
 
-/** The school has left the source that it came from: nobody is asked about it any more. */
-export async function leaveHeld(sql: Sql, estab: string): Promise<void> {
-  await sql`update import_run set decision = 'replaced', decided_at = now() where estab = ${estab} and outcome = 'held' and decision is null`;
+/** Nobody is asked any more: the school has left the source that it came from (`replaced`), or it was not decided on in time (`discarded`). */
+export async function endHeld(sql: Sql, estab: string, decision: 'replaced' | 'discarded'): Promise<void> {
+  await sql`update import_run set decision = ${decision}, decided_at = now() where estab = ${estab} and outcome = 'held' and decision is null`;
   await sql`delete from import_loss where estab = ${estab}`;
-}
-
-/** What was held is gone: it was not decided on in time. */
-export async function dropHeld(tx: Tx, estab: string): Promise<void> {
-  await tx`update import_run set decision = 'discarded', decided_at = now() where estab = ${estab} and outcome = 'held' and decision is null`;
-  await tx`delete from import_loss where estab = ${estab}`;
 }
 
 /** The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped. */

@@ -3,7 +3,7 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { installDatabases, recordDropped, requestCollection } from './component-databases.ts';
-import { dropHeld } from './held.ts';
+import { endHeld } from './held.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 
 export const largestUpload = 512 * 1024 * 1024;
@@ -113,7 +113,7 @@ export async function forgetUploads(db: Db, days: number): Promise<void> {
       const { count } = await tx`delete from upload where estab = ${estab} and id = ${id}`;
       const message = `a package was held for ${days} days and not approved; it was dropped. Upload it again if it is still wanted`;
       if (count > 0) await recordDropped(tx, estab, 'SchoolData', message);
-      if (count > 0) await dropHeld(tx, estab);
+      if (count > 0) await endHeld(tx, estab, 'discarded');
     });
   }
 }
