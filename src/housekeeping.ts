@@ -15,7 +15,7 @@ import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
-import { createForgetPeople, forgetFiles, forgetOverAge } from './retention.ts';
+import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 
 const second = 1_000;

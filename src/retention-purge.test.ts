@@ -9,7 +9,7 @@ import { testSecretKey } from '../test/service.ts';
 import { mark, student, useWriteback } from '../test/writeback.ts';
 import { createPseudonym } from './access/pseudonym.ts';
 import { purgeRosters } from './collection/purge.ts';
-import { createForgetPeople } from './retention.ts';
+import { createForgetPeople } from './forget.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
 
 const { service, db, addSchool } = await useWriteback();

@@ -26,7 +26,8 @@ import { historyTable } from './collection/history.ts';
 import { takeUpload } from './collection/uploads.ts';
 import type { Fragment } from './db/connect.ts';
 import { allResources } from './roster/collections.ts';
-import { createForgetPeople, forgetFiles, forgetOverAge, keptDays, renderRetention, retention } from './retention.ts';
+import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
+import { keptDays, renderRetention, retention } from './retention.ts';
 import { readRoster } from './rostering/read-roster.ts';
 import { undoWriteback } from './schooldata/undo-writeback.ts';
 

@@ -1,17 +1,15 @@
-// In charge of what is kept and for how long: one row for each kind of thing, with what ends it. Two chores walk the
-// table: one forgets what is over age, the other what is about people who are purged. The README shows the same table.
+// In charge of what is kept and for how long: one row for each kind of thing, with what ends it. `forget` walks the table,
+// and the README shows it.
 import type { Pseudonym } from './access/pseudonym.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
 import { forgetSecrets } from './access/secrets.ts';
 import { forgetUploadTokens } from './access/upload-tokens.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
 import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
-import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
 import { forgetMarksOf, forgetReportsOf, forgetTouchesOf } from './collection/forget-people.ts';
 import { forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
 import { forgetVersions } from './collection/forget-versions.ts';
 import { forgetHistory, historyTable } from './collection/history.ts';
-import { sweepSpool } from './collection/spool.ts';
 import { stageTable } from './collection/stage.ts';
 import { forgetUploads } from './collection/uploads.ts';
 import type { Config } from './config.ts';
@@ -25,9 +23,8 @@ import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { allResources } from './roster/collections.ts';
-import type { Forget, ForgetPeople } from './roster/leaver.ts';
-import { createNameFinder } from './roster/name-finder.ts';
-import { readSince, type Search } from './roster/search-names.ts';
+import type { Forget } from './roster/leaver.ts';
+import type { Search } from './roster/search-names.ts';
 import { forgetVersionNames } from './rostering/pin.ts';
 import { forgetWaits } from './schooldata/availability.ts';
 import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
@@ -258,41 +255,6 @@ export const retainedFiles = {
 export function keptDays(days: Age['days'], namesPeople: boolean, { purgeAfterDays }: Pick<Config, 'purgeAfterDays'>): number {
   if (days === 'purge') return purgeAfterDays;
   return namesPeople ? Math.min(days, purgeAfterDays) : days;
-}
-
-/** One kind that cannot be forgotten at present does not keep the others. */
-export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays'>): Promise<void> {
-  const failures: unknown[] = [];
-  for (const { ends } of retention) {
-    try {
-      if ('days' in ends) await ends.forget(db, keptDays(ends.days, ends.namesPeople, config));
-      else await ends.forget?.(db);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${retention.length} kinds could not be forgotten`);
-}
-
-export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
-  await sweepSpool(dataDir);
-  await forgetMarksFiles(db, dataDir, keptDays(retainedFiles.days, true, { purgeAfterDays }));
-}
-
-/** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */
-export function createForgetPeople(pseudonym: Pseudonym): ForgetPeople {
-  return async (db, estab, people) => {
-    const since = await readSince(db);
-    const names = createNameFinder(people);
-    const all: Forget[] = [];
-    for (const { purged } of retention) {
-      if (purged?.forget) all.push(purged.forget(pseudonym));
-      if (purged?.search) all.push(await purged.search(pseudonym)(db, estab, names, since));
-    }
-    return async (tx, _, going) => {
-      for (const forget of all) await forget(tx, estab, going);
-    };
-  };
 }
 
 /** The table of the README. */

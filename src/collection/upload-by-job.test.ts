@@ -12,7 +12,7 @@ import { rootA, rootB } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { makeUploadToken } from '../access/upload-tokens.ts';
-import { forgetOverAge } from '../retention.ts';
+import { forgetOverAge } from '../forget.ts';
 
 const largestUpload = 1024 * 1024;
 const onboarding = await useOnboarding({}, { largestUpload });
