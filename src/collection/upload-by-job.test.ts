@@ -185,6 +185,17 @@ test('a worker that died behind the merge changes nothing of what is told', asyn
 
 // ---- Who may ------------------------------------------------------------------------------------------------------
 
+test('one that no work is left for has failed, and its sender is told to send it again', async () => {
+  const [kept] = await db<{ id: string }[]>`insert into upload (estab) values (${estab}) returning id`;
+  const id = kept?.id ?? '';
+  await db`insert into upload_receipt (estab, id, by_job) values (${estab}, ${id}, true)`;
+  const { State, Report, Finished, Message } = await read(id);
+  assert.deepEqual([State, Report, Finished], ['Failed', null, null]);
+  assert.match(Message ?? '', /nothing was changed\. Send it again/);
+  assert.equal((await ends(await sent(await zip(pupils(1))))).State, 'Done');
+  assert.equal((await read(id)).State, 'Replaced');
+});
+
 test('nothing but the upload token of that school opens it, and it opens nothing else', async () => {
   const whole = await zip(smallPackage());
   await service.addSchool(`${estab}-other`);
