@@ -408,7 +408,7 @@ test('the end does not wait for a statement that takes too long', async () => {
   await sleeping;
 });
 
-test('of two transactions that wait for one another, the one that the server ended is done once more, unless it cannot be', async () => {
+test('of two transactions that wait for one another, the one that the server ended is done again, unless it cannot be', async () => {
   const db = use({ max: 4, name: 'crossing' });
   await db`create table crossing (id int primary key, value int not null)`;
   const cross = async (how?: { repeatable: boolean }) => {
@@ -428,3 +428,34 @@ test('of two transactions that wait for one another, the one that the server end
   assert.deepEqual((await cross({ repeatable: false })).map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
   await db`drop table crossing`;
 });
+
+for (const [times, outcome] of [[3, 'fulfilled'], [4, 'rejected']] as const) {
+  test(`a transaction that others cross ${times} times in a row is ${outcome}`, async () => {
+    const db = use({ max: 4, name: 'crossed' });
+    await db`create table crossed (id int primary key, value int not null)`;
+    await db`insert into crossed values (1, 0), (2, 0)`;
+    const rounds = Array.from({ length: times }, () => ({ mine: Promise.withResolvers<void>(), others: Promise.withResolvers<void>() }));
+    let attempt = 0;
+    const crossed = Promise.allSettled([db.begin(async (tx) => {
+      const round = rounds[attempt++];
+      await tx`set local deadlock_timeout = '10ms'`;
+      await tx`update crossed set value = value + 1 where id = 2`;
+      round?.mine.resolve();
+      await round?.others.promise;
+      await tx`update crossed set value = value + 1 where id = 1`;
+    })]);
+    for (const { mine, others } of rounds) {
+      await mine.promise;
+      await db.begin(async (tx) => {
+        await tx`set local deadlock_timeout = '1min'`;
+        await tx`update crossed set value = value + 10 where id = 1`;
+        others.resolve();
+        await tx`update crossed set value = value + 10 where id = 2`;
+      });
+    }
+    assert.deepEqual((await crossed).map(({ status }) => status), [outcome]);
+    const done = times * 10 + (outcome === 'fulfilled' ? 1 : 0);
+    assert.deepEqual((await db`select value from crossed order by id`).map(({ value }) => value), [done, done]);
+    await db`drop table crossed`;
+  });
+}

@@ -1,4 +1,5 @@
 // In charge of transactions on one connection: all of it or nothing, with savepoints inside.
+import { setTimeout as pause } from 'node:timers/promises';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Runner, type Sql } from './statement.ts';
 import { isDeadlock } from './unavailable.ts';
@@ -11,17 +12,33 @@ export type Tx = Sql & {
 export const command = (text: string): Composed => ({ text, values: [] });
 
 /**
+ * Whoever waits for a row is not served first: a transaction that is done once more at once may take the row again before
+ * the other one wakes, and stand in its way once more. So it steps aside for a moment, for longer each time.
+ */
+const stepsAside = [20, 60, 180];
+
+/**
  * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction, as does
- * having stood in the way of another one; then everything is done once more, unless the work cannot be repeated.
+ * having stood in the way of another one; then everything is done again, unless the work cannot be repeated.
  */
 export async function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
-  const stale: Composed[] = [];
-  try {
-    return await runOnce(session, work, stale);
-  } catch (error) {
-    for (const statement of stale) await session.forget(statement);
-    if (!repeatable || !(isStalePlan(error) || isDeadlock(error))) throw error;
-    return runOnce(session, work, []);
+  const waits = stepsAside.values();
+  let plansForgotten = false;
+  for (;;) {
+    const stale: Composed[] = [];
+    try {
+      return await runOnce(session, work, stale);
+    } catch (error) {
+      for (const statement of stale) await session.forget(statement);
+      if (!repeatable) throw error;
+      const wait = isDeadlock(error) ? waits.next().value : undefined;
+      if (wait !== undefined) {
+        await pause(wait * (0.5 + Math.random()));
+      } else {
+        if (!isStalePlan(error) || plansForgotten) throw error;
+        plansForgotten = true;
+      }
+    }
   }
 }
 
