@@ -8,6 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../../test/until.ts';
 import { rootA, rootB, useService } from '../../test/service.ts';
 import { demoPackage } from '../collection/connectors/demo/demo-package.ts';
+import { policies } from '../db/policies.ts';
+import { wholeListsPerApplication } from '../rostering/routes.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './slow-reader.ts';
 
 const estab = '9990001';
@@ -18,8 +20,9 @@ const service = await useService({}, { slowReader: limit });
 await service.addSchool(estab, demoPackage());
 const client = await service.addClient('app', [estab]);
 const [tokenA, tokenB] = [await client.tokenA(), await client.tokenB(estab)];
-/** More than the process reads whole lists at once. */
-const manyReaders = 20;
+/** As many readers as whole lists may be read by one application at once, of each of three: more than there are connections. */
+const tokensOfThree = [tokenB, ...(await Promise.all(['second', 'third'].map(async (rp) => (await service.addClient(rp, [estab])).tokenB(estab))))];
+const manyReaders = tokensOfThree.flatMap((token) => Array.from({ length: wholeListsPerApplication }, () => token));
 
 /** The server's side of each connection, by the reader's port. */
 const connections = new Map<number | undefined, Socket>();
@@ -31,11 +34,11 @@ function open(root: string, path: string, token: string): Promise<IncomingMessag
   return new Promise((resolve, reject) => {
     get(`${service.url}${root}${path}`, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
       if (response.statusCode === 200) resolve(response);
-      else reject(new Error(`${path}: ${response.statusCode}`));
+      else response.setEncoding('utf8').once('data', (body: string) => reject(new Error(`${path}: ${response.statusCode} ${body}`)));
     }).on('error', reject);
   });
 }
-const openWhole = () => open(rootB, '/enrollments', tokenB);
+const openWhole = (token = tokenB) => open(rootB, '/enrollments', token);
 
 type Read = { body: string; complete: boolean; fault: string | undefined };
 
@@ -145,7 +148,7 @@ test('a pause shorter than the limit is forgiven', async () => {
 
 test('others are not delayed meanwhile', async () => {
   limit.seconds = 600;
-  const slow = await Promise.all(Array.from({ length: 4 }, openWhole));
+  const slow = await Promise.all(Array.from({ length: 4 }, () => openWhole()));
   for (const response of slow) response.pause();
   for (const path of ['/users?limit=100', "/users?limit=5&filter=familyName~'a'", '/orgs', '/schools/org-9990001']) {
     const response = await client.b(estab, path);
@@ -158,7 +161,8 @@ test('others are not delayed meanwhile', async () => {
 });
 
 test('more slow readers than there are connections, and then a whole list', async () => {
-  const slow = Array.from({ length: manyReaders }, async () => pausedUntilCutOff(await openWhole()));
+  assert.ok(manyReaders.length > policies.lists.max);
+  const slow = manyReaders.map(async (token) => pausedUntilCutOff(await openWhole(token)));
   for (const read of await Promise.all(slow)) assertCutOff(read);
   await allReleased();
   assert.ok(isWhole(await readOn(await openWhole())));
@@ -166,8 +170,8 @@ test('more slow readers than there are connections, and then a whole list', asyn
 
 test('readers that go away in the middle leave nothing behind', async () => {
   for (let round = 0; round < 2; round += 1) {
-    await Promise.all(Array.from({ length: manyReaders }, async (_, at) => {
-      const response = await openWhole();
+    await Promise.all(manyReaders.map(async (token, at) => {
+      const response = await openWhole(token);
       response.on('error', () => {});
       if (at % 3 > 0) await new Promise((resolve) => response.once('data', resolve));
       if (at % 3 === 2) await pause(at * 5);

@@ -22,7 +22,7 @@ import { createTurnstile } from './turnstile.ts';
 
 export const dialects: readonly Dialect[] = [variantA, variantB];
 
-const wholeListsPerApplication = 8;
+export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
 const rememberedPageBytes = 64 * 1024 * 1024;
 /** A merge would have to commit between two statements of each of these tries. */
