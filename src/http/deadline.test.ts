@@ -14,7 +14,11 @@ const soon = { config: { longestMs: 200 } };
 const never = Promise.withResolvers<void>();
 const late = Promise.withResolvers<Readable>();
 
-let begun = () => {};
+let [begun, closed] = [() => {}, () => {}];
+app.addHook('onRequest', (_request, reply, done) => {
+  reply.raw.once('close', () => closed());
+  done();
+});
 const silent = () => {
   begun();
   return new Promise(() => {});
@@ -22,7 +26,7 @@ const silent = () => {
 
 app.get('/silent', soon, silent);
 app.get('/forgotten', silent);
-app.get('/long', soon, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
+app.get('/long', { config: { longestMs: 700 } }, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
 app.get('/late', soon, async (_request, reply) => {
   await never.promise;
   const body = Readable.from(slowly(), { objectMode: false });
@@ -41,8 +45,8 @@ for (const [path, longestMs] of [['/silent', 200], ['/forgotten', 14_500]] as co
   test(`${path}, which never answers: 503 with Retry-After after ${longestMs} ms, and not before`, { timeout: 30_000 }, async (context) => {
     await app.ready();
     context.mock.timers.enable({ apis: ['setTimeout'] });
-    const asked = Promise.withResolvers<void>();
-    begun = asked.resolve;
+    const [asked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    [begun, closed] = [asked.resolve, over.resolve];
     let answered = false;
     const answer = app.inject(path).finally(() => (answered = true));
     await asked.promise;
@@ -52,6 +56,8 @@ for (const [path, longestMs] of [['/silent', 200], ['/forgotten', 14_500]] as co
     context.mock.timers.tick(1);
     const { statusCode, headers, body } = await answer;
     assert.deepEqual([statusCode, headers['retry-after'], (JSON.parse(body) as { ExceptionType: string }).ExceptionType], [503, '5', 'unavailable']);
+    // Its timer is cleared when it closes: later than this, that would take away a timer of the next test.
+    await over.promise;
   });
 }
 
