@@ -445,7 +445,7 @@ for (const [times, outcome] of [[3, 'fulfilled'], [4, 'rejected']] as const) {
       await tx`update crossed set value = value + 1 where id = 1`;
     })]);
     for (const { mine, others } of rounds) {
-      await mine.promise;
+      await Promise.race([mine.promise, crossed]);
       await db.begin(async (tx) => {
         await tx`set local deadlock_timeout = '1min'`;
         await tx`update crossed set value = value + 10 where id = 1`;
