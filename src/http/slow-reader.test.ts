@@ -34,7 +34,7 @@ function open(root: string, path: string, token: string): Promise<IncomingMessag
   return new Promise((resolve, reject) => {
     get(`${service.url}${root}${path}`, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
       if (response.statusCode === 200) resolve(response);
-      else response.setEncoding('utf8').once('data', (body: string) => reject(new Error(`${path}: ${response.statusCode} ${body}`)));
+      else void response.setEncoding('utf8').toArray().then((body) => reject(new Error(`${path}: ${response.statusCode} ${body.join('')}`)), reject);
     }).on('error', reject);
   });
 }
