@@ -43,7 +43,7 @@ function isRefusedUnpacking({ headers, body }: FastifyRequest, { statusCode }: F
 
 /** Node says that a request without a body is complete only after it was handed on. */
 function isUnread({ complete, headers }: IncomingMessage): boolean {
-  return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
+  return !complete && hasBody({ headers });
 }
 
 /** Whoever had begun to read it has stopped: left alone, it would hold the connection until the request times out. */

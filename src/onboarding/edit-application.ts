@@ -2,7 +2,7 @@
 // school grants, or is asked for, what the application does not ask for any more. What it asks for besides is granted by
 // nobody until the school approves again.
 import { changeApplication, requireApplication, type Application, type ApplicationChange } from '../access/applications.ts';
-import type { Tx } from '../db/connect.ts';
+import type { Sql, Tx } from '../db/connect.ts';
 import { moveCallback } from '../notifications/move-callback.ts';
 import { changeScopes, type Deciding } from './approve.ts';
 
@@ -20,8 +20,8 @@ export async function editApplication(deciding: Deciding, rp: string, change: Ap
 }
 
 /** Those that it is authorised at, or has asked. */
-export async function listSchools(tx: Pick<Deciding, 'db'>['db'] | Tx, rp: string): Promise<string[]> {
-  const rows = await tx<{ estab: string }[]>`
+export async function listSchools(sql: Sql, rp: string): Promise<string[]> {
+  const rows = await sql<{ estab: string }[]>`
     select estab from authorisation where rp = ${rp} union select estab from invitation where rp = ${rp} order by estab`;
   return rows.map(({ estab }) => estab);
 }

@@ -2,7 +2,7 @@
 // goes with its authorisations, secrets, registrations and waiting calls. Its tokens are refused at the next call. What the
 // schools decided about it stays, as their record.
 import { recordErasure, type Counts } from '../access/erasures.ts';
-import type { Db, Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connect.ts';
 import { mailKind } from '../mail/mail.ts';
 import { callbackLane } from '../notifications/move-callback.ts';
 import { laneKey } from '../notifications/webhooks.ts';
@@ -25,7 +25,7 @@ export async function countApplication(sql: Sql, rp: string): Promise<Counts> {
     if (count > 0) counts[words] = (counts[words] ?? 0) + count;
   };
   add('secrets', await sql<{ count: number }[]>`select count(*)::int as count from application_secret where rp = ${rp}`);
-  for (const estab of await listSchools(sql as Db, rp)) {
+  for (const estab of await listSchools(sql, rp)) {
     for (const [words, table] of Object.entries(counted))
       add(words, await sql<{ count: number }[]>`select count(*)::int as count from ${sql(table)} where estab = ${estab} and rp = ${rp}`);
     add(
