@@ -59,3 +59,8 @@ export function describeShrinkage(shrinkage: readonly Shrinkage[]): string {
     .map(({ collection, role, active, removed, percent }) => `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`)
     .join(', ');
 }
+
+/** Messages begin small and end without a stop, since they also stand inside other sentences. */
+export function renderSentence(message: string): string {
+  return `${message.slice(0, 1).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`;
+}

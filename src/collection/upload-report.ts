@@ -1,6 +1,6 @@
 // In charge of what became of an uploaded package, as its sender reads it: also when the package itself is long gone.
 import type { Db } from '../db/connect.ts';
-import { describeTrouble, type ImportReport } from './import-report.ts';
+import { describeTrouble, renderSentence, type ImportReport } from './import-report.ts';
 
 /** Replaced: a newer one came before it was imported, or a person decided against it. */
 export type UploadState = 'Waiting' | 'Importing' | 'Done' | 'Unchanged' | 'Held' | 'Refused' | 'Replaced' | 'Failed';
@@ -76,13 +76,9 @@ export function howToDecide(estab: string, publicUrl: string): string {
 }
 
 function describeState(state: UploadState, report: ImportReport | null, estab: string, publicUrl: string): string | null {
-  if (state === 'Held') return `${sentence((report && describeTrouble(report)) ?? 'held')} ${howToDecide(estab, publicUrl)}`;
-  if (state === 'Refused') return sentence((report && describeTrouble(report)) ?? 'refused');
+  if (state === 'Held') return `${renderSentence((report && describeTrouble(report)) ?? 'held')} ${howToDecide(estab, publicUrl)}`;
+  if (state === 'Refused') return renderSentence((report && describeTrouble(report)) ?? 'refused');
   if (state === 'Replaced') return 'Nothing of it was taken over: a newer package took its place, or it was decided against.';
   if (state === 'Failed') return 'It could not be imported, and nothing was changed. Send it again.';
   return null;
-}
-
-function sentence(words: string): string {
-  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
 }

@@ -1,7 +1,8 @@
 // In charge of the command that shows mails: what was sent and when, what fails and why, and, where none are sent, what they say.
+import { printable } from '../http/printable.ts';
 import { mailKind } from '../mail/mail.ts';
 import type { Command } from './command.ts';
-import { printable, renderTable, renderTime } from './table.ts';
+import { renderTable, renderTime } from './table.ts';
 
 const listed = 200;
 
@@ -65,7 +66,7 @@ export const mailCommands: readonly Command[] = [
 
 function renderText({ id, to, subject, text }: { id: string; to: string; subject: string; text: string | null }): string[] {
   if (text === null) return [];
-  return ['', printable(`${id} to ${to}: ${subject}`), ...text.trimEnd().split('\n').map((line) => `    ${printable(line)}`)];
+  return ['', printable(`${id} to ${to}: ${subject}`, ' '), ...text.trimEnd().split('\n').map((line) => `    ${printable(line, ' ')}`)];
 }
 
 /** The text is erased when a mail was sent; one that is done and has it was kept. */

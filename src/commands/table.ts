@@ -1,5 +1,6 @@
 // In charge of how lists look on a terminal: a heading, columns in line, times in the zone of this machine, which is named.
 // Nothing that came from outside can steer the terminal. What is cut short stands whole in --json.
+import { printable } from '../http/printable.ts';
 
 export type Cell = string | number | boolean | Date | null | undefined;
 /** most: where a cell is cut; of the last column nothing is, since nothing stands behind it. */
@@ -50,12 +51,7 @@ function renderCell(value: Cell): string {
   if (value instanceof Date) return renderTime(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return Number.isInteger(value) ? value.toLocaleString('en-GB') : String(value);
-  return printable(value);
-}
-
-/** Control characters, and those that turn the direction of writing. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ');
+  return printable(value, ' ');
 }
 
 function cut(text: string, most: number | undefined): string {

@@ -50,9 +50,9 @@ test('other lines are a level, a sentence and what belongs to it; a fault is sho
 });
 
 test('what others wrote does not steer the terminal', () => {
-  const line = shown([{ ...request, path: '/\u001b[2J' }, { reason: 'a\nb\u0007', msg: 'x' }], { TERM: 'dumb' });
+  const line = shown([{ ...request, path: '/\u001b[2J' }, { reason: 'a\nb\u0007c\u202ed', msg: 'x' }], { TERM: 'dumb' });
   assert.match(line, /\/\uFFFD\[2J/);
-  assert.match(line, /reason=a\uFFFDb\uFFFD\n/);
+  assert.match(line, /reason=a\uFFFDb\uFFFDc\uFFFDd\n/);
 });
 
 test('elsewhere it is JSON', () => {

@@ -1,6 +1,7 @@
 // In charge of how the log looks: lines that people read on a terminal, with colours unless NO_COLOR says otherwise, and
 // JSON everywhere else.
 import { inspect, styleText } from 'node:util';
+import { printable } from './printable.ts';
 import { requestLine } from './request-log.ts';
 
 export type LogStream = { write(line: string): unknown };
@@ -17,6 +18,7 @@ const levels: Readonly<Record<number, { word: string; format: Format }>> = {
   50: { word: 'error', format: 'red' },
   60: { word: 'fatal', format: 'red' },
 };
+const shown = (text: string) => printable(text, '\u{fffd}');
 /** Known from elsewhere on the line, or of no use to a person in front of it. */
 const unsaid: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'err', 'requestId']);
 
@@ -38,7 +40,7 @@ function describeRequest(entry: Entry, paint: (format: Format, text: string) => 
   const { method, path, status, ms, rp, estab, cutOff, refusedAs } = entry;
   return [
     paint('bold', String(method).padEnd(6)),
-    printable(String(path)).padEnd(pathWidth),
+    shown(String(path)).padEnd(pathWidth),
     paint(statusFormat(Number(status)), String(status)),
     paint('dim', `${Number(ms) < 10 ? Number(ms).toFixed(1) : Math.round(Number(ms))} ms`.padStart(8)),
     ...(cutOff ? [paint('yellow', 'cut off')] : []),
@@ -57,18 +59,12 @@ function describeEvent(entry: Entry, paint: (format: Format, text: string) => st
   const { word, format } = levels[entry.level] ?? { word: String(entry.level), format: 'dim' };
   const said = Object.entries(entry)
     .filter(([name, value]) => !unsaid.has(name) && value !== undefined && value !== null)
-    .map(([name, value]) => `${paint('dim', `${name}=`)}${printable(typeof value === 'string' ? value : inspect(value, { breakLength: Infinity }))}`);
-  return [paint(format, word.padEnd(5)), printable(entry.msg ?? ''), ...said];
+    .map(([name, value]) => `${paint('dim', `${name}=`)}${shown(typeof value === 'string' ? value : inspect(value, { breakLength: Infinity }))}`);
+  return [paint(format, word.padEnd(5)), shown(entry.msg ?? ''), ...said];
 }
 
 function describeFault({ err }: Entry, paint: (format: Format, text: string) => string): string {
   if (!err) return '';
   const text = err.stack ?? err.message ?? '';
-  return `${text.split('\n').map((line) => paint('dim', `         ${printable(line)}`)).join('\n')}\n`;
-}
-
-/** What others wrote must not steer the terminal. */
-function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '\uFFFD');
+  return `${text.split('\n').map((line) => paint('dim', `         ${shown(line)}`)).join('\n')}\n`;
 }

@@ -1,6 +1,7 @@
 // In charge of the page on where the data comes from: how each database stands, what waits for a decision, the last
 // report, connecting it, and the imports before.
 import type { ComponentDatabase } from '../../collection/component-databases.ts';
+import { renderSentence } from '../../collection/import-report.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { School } from '../school-view.ts';
@@ -81,7 +82,7 @@ function renderState(database: ComponentDatabase, last: ListedRun | undefined, t
 <p class="words">${words.text}</p>
 ${isBusy(database) && renderProgress(name, progress)}
 ${rowCount > 0 && html`<p class="counts"><span><b>${formatCount(rowCount)}</b> ${rowCount === 1 ? 'record' : 'records'}</span></p>`}
-${message && status !== 'Paused' && !isBusy(database) && html`<p class="message">${sentence(message)}</p>`}
+${message && status !== 'Paused' && !isBusy(database) && html`<p class="message">${renderSentence(message)}</p>`}
 </li>`;
 }
 
@@ -111,9 +112,4 @@ function renderRuns(runs: readonly ListedRun[], timeZone: string): Html {
       ]),
     })}
   </section>`;
-}
-
-/** Messages begin small and end without a stop: they also stand inside other sentences. */
-function sentence(message: string): string {
-  return `${message.slice(0, 1).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`;
 }
