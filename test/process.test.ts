@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, home, isRoot, launch, launchService,
-  listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, sizes, standing, start, stop, token, type Options,
+  listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token, type Options,
 } from './processes.ts';
 import { freePort, rootA } from './service.ts';
 
@@ -126,8 +126,9 @@ test('a connection that PostgreSQL loses ends nothing, neither at once nor with 
     const pids = backends(data);
     assert.ok(pids.length > 0);
     // SIGTERM ends every connection; SIGKILL of one makes PostgreSQL restart them all.
-    for (const pid of signal === 'SIGTERM' ? pids : pids.slice(0, 1)) process.kill(pid, signal);
-    await eventually('the service is ready again', async () => (await readyStatus(service)) === 200);
+    signalAll(signal === 'SIGTERM' ? pids : pids.slice(0, 1), signal);
+    await eventually('PostgreSQL has ended those connections', () => backends(data).every((pid) => !pids.includes(pid)));
+    await servesAgain(service, data);
     assert.equal(service.child.exitCode, null);
     assert.deepEqual(await standing(service, data), whole);
     await listsDemo(data);
@@ -181,7 +182,7 @@ test('PostgreSQL away or failing under the service: not ready meanwhile, ready a
   assert.deepEqual(curlLines(service), [], 'no demo with a database of the operator');
   const before = await standing(service, data);
   const back = async () => {
-    await eventually('the service is ready again', async () => (await readyStatus(service)) === 200);
+    await servesAgain(service, data);
     assert.deepEqual(await standing(service, data), before);
   };
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {

@@ -23,18 +23,21 @@ export const children = new Set<ChildProcess>();
 export const derivedPlaces = new Set<string>();
 
 /** Ends what a test that failed has left running, so that the next one begins like any other. */
-async function clearAway(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
+async function clearAway(signals: NodeJS.Signals[]): Promise<void> {
   for (const child of children) child.kill('SIGKILL');
   children.clear();
   // What a killed service leaves running names a folder of this test in its command line.
   const left = () => processes().filter((pid) => [home, ...derivedPlaces].some((place) => commandLine(pid).includes(place)));
-  for (const until = Date.now() + 20_000; left().length > 0 && Date.now() < until; await pause(100)) {
-    for (const pid of left()) process.kill(pid, signal);
+  for (const signal of signals) {
+    for (const until = Date.now() + 10_000; left().length > 0 && Date.now() < until; await pause(100)) {
+      signalAll(left(), signal);
+    }
   }
 }
-afterEach(() => clearAway('SIGINT'));
+// PostgreSQL 18 that is told to end while it recovers from a crash may wait for its checkpointer for ever.
+afterEach(() => clearAway(['SIGINT', 'SIGQUIT']));
 after(async () => {
-  await clearAway('SIGKILL');
+  await clearAway(['SIGKILL']);
   for (const folder of [home, ...derivedPlaces]) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   for (const place of derivedPlaces) if (readdirSync(dirname(place)).length === 0) rmdirSync(dirname(place));
 });
@@ -127,6 +130,16 @@ export function parentOf(pid: number): number {
   }
 }
 
+export function signalAll(pids: number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
 export const running = (program: string) => processes().filter((pid) => commandLine(pid).includes(program));
 export const initdbs = (folder: string) => running(`initdb -D ${folder}`);
 export const postmasters = (folder: string) => running(`bin/postgres -D ${folder}`);
@@ -148,9 +161,13 @@ export const curlLines = ({ output }: Running) =>
 export const readDemo = (dataDir: string) =>
   JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as Record<'estab' | 'rp' | 'clientId' | 'clientSecret' | 'schoolSecret', string>;
 
-export async function token({ url }: Running, dataDir: string): Promise<string> {
+function askToken({ url }: Running, dataDir: string): Promise<Response> {
   const { rp, estab, schoolSecret } = readDemo(dataDir);
-  const response = await fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` } });
+  return fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` } });
+}
+
+export async function token(running: Running, dataDir: string): Promise<string> {
+  const response = await askToken(running, dataDir);
   assert.equal(response.status, 200, await response.clone().text());
   return ((await response.json()) as { access_token: string }).access_token;
 }
@@ -176,3 +193,9 @@ export function openList(running: Running, bearer: string, agent: Agent): Promis
 }
 
 export const readyStatus = async ({ url }: Running) => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(60_000) }).catch(() => undefined))?.status;
+
+/** Ready, and so is what it serves: the connection that was asked may be one that PostgreSQL had not ended yet. */
+export async function servesAgain(running: Running, dataDir: string): Promise<void> {
+  await eventually('the service is ready again', async () => (await readyStatus(running)) === 200);
+  await eventually('it gives tokens again', async () => (await askToken(running, dataDir)).status === 200);
+}

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import {
   assertStopped, children, command, ended, eventually, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus,
-  standing, start, stop, token, type Running,
+  servesAgain, signalAll, standing, start, stop, token, type Running,
 } from './processes.ts';
 import { rootA, rootB } from './service.ts';
 
@@ -18,15 +18,7 @@ const longestAnswerMs = 30_000;
 
 const serverProcesses = () => postmasters(data).flatMap((postmaster) => [postmaster, ...processes().filter((pid) => parentOf(pid) === postmaster)]);
 
-function signalServer(signal: NodeJS.Signals): void {
-  for (const pid of serverProcesses()) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-}
+const signalServer = (signal: NodeJS.Signals) => signalAll(serverProcesses(), signal);
 
 type Ask = { what: string; ask(): Promise<Response>; away: number };
 
@@ -161,7 +153,7 @@ test('a full disk is said by /readyz and in the log, and what was refused is who
     const refused = launch('src/cli.ts', ['school', 'add', '--estab', 'full', '--name', 'Full', '--email', 'a@b.example', '--json'], folder);
     const outcome = await ended(refused);
     rmSync(filler);
-    await eventually('it is ready again', async () => (await readyStatus(service)) === 200);
+    await servesAgain(service, folder);
     assert.deepEqual(await standing(service, folder), before);
     // What was refused is not there, and can be done now; what was not refused is there.
     const schools = ((await command(folder, ['school', 'list'])) as { estab: string }[]).map(({ estab }) => estab);
@@ -171,7 +163,7 @@ test('a full disk is said by /readyz and in the log, and what was refused is who
     assert.deepEqual(postmasters(folder), []);
   } finally {
     for (const child of children) child.kill('SIGKILL');
-    for (const pid of postmasters(folder)) process.kill(pid, 'SIGKILL');
+    signalAll(postmasters(folder), 'SIGKILL');
     spawnSync('umount', ['-l', small]);
   }
 });
