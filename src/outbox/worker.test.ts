@@ -92,11 +92,11 @@ test('a lane that somebody holds for long stops neither the calls nor the settli
   // Under way when the lane is locked, so that its outcome cannot be written.
   await db`update outbox set state = 'waiting', settled_at = null, due_at = now() where lane = 'held'`;
   await worker?.stop();
-  const begun = Promise.withResolvers<void>();
+  const [begun, locked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await start(async (work) => {
     if (work.lane === 'held') {
       begun.resolve();
-      await pause(100);
+      await locked.promise;
     }
     return success;
   });
@@ -104,9 +104,11 @@ test('a lane that somebody holds for long stops neither the calls nor the settli
   await begun.promise;
   const locking = db.begin(async (tx) => {
     await tx`select from lane where key = 'held' for update`;
+    locked.resolve();
     await held.promise;
   });
   try {
+    await locked.promise;
     await pause(200);
     for (let at = 0; at < 5; at += 1) {
       await put(`free ${at}`);

@@ -337,7 +337,7 @@ async function withoutDatabase(ask: () => Promise<void>): Promise<void> {
   const connection = await broken.db.reserve();
   try {
     await connection`update pg_database set datallowconn = false where datname = current_database()`;
-    await connection`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+    await connection`select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
     await ask();
   } finally {
     await connection`update pg_database set datallowconn = true where datname = current_database()`;
