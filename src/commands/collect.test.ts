@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
 import { csvPackage } from '../../test/csv-package.ts';
+import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
 
 const { service, db, addSchool, open } = await useWriteback({ work: false });
@@ -155,6 +156,23 @@ test('a folder that never had marks is collected all the same after some were wr
   const answer = await school.post([mark(0)]);
   assert.deepEqual([answer.Status, readdirSync(join(place, 'writeback'))], ['Completed', [`${answer.TrackingId}.csv`]]);
   assert.deepEqual(brief(await json<Collected>('collect --estab', estab)), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
+});
+
+test('a collection is no failure because a newer one was merged while it was read', async () => {
+  const place = join(folder, 'overtaken');
+  await exportInto(place);
+  await json(`${add('overtaken')} --connector csv --folder`, place);
+  await until('the first one is over', async () => (await db`select from outbox where estab = 'overtaken' and state in ('waiting', 'running')`).length === 0);
+  const collecting = await db.begin(async (tx) => {
+    await tx`select from roster where estab = 'overtaken' for update`;
+    const under = json<Collected>('collect --estab overtaken');
+    await until('it is about to merge', async () => (await db`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from roster where%'`).length > 0);
+    await db`update reading set started = started + 1, roster_merged = started + 1 where estab = 'overtaken'`;
+    return { under };
+  });
+  const [roster] = (await collecting.under).databases;
+  assert.deepEqual([roster?.status, roster?.message], ['OK', 'a newer one was merged while this one was read']);
 });
 
 test('an export that is older than a writeback does not bring the old mark back', async () => {

@@ -95,7 +95,9 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
       const progress = startProgressLine('collect');
       try {
         const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent, onProgress: progress.show });
-        if (trouble) troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
+        // What is newer is there, and the message says so.
+        if (trouble && !trouble.overtaken)
+          troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
       } catch (error) {
         if (!(error instanceof MisError)) throw error;
         troubles.push(`${name}: ${error.message}`);
