@@ -134,8 +134,9 @@ export function signalAll(pids: number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);
-    } catch {
+    } catch (error) {
       // It has ended meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
 }
@@ -163,7 +164,8 @@ export const readDemo = (dataDir: string) =>
 
 function askToken({ url }: Running, dataDir: string): Promise<Response> {
   const { rp, estab, schoolSecret } = readDemo(dataDir);
-  return fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers: { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` } });
+  const headers = { authorization: `Basic ${btoa(`${rp}|${estab}:${schoolSecret}`)}` };
+  return fetch(`${url}${rootB}/auth/token`, { method: 'POST', headers, signal: AbortSignal.timeout(60_000) });
 }
 
 export async function token(running: Running, dataDir: string): Promise<string> {
@@ -178,6 +180,7 @@ export async function standing(running: Running, dataDir: string): Promise<Recor
   const found: Record<string, string> = {};
   for (const collection of ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'enrollments', 'demographics']) {
     const response = await fetch(`${running.url}${rootB}/${collection}?limit=1&sort=dateLastModified&orderBy=desc`, { headers });
+    assert.equal(response.status, 200, collection);
     const [records] = Object.values((await response.json()) as Record<string, { dateLastModified: string }[]>);
     found[collection] = `${response.headers.get('x-total-count')} ${response.headers.get('x-roster-version')} ${records?.[0]?.dateLastModified}`;
   }

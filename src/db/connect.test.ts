@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
+import { until } from '../../test/until.ts';
 import { connect, type Db, type PoolOptions } from './connect.ts';
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
 
@@ -161,7 +162,7 @@ test('COPY whose connection dies fails, and the pool goes on', async () => {
 });
 
 test('COPY to a server that stands still is given up: before it begins, while it takes rows, and after the last', async () => {
-  const impatient = use({ max: 1, name: 'still', answerMs: 300, statementMs: 0 });
+  const impatient = use({ max: 1, name: 'still', answerMs: 1500, statementMs: 0 });
   for (const moment of ['begin', 'rows', 'end'] as const) {
     let pid = 0;
     const stop = () => process.kill(pid, 'SIGSTOP');
@@ -302,6 +303,7 @@ test('fixed statements are prepared once by name; those of filters are not', asy
 
 test('a pool that has no connection free says so in time', async () => {
   const narrow = use({ max: 1, name: 'narrow', connectionMs: 1000 });
+  await until('it is connected, which takes long on a busy machine', () => askOne(narrow).then(() => true, () => false));
   const connection = await narrow.reserve();
   await assert.rejects(async () => askOne(narrow), (error) => error instanceof DatabaseUnavailable && error.why === 'busy');
   connection.release();
@@ -341,7 +343,7 @@ test('the limits hold between two batches of a cursor as well', async () => {
 });
 
 test('what the server does not end is given up on this side, and its connection is not used again', async () => {
-  const impatient = use({ max: 1, name: 'impatient', statementMs: 0, answerMs: 100 });
+  const impatient = use({ max: 1, name: 'impatient', statementMs: 0, answerMs: 1500 });
   const [before] = await impatient`select pg_backend_pid() as pid`;
   await assert.rejects(async () => impatient`select pg_sleep(60)`, (error) => error instanceof DatabaseUnavailable && error.why === 'silent');
   const [behind] = await impatient`select pg_backend_pid() as pid`;
@@ -431,7 +433,7 @@ test('of two transactions that wait for one another, the one that the server end
 
 for (const [times, outcome] of [[3, 'fulfilled'], [4, 'rejected']] as const) {
   test(`a transaction that others cross ${times} times in a row is ${outcome}`, async () => {
-    const db = use({ max: 4, name: 'crossed' });
+    const [db, watch] = [use({ max: 4, name: 'crossed' }), use({ max: 1, name: 'watching' })];
     await db`create table crossed (id int primary key, value int not null)`;
     await db`insert into crossed values (1, 0), (2, 0)`;
     const rounds = Array.from({ length: times }, () => ({ mine: Promise.withResolvers<void>(), others: Promise.withResolvers<void>() }));
@@ -449,8 +451,13 @@ for (const [times, outcome] of [[3, 'fulfilled'], [4, 'rejected']] as const) {
       await db.begin(async (tx) => {
         await tx`set local deadlock_timeout = '1min'`;
         await tx`update crossed set value = value + 10 where id = 1`;
+        let isWaiting = true;
+        const waiting = (async () => tx`update crossed set value = value + 10 where id = 2`)().finally(() => (isWaiting = false));
+        // It waits first: whoever waits last finds that they wait for one another, and looks only once.
+        await until('it waits', async () => !isWaiting || (await watch`
+          select from pg_stat_activity where application_name like 'schoolbell crossed %' and wait_event_type = 'Lock'`).length > 0);
         others.resolve();
-        await tx`update crossed set value = value + 10 where id = 2`;
+        await waiting;
       });
     }
     assert.deepEqual((await crossed).map(({ status }) => status), [outcome]);

@@ -46,7 +46,7 @@ async function begin(config: oidc.Configuration, more: Record<string, string> = 
 }
 
 async function fill(page: Page, estab = 'one', userName = 's1', secret = password): Promise<void> {
-  await page.waitForURL(/\/oidc\/interaction\//, { timeout: 5000 });
+  await page.waitForURL(/\/oidc\/interaction\//);
   await page.fill('#estab', estab);
   await page.fill('#username', userName);
   await page.fill('#password', secret);
@@ -55,7 +55,7 @@ async function fill(page: Page, estab = 'one', userName = 's1', secret = passwor
 
 async function back(page: Page): Promise<URL> {
   await page
-    .waitForURL((at) => at.href.startsWith(redirect), { timeout: 5000 })
+    .waitForURL((at) => at.href.startsWith(redirect))
     .catch(async () => assert.fail(`stopped at ${page.url()}: ${await page.innerText('body')}`));
   return new URL(page.url());
 }
@@ -211,7 +211,7 @@ test('who is signed in at /login signs on without a second password, unless the 
   await page.click('button.second');
   await page.waitForURL(`${url}/login`);
   await page.goto((await begin(config)).url.href);
-  await page.waitForURL(/\/oidc\/interaction\//, { timeout: 5000 });
+  await page.waitForURL(/\/oidc\/interaction\//);
   await page.goto((await begin(config, { prompt: 'none' })).url.href);
   assert.equal((await back(page)).searchParams.get('error'), 'login_required', 'signed out is signed out');
   assert.deepEqual(complaints, []);
@@ -241,7 +241,7 @@ test('a wrong password is explained and tried again; one that must change is cha
   assert.ok((await exchange(after, await back(page))).id_token);
   await answer('ResetPassword', { query: { username: 's1', password } });
   await page.goto((await begin(config)).url.href);
-  await page.waitForURL(/\/oidc\/interaction\//, { timeout: 5000 });
+  await page.waitForURL(/\/oidc\/interaction\//);
 });
 
 test('who has left cannot sign on, nor go on with a code or a token', async () => {

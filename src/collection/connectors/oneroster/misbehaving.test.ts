@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from '../../../../test/fake-provider.ts';
 import { useService } from '../../../../test/service.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
-import { createOutbound } from '../../../http/outbound.ts';
+import { createOutbound, type Outbound } from '../../../http/outbound.ts';
 import { allResources, collections } from '../../../roster/collections.ts';
 import { MisError } from '../../connector.ts';
 import { importRoster } from '../../import.ts';
@@ -14,8 +14,11 @@ import { createOneRosterConnector, pageLimits, type OneRosterParts } from './one
 
 const { db, addSchool, dataDir } = await useService();
 const fake = await useFakeProvider();
-const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), { ...pageLimits, connectMs: 300, totalMs: 400 });
-test.after(() => outbound.close());
+const allowed = parseAllowList(['127.0.0.0/8']);
+const outbound = createOutbound(allowed, pageLimits);
+/** For providers that never answer. */
+const impatient = createOutbound(allowed, { ...pageLimits, totalMs: 1_500 });
+test.after(() => Promise.all([outbound.close(), impatient.close()]));
 let schools = 0;
 let waits: number[] = [];
 
@@ -53,7 +56,8 @@ const users = (change: (reply: Reply, asked: Asked) => void): Misbehaviour => (a
 const walked = (change: (reply: Reply, asked: Asked) => void) => users((reply, asked) => void (asked.limit > 1 && change(reply, asked)));
 let switched = false;
 
-const faults: [name: string, misbehave: Misbehaviour, words: RegExp, more?: { status?: string; later?: boolean; waits?: number; walks?: number }][] = [
+type More = { status?: string; later?: boolean; waits?: number; walks?: number; by?: Outbound };
+const faults: [name: string, misbehave: Misbehaviour, words: RegExp, more?: More][] = [
   ['truncates', users((reply, { offset }) => void (offset >= 10 && (reply.records = []))), /announced 30 users and delivered 10/],
   ['gives nothing at all', users((reply) => void (reply.records = [])), /announced 30 users and delivered 0/],
   ['has no page where there must be one', users((reply, { offset }) => void (offset >= 10 && (reply.status = 404))), /announced 30 users and delivered 10/],
@@ -117,9 +121,14 @@ const faults: [name: string, misbehave: Misbehaviour, words: RegExp, more?: { st
   ['is out of order for ever', users((reply) => void (reply.status = 503)), /out of order at present \(503\); it was tried 4 times/, { waits: 3 }],
   ['is too busy for ever', users((reply) => void (reply.status = 429)), /called less often \(429\)/, { waits: 3 }],
   ['drops the connection in the middle', walked((reply) => void (reply.end = 'broken')), /broke off in the middle of an answer/, { waits: 3 }],
-  ['hangs', walked((reply) => void (reply.end = 'never')), /did not answer in time \(no complete answer within 0\.4 s\)/, { status: 'Timeout', waits: 3 }],
+  [
+    'hangs',
+    walked((reply) => void (reply.end = 'never')),
+    /did not answer in time \(no complete answer within 1\.5 s\)/,
+    { status: 'Timeout', waits: 3, by: impatient },
+  ],
 ];
-for (const [name, misbehave, words, { status = 'Error', later = true, waits: pauses = 0, walks } = {}] of faults) {
+for (const [name, misbehave, words, { status = 'Error', later = true, waits: pauses = 0, walks, by = outbound } = {}] of faults) {
   test(`a provider that ${name} changes nothing, and it is said`, async () => {
     const estab = await newSchool();
     const before = await contents(estab);
@@ -127,7 +136,7 @@ for (const [name, misbehave, words, { status = 'Error', later = true, waits: pau
     fake.data.orgs = [{ ...fake.data.orgs?.[0], name: 'Another name' }];
     fake.misbehave = misbehave;
     await assert.rejects(
-      pull(estab),
+      pull(estab, { outbound: by }),
       (error) =>
         error instanceof MisError &&
         words.test(error.message) &&
@@ -140,7 +149,7 @@ for (const [name, misbehave, words, { status = 'Error', later = true, waits: pau
 }
 
 /** Each passes by itself: the pull ends well, with everything. */
-const hiccups: [name: string, misbehave: Misbehaviour, pauses: [number, number][]][] = [
+const hiccups: [name: string, misbehave: Misbehaviour, pauses: [number, number][], by?: Outbound][] = [
   ['clamps the limit to 7', (_, reply) => void (reply.records = reply.records.slice(0, 7)), []],
   [
     'orders its records in its own way',
@@ -175,7 +184,7 @@ const hiccups: [name: string, misbehave: Misbehaviour, pauses: [number, number][
     ],
   ],
   ['drops the connection once', walked((reply) => void (waits.length < 1 && (reply.end = 'broken'))), [[800, 1200]]],
-  ['hangs once', walked((reply) => void (waits.length < 1 && (reply.end = 'never'))), [[800, 1200]]],
+  ['hangs once', walked((reply) => void (waits.length < 1 && (reply.end = 'never'))), [[800, 1200]], impatient],
   ['refuses demographics', (asked, reply) => void (asked.collection === 'demographics' && (reply.status = 403)), []],
   [
     'has no demographics, in words',
@@ -190,13 +199,13 @@ const hiccups: [name: string, misbehave: Misbehaviour, pauses: [number, number][
     [],
   ],
 ];
-for (const [name, misbehave, pauses] of hiccups) {
+for (const [name, misbehave, pauses, by = outbound] of hiccups) {
   test(`a provider that ${name} is read to the end`, async () => {
     const estab = await newSchool();
     fake.data.orgs = [{ ...fake.data.orgs?.[0], name: 'Another name' }];
     fake.misbehave = misbehave;
     switched = false;
-    const { outcome, added, changed, removed, collections: counts } = await pull(estab);
+    const { outcome, added, changed, removed, collections: counts } = await pull(estab, { outbound: by });
     assert.deepEqual([outcome, added, changed, removed], ['done', 0, 1, 0]);
     assert.equal(counts.users?.unchanged, 30);
     assert.equal(waits.length, pauses.length);
