@@ -27,6 +27,12 @@ AS $function$
   select '{"sourcedId":"' || replace(replace(sourced_id, '\', '\\'), '"', '\"') || '","status":"' || status || '","dateLastModified":"' || chr(2) || estab || ' ' || version || chr(2) || '"'
 $function$;
 
+CREATE OR REPLACE FUNCTION public.roster_letters(words text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (octet_length(words) = char_length(words)) THEN lower(("left"(words, 60) COLLATE "C")) ELSE (lower((regexp_replace(NORMALIZE("left"(words, 60), NFD), '[\u0300-\u036f]'::text, ''::text, 'g'::text) COLLATE roster_fold)) COLLATE "C") END;
+
 create table application (
   rp text collate "C" not null,
   name text not null,
@@ -104,6 +110,29 @@ create table attendance_version (
   constraint attendance_version_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 
+create table audit_event (
+  number bigint generated always as identity not null,
+  at timestamp with time zone default clock_timestamp() not null,
+  actor text not null,
+  via text not null,
+  address text,
+  action text not null,
+  estab text collate "C",
+  rp text collate "C",
+  subject text,
+  detail jsonb default '{}'::jsonb not null,
+  outcome text,
+  message text,
+  ended_at timestamp with time zone,
+  constraint audit_event_pkey PRIMARY KEY (number),
+  constraint audit_event_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
+  constraint audit_event_via_check CHECK ((via = ANY (ARRAY['console'::text, 'command line'::text])))
+);
+CREATE INDEX audit_event_actor ON public.audit_event USING btree (actor, number);
+CREATE INDEX audit_event_at ON public.audit_event USING btree (at);
+CREATE INDEX audit_event_estab ON public.audit_event USING btree (estab, number) WHERE (estab IS NOT NULL);
+CREATE INDEX audit_event_rp ON public.audit_event USING btree (rp, number) WHERE (rp IS NOT NULL);
+
 create table authorisation (
   estab text collate "C" not null,
   rp text collate "C" not null,
@@ -155,6 +184,11 @@ CREATE INDEX availability_wait_rp ON public.availability_wait USING btree (rp) W
 create table chore (
   name text not null,
   last_at timestamp with time zone not null,
+  ran_at timestamp with time zone,
+  every_ms bigint,
+  took_ms bigint,
+  trouble text,
+  by text,
   constraint chore_pkey PRIMARY KEY (name)
 );
 
@@ -189,6 +223,67 @@ create table connector_setting (
   constraint connector_setting_pkey PRIMARY KEY (estab),
   constraint connector_setting_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+
+create table console_account (
+  id uuid default gen_random_uuid() not null,
+  sign_in_name text collate "C" not null,
+  name text not null,
+  email text,
+  role text not null,
+  password_hash text,
+  sealed_totp bytea,
+  totp_step bigint,
+  recovery_hashes bytea[] default '{}'::bytea[] not null,
+  wrong_tries integer default 0 not null,
+  locked_until timestamp with time zone,
+  last_signed_in timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  created_by text not null,
+  constraint console_account_pkey PRIMARY KEY (id),
+  constraint console_account_sign_in_name_key UNIQUE (sign_in_name),
+  constraint console_account_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text]))),
+  constraint console_account_sign_in_name_check CHECK ((sign_in_name = lower(sign_in_name)))
+);
+
+create table console_link (
+  hash bytea not null,
+  account uuid not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint console_link_pkey PRIMARY KEY (hash),
+  constraint console_link_account_fkey FOREIGN KEY (account) REFERENCES console_account(id) ON DELETE CASCADE
+);
+CREATE INDEX console_link_account ON public.console_link USING btree (account);
+
+create table console_rule (
+  name text not null,
+  required boolean not null,
+  constraint console_rule_pkey PRIMARY KEY (name),
+  constraint console_rule_name_check CHECK ((name = 'second factor'::text))
+);
+
+create table console_session (
+  hash bytea not null,
+  account uuid not null,
+  proven boolean not null,
+  address text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint console_session_pkey PRIMARY KEY (hash),
+  constraint console_session_account_fkey FOREIGN KEY (account) REFERENCES console_account(id) ON DELETE CASCADE
+);
+CREATE INDEX console_session_account ON public.console_session USING btree (account);
+
+create table delivery_hour (
+  hour timestamp with time zone not null,
+  rp text collate "C" not null,
+  delivered integer not null,
+  failed integer not null,
+  tries integer not null,
+  failed_tries integer not null,
+  constraint delivery_hour_pkey PRIMARY KEY (hour, rp)
+);
+CREATE INDEX delivery_hour_rp ON public.delivery_hour USING btree (rp, hour);
 
 create table demo_mark (
   estab text collate "C" not null,
@@ -306,7 +401,9 @@ create table import_run (
   constraint import_run_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'unchanged'::text, 'held'::text, 'refused'::text]))),
   constraint import_run_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE INDEX import_run_ended ON public.import_run USING btree (estab, finished_at DESC, id);
 CREATE INDEX import_run_finished ON public.import_run USING btree (finished_at);
+CREATE INDEX import_run_held ON public.import_run USING btree (estab, finished_at) WHERE (outcome = 'held'::text);
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
 
 create table invitation (
@@ -331,6 +428,9 @@ create table invitation (
   constraint invitation_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE,
   constraint invitation_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
 );
+CREATE INDEX invitation_expired ON public.invitation USING btree (decided_at) WHERE (state = 'Expired'::text);
+CREATE INDEX invitation_expiring ON public.invitation USING btree (expires_at) WHERE (state = 'Invited'::text);
+CREATE INDEX invitation_proposed ON public.invitation USING btree (created_at) WHERE (state = 'Proposed'::text);
 CREATE INDEX invitation_rp ON public.invitation USING btree (rp);
 CREATE UNIQUE INDEX invitation_open ON public.invitation USING btree (estab, rp) WHERE (state = ANY (ARRAY['Proposed'::text, 'Invited'::text]));
 
@@ -351,11 +451,14 @@ create table lane (
   woken_at timestamp with time zone,
   failing_told_at timestamp with time zone,
   disabled_told_at timestamp with time zone,
+  paused_at timestamp with time zone,
+  paused_by text,
   constraint lane_pkey PRIMARY KEY (key),
   constraint lane_width_check CHECK ((width > 0))
 );
 CREATE INDEX lane_host ON public.lane USING btree (host) WHERE (host IS NOT NULL);
 CREATE INDEX lane_next ON public.lane USING btree (next_at) WHERE (next_at IS NOT NULL);
+CREATE INDEX lane_trouble ON public.lane USING btree (key) WHERE ((failing_since IS NOT NULL) OR (disabled_at IS NOT NULL) OR (paused_at IS NOT NULL));
 
 create table login (
   estab text collate "C" not null,
@@ -445,12 +548,15 @@ create table outbox (
   settled_at timestamp with time zone,
   seq bigint generated always as identity not null,
   waits_for text,
+  claimed_at timestamp with time zone,
+  claimed_by text,
   constraint outbox_pkey PRIMARY KEY (estab, id),
   constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)
 );
 CREATE INDEX outbox_calls ON public.outbox USING btree (rp, state, (created_at AT TIME ZONE 'UTC'::text), id) WHERE (kind = 'call'::text);
 CREATE INDEX outbox_created ON public.outbox USING btree (created_at);
+CREATE INDEX outbox_failed_mails ON public.outbox USING btree (settled_at) WHERE ((kind = 'mail'::text) AND (state = 'failed'::text));
 CREATE INDEX outbox_id ON public.outbox USING btree (id);
 CREATE INDEX outbox_lane ON public.outbox USING btree (lane);
 CREATE INDEX outbox_lease ON public.outbox USING btree (lease_until) WHERE (state = 'running'::text);
@@ -458,8 +564,10 @@ CREATE INDEX outbox_newer ON public.outbox USING btree (estab, topic, seq) WHERE
 CREATE INDEX outbox_pair ON public.outbox USING btree (estab, rp);
 CREATE INDEX outbox_running ON public.outbox USING btree (lane) WHERE (state = 'running'::text);
 CREATE INDEX outbox_school_calls ON public.outbox USING btree (estab, rp, state, (created_at AT TIME ZONE 'UTC'::text), id) WHERE (kind = 'call'::text);
+CREATE INDEX outbox_school_work ON public.outbox USING btree (estab, created_at, id) WHERE (kind <> 'call'::text);
 CREATE INDEX outbox_settled ON public.outbox USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 CREATE INDEX outbox_waiting ON public.outbox USING btree (lane, due_at) WHERE (state = 'waiting'::text);
+CREATE INDEX outbox_work ON public.outbox USING btree (kind, state, created_at, id) WHERE (kind <> 'call'::text);
 CREATE UNIQUE INDEX outbox_topic ON public.outbox USING btree (estab, topic) WHERE ((state = 'waiting'::text) AND (attempts = 0));
 
 create table outbox_attempt (
@@ -532,6 +640,36 @@ create unlogged table request_count (
   count integer not null,
   constraint request_count_pkey PRIMARY KEY (credential, minute)
 );
+
+create table request_hour (
+  hour timestamp with time zone not null,
+  rp text collate "C" not null,
+  requests integer not null,
+  refused integer not null,
+  failed integer not null,
+  records bigint not null,
+  ms double precision not null,
+  constraint request_hour_pkey PRIMARY KEY (hour, rp)
+);
+CREATE INDEX request_hour_rp ON public.request_hour USING btree (rp, hour);
+
+create table request_line (
+  number bigint generated always as identity not null,
+  at timestamp with time zone not null,
+  rp text collate "C" not null,
+  estab text collate "C",
+  method text not null,
+  path text not null,
+  status integer not null,
+  ms real not null,
+  records integer,
+  request_id text not null,
+  constraint request_line_pkey PRIMARY KEY (number)
+);
+CREATE INDEX request_line_at ON public.request_line USING btree (at);
+CREATE INDEX request_line_estab ON public.request_line USING btree (estab, number) WHERE (estab IS NOT NULL);
+CREATE INDEX request_line_refused ON public.request_line USING btree (rp, number) WHERE (status >= 400);
+CREATE INDEX request_line_rp ON public.request_line USING btree (rp, number);
 
 create table roster (
   estab text collate "C" not null,
@@ -917,7 +1055,9 @@ create table roster_user (
   place integer,
   constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
 );
+CREATE INDEX roster_user_agents ON public.roster_user USING gin (agent_ids) WHERE (agent_ids IS NOT NULL);
 CREATE INDEX roster_user_gone ON public.roster_user USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
+CREATE INDEX roster_user_names ON public.roster_user USING btree (estab, kind, roster_letters(family_name), roster_letters(given_name), sourced_id);
 CREATE INDEX roster_user_presence ON public.roster_user USING btree (estab, presence_id(estab, sourced_id));
 CREATE INDEX roster_user_version ON public.roster_user USING btree (estab, version);
 
@@ -1283,6 +1423,7 @@ create table webhook (
   constraint webhook_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text]))),
   constraint webhook_estab_rp_fkey FOREIGN KEY (estab, rp) REFERENCES authorisation(estab, rp) ON DELETE CASCADE
 );
+CREATE INDEX webhook_id ON public.webhook USING btree (id);
 
 create table writeback (
   estab text collate "C" not null,

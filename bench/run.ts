@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { benchAttendanceFile } from './attendance-file.ts';
 import { openBench } from './bench.ts';
 import { benchBesideHanging } from './beside-hanging.ts';
+import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
 import { benchFullList } from './full-list.ts';
 import { benchIdentity } from './identity.ts';
@@ -28,6 +29,7 @@ try {
   await benchIdentity(bench);
   await benchAttendanceFile(bench);
   await benchRestart(bench);
+  await benchConsole(bench);
   console.log();
   console.table(
     bench.figures.map(({ name, measured, goal, holds }) => ({ figure: name, measured, goal, holds: holds === undefined ? '' : holds ? 'yes' : 'NO' })),

@@ -7,6 +7,7 @@ import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
 import { createRateLimit, tellStanding } from './access/rate-limit.ts';
+import { createRequestLines, type RequestLines } from './access/request-lines.ts';
 import { accessErrorShapes, accessRoutes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
 import { createSchoolCaller } from './access/school-caller.ts';
@@ -16,10 +17,12 @@ import { createTokens } from './access/tokens.ts';
 import { createUploadCaller } from './access/upload-tokens.ts';
 import { uploadRoutes } from './collection/upload-routes.ts';
 import type { Config } from './config.ts';
+import { consoleRoutes } from './console/routes.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
 import { apiPools, policies } from './db/policies.ts';
 import type { DemoCredentials } from './demo.ts';
+import { listRetained } from './describe-retention.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { asksForPage } from './http/accepts-page.ts';
@@ -29,11 +32,12 @@ import type { LogStream } from './http/log-lines.ts';
 import { describeApi } from './http/openapi.ts';
 import { createOutbound } from './http/outbound.ts';
 import { pageErrorShape } from './http/page-error.ts';
+import { scriptRoutes } from './http/pages/scripts.ts';
 import { styleRoute } from './http/pages/style.ts';
-import type { RequestMeter } from './http/request-meter.ts';
+import { createRequestMeter, type RequestMeter } from './http/request-meter.ts';
 import { createServer } from './http/server.ts';
 import { slowReaderLimit, type SlowReaderLimit } from './http/slow-reader.ts';
-import { createHashPool, type HashPool } from './identity/hash-pool.ts';
+import { createHashPool, type HashPool } from './access/hash-pool.ts';
 import { signInClaims } from './identity/oidc/provider.ts';
 import { oidcRoutes } from './identity/oidc/routes.ts';
 import { signInRoutes } from './identity/page-routes.ts';
@@ -66,6 +70,8 @@ export type AppParts = {
   demo?: DemoCredentials | undefined;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
+  /** Who keeps requests; it ends with the app. */
+  lines?: RequestLines;
 } & Partial<Watched>;
 
 /** Where the lines of the log go, and who counts requests. */
@@ -100,6 +106,7 @@ const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
 /** Where a person goes on from an error that no page has made. */
 const ways: readonly { roots: readonly string[]; shape: ErrorShape }[] = [
   { roots: ['/school'], shape: pageErrorShape({ path: '/school', label: 'To the pages of your school' }) },
+  { roots: ['/console'], shape: pageErrorShape({ path: '/console', label: 'To the overview' }) },
   { roots: ['/login', '/account', '/register'], shape: pageErrorShape({ path: '/login', label: 'To the sign-in page' }) },
 ];
 const pageErrors = pageErrorShape({ path: '/', label: 'To the start page' });
@@ -123,7 +130,9 @@ export function createHealthApp(config: Config, db: Db, { logTo, meter }: Watche
 export function createApp({ config, pools, seal, now = Date.now, slowReader = slowReaderLimit, ...parts }: AppParts): FastifyInstance {
   const { callers, reads, changes, tries, signIns } = pools;
   const hashing = parts.hashing ?? createHashPool({ threads: hashThreads });
-  const app = createServer({ logLevel: config.logLevel, logTo: parts.logTo, meter: parts.meter, trustProxy: config.trustProxy, shapeFor });
+  const meter = parts.meter ?? createRequestMeter();
+  const lines = parts.lines ?? createRequestLines(changes, meter);
+  const app = createServer({ logLevel: config.logLevel, logTo: parts.logTo, meter, tellEnded: lines.note, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
   const tokens = createTokens(keys, config.publicUrl, now);
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
@@ -137,6 +146,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const ledger = createLedger(changes);
   app.addHook('onClose', async () => {
     await ledger.close();
+    await lines.close();
     await providers.close();
     await pictures.close();
     await hashing.close();
@@ -145,6 +155,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   app.register(async (api) => {
     healthRoutes(api, changes);
     styleRoute(api);
+    scriptRoutes(api);
     startRoutes(api, config, parts.demo);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
@@ -159,6 +170,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     uploadRoutes(api, { db: changes, requireUpload: createUploadCaller(tries, limit), uploads, publicUrl: config.publicUrl });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
+    const retained = listRetained(config);
+    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });

@@ -50,8 +50,12 @@ const tokenM = async (rp: string, secret: string) =>
 
 const commands: Record<string, string[]> = {
   'school add': ['--estab', '--name', '--email'],
-  'school list': [],
+  'school list': ['--state'],
   'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url'],
+  'school link': ['--estab'],
+  'school refuse': ['--estab'],
+  'school pause': ['--estab'],
+  'school resume': ['--estab'],
   'school remove': ['--estab', '--yes', '--dry-run'],
   'application add': ['--rp', '--name', '--callback-url', '--scopes', '--redirect-uri', '--website', '--privacy-notice', '--contact'],
   'application list': [],
@@ -61,13 +65,23 @@ const commands: Record<string, string[]> = {
   'keys rotate': ['--now'],
   'keys reseal': [],
   authorise: ['--rp', '--estab', '--scopes'],
+  scopes: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],
   resume: ['--rp', '--estab'],
   revoke: ['--rp', '--estab'],
   import: ['--estab', '--partial', '--force', '<zip or folder>'],
   export: ['--estab', '--with-leavers', '<zip>'],
   mails: [],
-  audit: ['--since'],
+  'operator add': ['--name', '--email', '--role'],
+  'operator invite': ['<operator>'],
+  'operator list': [],
+  'operator edit': ['--name', '--role', '--reset-second-factor', '<operator>'],
+  'operator remove': ['--yes', '--dry-run', '<operator>'],
+  'operator second-factor': ['--required'],
+  'work list': ['--kind', '--state', '--estab'],
+  'work retry': ['<id>'],
+  settings: [],
+  audit: ['--since', '--estab', '--rp', '--kind', '--before'],
   status: ['--check'],
 };
 
@@ -161,7 +175,7 @@ test('schools are added, listed and removed', async () => {
   assert.deepEqual(list.map(({ estab, name }) => [estab, name]), [['1234567', "St Mary's"], ['b.Z_-9', 'B']]);
   assert.match(
     (await schoolbell('school list')).out,
-    /^ESTAB +NAME +ADDRESS OF RECORD +TIME ZONE +CONNECTOR\n1234567 +St Mary's +office@school\.example +Europe\/London +none\nb\.Z_-9/,
+    /^ESTAB +NAME +ADDRESS OF RECORD +TIME ZONE +CONNECTOR +STATE .*\n1234567 +St Mary's +office@school\.example +Europe\/London +none +New .*\nb\.Z_-9/,
   );
 
   await json('school remove --yes --estab b.Z_-9');

@@ -4,19 +4,28 @@ import { parseArgs } from 'node:util';
 import { createSeal, readSecretKeys } from './access/seal.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
+import { applicationShowCommands } from './commands/application-show.ts';
 import { auditCommands } from './commands/audit.ts';
 import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
 import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
 import { destroyingOptions, runAgreed, type Ask } from './commands/destroying.ts';
+import { workCommands } from './commands/durable-work.ts';
 import { historyCommands } from './commands/history.ts';
+import { importCommands } from './commands/imports.ts';
 import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
+import { operatorCommands } from './commands/operator.ts';
+import { runRecorded } from './commands/record.ts';
 import { rosterCommands } from './commands/roster.ts';
+import { rosterLookCommands } from './commands/roster-look.ts';
 import { schoolCommands } from './commands/school.ts';
 import { secretCommands } from './commands/secrets.ts';
+import { settingsCommands } from './commands/settings.ts';
+import { sourceCommands } from './commands/source.ts';
 import { statusCommands } from './commands/status.ts';
+import { targetCommands } from './commands/target.ts';
 import { uploadTokenCommands } from './commands/upload-token.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
@@ -24,9 +33,10 @@ import { policies } from './db/policies.ts';
 import { SchoolbellError } from './errors.ts';
 import { version } from './version.ts';
 
-const commands: readonly Command[] = [
-  ...schoolCommands, ...uploadTokenCommands, ...applicationCommands, ...secretCommands, ...keyCommands, ...authorisationCommands, ...rosterCommands,
-  ...historyCommands, ...collectCommands, ...deliveryCommands, ...mailCommands, ...auditCommands, ...statusCommands,
+export const commands: readonly Command[] = [
+  ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
+  ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
+  ...targetCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...auditCommands, ...statusCommands, ...settingsCommands,
 ];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */
@@ -95,7 +105,8 @@ async function run(command: Command, given: Given, env: Record<string, string | 
   const database = await openDatabase(config, undefined, { existing: true });
   try {
     const seal = createSeal(readSecretKeys(config));
-    return await runAgreed(command, { db: database.pool(policies.commands), seal, config }, given, ask);
+    const context = { db: database.pool(policies.commands), seal, config };
+    return await runRecorded(command, context, given, () => runAgreed(command, context, given, ask));
   } finally {
     await database.close();
   }

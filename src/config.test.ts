@@ -36,15 +36,17 @@ test('defaults', () => {
     answersFrom: ['127.0.0.0/8', '::1/128'],
     mail: undefined,
     metricsPort: undefined,
+    adminPassword: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,
     logLevel: 'info',
+    given: [],
   };
   assert.deepEqual(readConfig({}), expected);
   const blank = Object.fromEntries(
     [
       'HOST', 'PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'RATE_LIMIT_PER_MINUTE',
-      'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'LOG_LEVEL',
+      'ADMIN_PASSWORD', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'LOG_LEVEL',
     ].map((name) => [name, ' ']),
   );
   assert.deepEqual(readConfig(blank), expected, 'blank is as good as not given');
@@ -74,6 +76,7 @@ const taken: readonly [env: Record<string, string>, expected: Partial<Config>][]
   [{ DATABASE_URL: database.replace('postgres:', 'postgresql:'), SECRET_KEY: key }, { databaseUrls: [database.replace('postgres:', 'postgresql:')] }],
   [{ SECRET_KEY: key }, { secretKeys: [key], demo: true }],
   [{ SECRET_KEY: ` ${'n'.repeat(32)} , ${key} ` }, { secretKeys: ['n'.repeat(32), key] }],
+  [{ ADMIN_PASSWORD: ' twelve letters ' }, { adminPassword: ' twelve letters ' }],
   [{ ROLE: 'api' }, { role: 'api' }],
   [{ ROLE: 'worker' }, { role: 'worker' }],
   [{ RATE_LIMIT_PER_MINUTE: '0' }, { rateLimitPerMinute: 0 }],
@@ -96,6 +99,7 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
   ['PORT', ['0', '65536', '-1', '80.5', '1e3', '0x50', 'http', '8080x', '99999999999999999999'], /whole number from 1 to 65535/],
   ['PUBLIC_URL', ['bell.example', 'ftp://bell.example', 'http://', '//bell.example'], /http:\/\/ or https:\/\//],
   ['PUBLIC_URL', ['https://bell.example/?a=1', 'https://bell.example/#top'], /query or a fragment/],
+  ['PUBLIC_URL', ['https://me:letmein@bell.example/', 'https://me@bell.example'], /user or password/],
   [
     'TRUST_PROXY',
     ['proxy.example', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/-1', '10.0.0.0/8, nonsense', '*', 'true'],
@@ -106,6 +110,8 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
   ['SECRET_KEY', [`short,${key}`, `,${key}`], /key 1 of 2.* at least 32/],
   ['SECRET_KEY', [`${key},short`, `${key},`], /key 2 of 2.* at least 32/],
   ['SECRET_KEY', [`${key},${key}`], /key 2 of 2.* given before/],
+  ['ADMIN_PASSWORD', ['short', 'eleven-sign', '  eleven-sign  '], /^ADMIN_PASSWORD: needs at least 12 characters/],
+  ['ADMIN_PASSWORD', ['a'.repeat(257), 'a password\nin two lines'], /more than 256 characters, nor line breaks/],
   ['ROLE', ['API', 'both', 'all,api'], /api, worker, all/],
   ['DEMO', ['yes', 'true', '1', 'ON'], /on, off/],
   ['RATE_LIMIT_PER_MINUTE', ['-1', '1.5', 'none', 'Infinity'], /whole number from 0/],
@@ -125,8 +131,8 @@ for (const [name, values, says] of refused) {
 
 test('all problems are told at once', () => {
   const everything = {
-    PORT: 'x', PUBLIC_URL: 'x', TRUST_PROXY: 'x,y', SECRET_KEY: 'x', ROLE: 'x', DEMO: 'x', RATE_LIMIT_PER_MINUTE: 'x', PURGE_AFTER_DAYS: 'x',
-    SHRINK_LIMIT_PERCENT: 'x', LOG_LEVEL: 'x',
+    PORT: 'x', PUBLIC_URL: 'x', TRUST_PROXY: 'x,y', SECRET_KEY: 'x', ADMIN_PASSWORD: 'x', ROLE: 'x', DEMO: 'x', RATE_LIMIT_PER_MINUTE: 'x',
+    PURGE_AFTER_DAYS: 'x', SHRINK_LIMIT_PERCENT: 'x', LOG_LEVEL: 'x',
   };
   assert.deepEqual(named({ ...everything, DATABASE_URL: 'x' }).toSorted(), [...Object.keys(everything), 'TRUST_PROXY', 'DATABASE_URL'].toSorted());
 });

@@ -29,10 +29,21 @@ export type Config = Readonly<{
   mail: Readonly<{ smtpUrl: string; from: string }> | undefined;
   /** A second listener on the same host, for metrics alone. */
   metricsPort: number | undefined;
+  /** Of the first operator; undefined: made at the first start with the embedded database, and no console without it. */
+  adminPassword: string | undefined;
   purgeAfterDays: number;
   shrinkLimitPercent: number;
   logLevel: string;
+  /** The variables that are set; the others have their defaults. */
+  given: readonly string[];
 }>;
+
+/** Every variable there is. */
+export const variables = [
+  'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'SMTP_URL', 'MAIL_FROM',
+  'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'LOG_LEVEL',
+] as const;
+export type Variable = (typeof variables)[number];
 
 export class ConfigError extends Error {
   readonly problems: readonly string[];
@@ -47,13 +58,17 @@ export class ConfigError extends Error {
 const roles = ['api', 'worker', 'all'] as const;
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const loopback = ['127.0.0.0/8', '::1/128'];
+/** In the data directory, where no others are set. */
+export const [secretKeyFile, adminPasswordFile] = ['secret.key', 'admin.password'];
 const minimumSecretKeyLength = 32;
+const minimumAdminPasswordLength = 12;
+const longestAdminPassword = 256;
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const problems: string[] = [];
-  const text = (name: string) => (env[name]?.trim() === '' ? undefined : env[name]?.trim());
+  const text = (name: Variable) => (env[name]?.trim() === '' ? undefined : env[name]?.trim());
 
-  function number(name: string, fallback: number, min: number, max: number): number {
+  function number(name: Variable, fallback: number, min: number, max: number): number {
     const value = text(name);
     if (value === undefined) return fallback;
     if (/^\d+$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value);
@@ -61,7 +76,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     return fallback;
   }
 
-  function choice<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+  function choice<T extends string>(name: Variable, allowed: readonly T[], fallback: T): T {
     const value = text(name);
     if (value === undefined) return fallback;
     const found = allowed.find((one) => one === value);
@@ -69,7 +84,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     return found ?? fallback;
   }
 
-  function url(name: string, protocols: readonly string[]): string | undefined {
+  function url(name: Variable, protocols: readonly string[]): string | undefined {
     const value = text(name);
     if (value === undefined) return undefined;
     const parsed = URL.canParse(value) ? new URL(value) : undefined;
@@ -79,7 +94,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   }
 
   /** Several hosts stand between commas: postgres://user:password@one:5432,two:5432/database. */
-  function databases(name: string): string[] | undefined {
+  function databases(name: Variable): string[] | undefined {
     const value = text(name);
     if (value === undefined) return undefined;
     const [, before = '', hosts = '', behind = ''] = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
@@ -91,7 +106,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     return undefined;
   }
 
-  function cidrs(name: string): string[] | undefined {
+  function cidrs(name: Variable): string[] | undefined {
     const list = text(name)?.split(',').map((one) => one.trim()).filter(Boolean);
     for (const cidr of list ?? []) if (!isCidr(cidr)) problems.push(`${name}: "${cidr}" is not an address or CIDR range such as 10.0.0.0/8`);
     return list;
@@ -102,6 +117,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   const port = number('PORT', 8080, 1, 65535);
   const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
+  if (publicUrl && /^[^/]*\/+[^/]*@/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a user or password; it stands in every link');
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrls = databases('DATABASE_URL');
   const smtpUrl = url('SMTP_URL', ['smtp:', 'smtps:']);
@@ -117,6 +133,12 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     if (key.length < minimumSecretKeyLength) problems.push(`SECRET_KEY: ${which && `${which} `}needs at least ${minimumSecretKeyLength} characters`);
     if (secretKeys.indexOf(key) < at) problems.push(`SECRET_KEY: ${which} was given before`);
   }
+  // As it is: what stands around a password is part of it.
+  const adminPassword = text('ADMIN_PASSWORD') === undefined ? undefined : env.ADMIN_PASSWORD;
+  if (adminPassword !== undefined && [...adminPassword.trim()].length < minimumAdminPasswordLength)
+    problems.push(`ADMIN_PASSWORD: needs at least ${minimumAdminPasswordLength} characters`);
+  if (adminPassword !== undefined && (adminPassword.length > longestAdminPassword || /\p{Cc}/u.test(adminPassword)))
+    problems.push(`ADMIN_PASSWORD: must not have more than ${longestAdminPassword} characters, nor line breaks or other control characters`);
   const outboundAllow = cidrs('OUTBOUND_ALLOW');
   const demoDefault = !databaseUrls && isLoopback(host) ? 'on' : 'off';
 
@@ -137,9 +159,11 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     answersFrom: demo ? loopback : [],
     mail: smtpUrl && mailFrom ? { smtpUrl, from: mailFrom } : undefined,
     metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
+    adminPassword,
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+    given: variables.filter((name) => text(name) !== undefined),
   });
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

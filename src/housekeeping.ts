@@ -12,7 +12,9 @@ import { tellFailingTargets } from './mail/failing-targets.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
+import { createNoting, inTurn, type Chore } from './outbox/chores.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
+import { countDeliveryHours } from './outbox/delivery-hours.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
@@ -22,11 +24,8 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const longestEndMs = 5_000;
-const tryAgainMs = 5 * minute;
 
 type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
-/** once: for all processes together, not in each. */
-type Chore = { name: string; everyMs: number; once?: true; run(): Promise<unknown> };
 
 export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log): { stop(): Promise<void> } {
   const chores: readonly Chore[] = [
@@ -38,13 +37,15 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
     { name: 'counting deliveries', everyMs: 5 * minute, once: true, run: () => tallyOutbox(db) },
+    { name: 'counting deliveries by the hour', everyMs: minute, once: true, run: () => countDeliveryHours(db) },
     { name: 'warning of failing receivers', everyMs: hour, once: true, run: () => warn(db, log) },
     { name: 'writing to those whose targets fail', everyMs: minute, once: true, run: () => tellFailingTargets(db, config.publicUrl) },
     { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log) },
   ];
-  const started = chores.map((chore) => start(chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : chore, log));
+  const whose = (chore: Chore) => (chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : { ...chore, run: createNoting(db, chore) });
+  const started = chores.map((chore) => start(whose(chore), log));
   return {
     async stop() {
       for (const { timer } of started) clearInterval(timer);
@@ -52,23 +53,6 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
       await Promise.race([Promise.all(started.map(({ running }) => running())), pause(longestEndMs, undefined, { ref: false })]);
     },
   };
-}
-
-/**
- * Does it unless some process began it less than its time ago, by the database's clock. One that died in the midst of it
- * keeps nobody from doing it the next time; one that failed, from trying again soon.
- */
-export async function inTurn(db: Db, { name, everyMs, run }: Chore): Promise<void> {
-  const [mine] = await db`
-    insert into chore (name, last_at) values (${name}, now()) on conflict (name) do update set last_at = excluded.last_at
-      where chore.last_at <= now() - make_interval(secs => ${everyMs / second}) returning name`;
-  if (!mine) return;
-  try {
-    await run();
-  } catch (error) {
-    await db`update chore set last_at = now() - make_interval(secs => ${Math.max(0, everyMs - tryAgainMs) / second}) where name = ${name}`;
-    throw error;
-  }
 }
 
 /** Never twice at once in one process. */

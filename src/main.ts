@@ -1,4 +1,5 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
+import { createHashPool } from './access/hash-pool.ts';
 import { createSeal, readOrMakeSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createApp, createHealthApp, createPools, type Pools } from './app.ts';
@@ -14,6 +15,7 @@ import { startLagMeter } from './http/measure-process.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createMeasure } from './measure.ts';
+import { findAdminPassword, keepAdmin, type AdminPassword } from './operators/admin.ts';
 import { createWorkPools, startWork } from './work.ts';
 
 /** npm hands a terminal's signal on, so that it comes twice; signals this close together are one. */
@@ -35,6 +37,7 @@ async function main(config: Config): Promise<void> {
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
+    const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
     const app =
       config.role === 'worker' ? createHealthApp(config, db, watched) : createApp({ config, pools: await openPools(database.pool), seal, demo, ...watched });
@@ -58,6 +61,7 @@ async function main(config: Config): Promise<void> {
     closing.push(async () => clearInterval(counting));
     await warnOfShortage();
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
+    if (admin?.file !== undefined) console.log(renderAdminLine(config, admin));
     console.log(`schoolbell ready ${config.publicUrl}`);
     await ending;
 
@@ -80,6 +84,20 @@ async function openPools(open: OpenPool): Promise<Pools> {
   const pools = createPools(open);
   await Promise.all(Object.values(pools).map((pool) => pool`select 1`));
   return pools;
+}
+
+/** Who may come to the console first. */
+async function prepareAdmin(config: Config, db: Db): Promise<AdminPassword | undefined> {
+  const admin = findAdminPassword(config);
+  if (!admin) return undefined;
+  const hashing = createHashPool({ threads: 1 });
+  await keepAdmin(db, hashing.known, admin).finally(() => hashing.close());
+  return admin;
+}
+
+/** Shown by the start that made it, and never again. */
+function renderAdminLine({ publicUrl }: Config, { password, file, made }: AdminPassword): string {
+  return `The console: ${publicUrl}/console, name admin, ${made ? `password ${password} (shown this once; kept in ${file})` : `password in ${file}`}\n`;
 }
 
 /** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */

@@ -16,6 +16,7 @@ import { testSecretKey, useService } from '../test/service.ts';
 import { attendanceCsv, enrolment, smallSchool, user, type Row } from '../test/small-school.ts';
 import { until } from '../test/until.ts';
 import { addApplication } from './access/applications.ts';
+import { audited, noteLook } from './access/audit-trail.ts';
 import { authorise } from './access/authorisations.ts';
 import { createPseudonym } from './access/pseudonym.ts';
 import { removeMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
@@ -25,9 +26,11 @@ import { removeRoster } from './collection/remove.ts';
 import { historyTable } from './collection/history.ts';
 import { takeUpload } from './collection/uploads.ts';
 import type { Fragment } from './db/connect.ts';
+import { SchoolbellError } from './errors.ts';
 import { allResources } from './roster/collections.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
-import { keptDays, renderRetention, retention } from './retention.ts';
+import { renderRetention } from './describe-retention.ts';
+import { keptDays, retention } from './retention.ts';
 import { readRoster } from './rostering/read-roster.ts';
 import { undoWriteback } from './schooldata/undo-writeback.ts';
 
@@ -60,6 +63,7 @@ test('each kind ends when the table says, and not before', async () => {
   await db`insert into login (estab, presence_id, username) values (${estab}, 'p-1', 'one')`;
   await db`insert into lane (key, width, lasting) values ('ends', 1, false)`;
   const uuid = (young: boolean) => `00000000-0000-4000-8000-00000000000${young ? 1 : 0}`;
+  await db`insert into console_account (id, sign_in_name, name, role, created_by) values (${uuid(true)}, 'ends', 'Ends', 'viewer', 'test')`;
   type Case = [table: string, insert: (at: Fragment, young: boolean) => Fragment];
   const cases: Case[] = [
     ['attendance_history', (at, young) => db`(estab, date, session, student_id, version, at)
@@ -87,6 +91,13 @@ test('each kind ends when the table says, and not before', async () => {
     ['oidc_record', (at, young) => db`(model, id, payload, expires_at) values ('ends', ${String(young)}, '{}', ${at})`],
     ['school_link', (at, young) => db`(hash, estab, expires_at) values (${Buffer.from([Number(young)])}, ${estab}, ${at})`],
     ['school_session', (at, young) => db`(hash, estab, expires_at) values (${Buffer.from([Number(young)])}, ${estab}, ${at})`],
+    ['request_line', (at) => db`(at, rp, estab, method, path, status, ms, request_id) values (${at}, 'ends-app', ${estab}, 'GET', '/api', 200, 1, 'ends')`],
+    ['request_hour', (at) => db`(hour, rp, requests, refused, failed, records, ms) values (${at}, 'ends-app', 1, 0, 0, 0, 1)`],
+    ['delivery_hour', (at) => db`(hour, rp, delivered, failed, tries, failed_tries) values (${at}, 'ends-app', 1, 0, 1, 0)`],
+    ['audit_event', (at) => db`(estab, at, actor, via, action) values (${estab}, ${at}, 'ends', 'console', 'ends')`],
+    ['console_link', (at, young) => db`(hash, account, expires_at) values (${Buffer.from([Number(young)])}, ${uuid(true)}, ${at})`],
+    ['console_session', (at, young) =>
+      db`(hash, account, proven, address, expires_at) values (${Buffer.from([Number(young)])}, ${uuid(true)}, true, '', ${at})`],
     ['wrong_try', (at) => db`(client, address, tried_at) values ('ends', '', ${at})`],
     ['request_count', (at) => db`(credential, minute, count) values ('ends', ${at}, 1)`],
     ['roster_version_set', (at, young) => db`(name, versions, noted_at) values (${String(young)}, '{}', ${at})`],
@@ -248,7 +259,8 @@ test('who left long ago is found nowhere, although every feature was used for th
     'writeback_mark.student_id', 'writeback_mark.notes', 'writeback_mark.message', 'writeback.callbacks', 'writeback.idempotency_key',
     'outbox.payload', 'outbox.body', 'outbox_attempt.detail', 'outbox_attempt.response', 'availability_wait.callback_url', 'import_run.report',
     'import_fault.value',
-    'login.username', 'login_session.presence_id', 'oidc_record.payload', 'identity_audit.presence_id', 'demo_mark.student_id', 'demo_mark.notes',
+    'login.username', 'login_session.presence_id', 'oidc_record.payload', 'identity_audit.presence_id', 'audit_event.subject', 'demo_mark.student_id',
+    'demo_mark.notes',
     'file writeback', 'roster_user_history.record',
   ];
   assert.deepEqual(expected.filter((place) => !found.has(place)), [], `the words were found in ${[...found.keys()].join(', ')}`);
@@ -353,6 +365,14 @@ test('who left long ago is found nowhere, although every feature was used for th
       assert.notEqual(sessionCookie(signedIn), '');
       await singleSignOn(one.username);
     }
+    const operator = { name: 'somebody', via: 'console', from: '127.0.0.1' } as const;
+    for (const one of [pupil, staying.pupil])
+      for (const subject of [one.sourcedId, `users/${one.sourcedId}`, `demographics/${one.sourcedId}`])
+        await noteLook(db, operator, { action: 'look at record', estab: 'books', subject });
+    const refuse = () => Promise.reject(new SchoolbellError('not_found', `books has no record "${pupil.sourcedId}" among its classes`));
+    const looked = { action: 'roster show', estab: 'books', subject: pupil.sourcedId };
+    await audited(db, { ...operator, via: 'command line' }, looked, refuse).catch(() => {});
+    await noteLook(db, operator, { action: 'look at mail', estab: 'books', subject: 'a mail', detail: { to: pupil.email?.toUpperCase() } });
     const text = encodeURIComponent(`${pupil.givenName} ${pupil.familyName}`);
     const code = await fetch(`${url}/api/v1/Identity/GenerateQRCode?text=${text}`, { headers: { authorization: basic('app', client.managementSecret) } });
     assert.equal(code.status, 200);

@@ -1,7 +1,9 @@
 // In charge of what is kept and for how long: one row for each kind of thing, with what ends it. `forget` walks the table,
 // and the README shows it.
+import { forgetAuditTrail, forgetLooksAt } from './access/audit-trail.ts';
 import type { Pseudonym } from './access/pseudonym.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
+import { forgetRequestHours, forgetRequestLines } from './access/requests.ts';
 import { forgetSecrets } from './access/secrets.ts';
 import { forgetUploadTokens } from './access/upload-tokens.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
@@ -17,8 +19,10 @@ import type { Db } from './db/connect.ts';
 import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
 import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
 import { forgetProviderKeys } from './identity/oidc/keys.ts';
+import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
+import { forgetDeliveryHours } from './outbox/delivery-hours.ts';
 import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
@@ -30,7 +34,7 @@ import { forgetWaits } from './schooldata/availability.ts';
 import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
 
 /** So many days after something; `purge` is what PURGE_AFTER_DAYS says, and the most where people are named. */
-type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean; forget(db: Db, days: number): Promise<unknown> }>;
+export type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean; forget(db: Db, days: number): Promise<unknown> }>;
 /** In words; `forget` sweeps what ended by itself. */
 type Otherwise = Readonly<{ until: string; forget?(db: Db): Promise<unknown> }>;
 
@@ -200,6 +204,37 @@ export const retention: readonly Kept[] = [
     less: 'the school, by signing out',
   },
   {
+    what: 'Requests to the API, without the ids in them: by whom, what, how it ended',
+    where: ['request_line'],
+    ends: { days: 7, after: 'them, or after 50,000 more of the same application', namesPeople: true, forget: forgetRequestLines },
+    less: nobody,
+  },
+  {
+    what: 'How many requests there were in each hour, by application',
+    where: ['request_hour'],
+    ends: { days: 400, after: 'it', namesPeople: false, forget: forgetRequestHours },
+    less: nobody,
+  },
+  {
+    what: 'How many deliveries there were in each hour, by application',
+    where: ['delivery_hour'],
+    ends: { days: 400, after: 'it', namesPeople: false, forget: forgetDeliveryHours },
+    less: nobody,
+  },
+  {
+    what: 'What operators did and looked at',
+    where: ['audit_event'],
+    ends: { days: 365, after: 'it', namesPeople: false, forget: forgetAuditTrail },
+    purged: { words: 'stays about a keyed hash', forget: forgetLooksAt },
+    less: nobody,
+  },
+  {
+    what: 'Sessions of the console, and links of its invitations',
+    where: ['console_session', 'console_link'],
+    ends: { until: 'until they expire: a session 12 hours, a link 7 days', forget: forgetConsoleSessions },
+    less: 'the operator, by signing out',
+  },
+  {
     what: 'How many deliveries there were, by kind and outcome',
     where: ['outbox_tally'],
     ends: { until: '1 day', forget: tallyOutbox },
@@ -237,7 +272,10 @@ export const retention: readonly Kept[] = [
   },
   {
     what: 'Schools, applications, authorisations and registrations, how each is set up and how its data stands',
-    where: ['establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'migration', 'chore'],
+    where: [
+      'establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'migration', 'chore',
+      'console_account', 'console_rule',
+    ],
     ends: { until: 'until they are removed' },
     less: 'the operator, by `school remove` and `application remove`',
   },
@@ -255,15 +293,4 @@ export const retainedFiles = {
 export function keptDays(days: Age['days'], namesPeople: boolean, { purgeAfterDays }: Pick<Config, 'purgeAfterDays'>): number {
   if (days === 'purge') return purgeAfterDays;
   return namesPeople ? Math.min(days, purgeAfterDays) : days;
-}
-
-/** The table of the README. */
-export function renderRetention(): string {
-  const lasting = (days: Age['days'], after: string) => `${days === 'purge' ? '`PURGE_AFTER_DAYS`' : days === 1 ? '1 day' : `${days} days`} after ${after}`;
-  const rows = [
-    ...retention.map(({ what, ends, purged, less }) => [what, 'days' in ends ? lasting(ends.days, ends.after) : ends.until, purged?.words ?? '–', less]),
-    [retainedFiles.what, lasting(retainedFiles.days, retainedFiles.after), retainedFiles.purged, retainedFiles.less],
-  ];
-  const head = ['What', 'How long', 'When its person is purged', 'Who can ask for less'];
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -1,15 +1,19 @@
 // In charge of the start page: what this is, that it runs, the demo's first requests to copy, the ways in, and what to
 // read next, which is served beside it. A program that asks gets the same as JSON.
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isLoopback, type Config } from './config.ts';
+import type { Config } from './config.ts';
+import { renderDemoEntry } from './console/accounts/demo-entry.ts';
 import { renderDemoRequests, type DemoCredentials } from './demo.ts';
 import { demoEstablishment } from './collection/connectors/demo/school.ts';
 import { asksForPage } from './http/accepts-page.ts';
+import { isAtThisMachine } from './http/at-this-machine.ts';
+import { giveFormToken } from './http/form-token.ts';
 import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
+import { mayEnterDemo } from './operators/demo-entry.ts';
 import { version } from './version.ts';
 
 const hidden = { schema: { hide: true } } as const;
@@ -17,14 +21,14 @@ const [readmePath, apiPath] = ['/README.md', '/openapi/schoolbell.json'];
 const aboutWords =
   'Schoolbell stands between schools and the applications that need their data. It takes each school’s roster and attendance from the ' +
   'school’s information system, keeps it current, and lets an application read what the school has allowed.';
-/** Whatever is added on the way here: who asks may then be anybody. */
-const forwarding = /^(?:forwarded|via|cdn-loop|(?:.+-)?(?:client|connecting|real)-ip|x-forwarded(?:-.+)?|x-(?:original|envoy|arr)-.+)$/;
-
 export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCredentials | undefined): void {
   let described: string | undefined;
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
-    if (asksForPage(request.headers.accept)) return sendPage(reply, renderStart(config, demo, maySeeSecrets(config, request)));
+    if (asksForPage(request.headers.accept)) {
+      const entry = mayEnterDemo(config, request) ? renderDemoEntry(giveFormToken(request, reply, config.publicUrl)) : undefined;
+      return sendPage(reply, renderStart(config, demo, { secrets: isAtThisMachine(config, request), entry }));
+    }
     return reply.header('cache-control', 'no-cache').send(about(config));
   });
   app.get(apiPath, hidden, async (_request, reply) => {
@@ -49,23 +53,16 @@ function about({ publicUrl }: Config): Record<string, string> {
     readme: `${publicUrl}${readmePath}`,
     schools: `${publicUrl}/school`,
     signIn: `${publicUrl}/login`,
+    console: `${publicUrl}/console`,
     health: `${publicUrl}/readyz`,
   };
 }
 
-/**
- * The demo's secrets are for whoever sits at this machine. A proxy in front makes everybody look as if they did, so that
- * nothing may speak of one: neither a setting, nor a header, nor the protocol (proxies speak HTTP/1.0 unless told
- * otherwise). And a name that merely leads here would let a page of another site read them.
- */
-function maySeeSecrets({ host, publicUrl, trustProxy }: Config, { headers, raw }: FastifyRequest): boolean {
-  const asked = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d+)?$/i.exec(headers.host ?? '')?.[1] ?? '';
-  const isHere = [host, new URL(publicUrl).hostname, asked.toLowerCase()].every((name) => isLoopback(name.replace(/^\[(.*)\]$/, '$1')));
-  return isHere && trustProxy.length === 0 && raw.httpVersion !== '1.0' && !Object.keys(headers).some((name) => forwarding.test(name));
-}
+/** secrets: may be shown. entry: the button that opens the console, for whoever may press it. */
+type Shown = { secrets: boolean; entry: Html | undefined };
 
-function renderStart(config: Config, demo: DemoCredentials | undefined, shown: boolean): string {
-  const parts = [demo ? renderTry(config, demo, shown) : undefined, signIn, next];
+function renderStart(config: Config, demo: DemoCredentials | undefined, { secrets, entry }: Shown): string {
+  const parts = [demo ? renderTry(config, demo, secrets) : undefined, renderWaysIn(entry), next];
   return renderFrame({
     title: 'Schoolbell is running',
     body: html`<h1>Schoolbell is running</h1>
@@ -98,9 +95,9 @@ const elsewhere = html`<p id="elsewhere">Its credentials, and two requests to be
 also in <code>demo.json</code> in its data directory (<code>DATA_DIR</code>). This page shows them only on the machine that
 Schoolbell runs on, at its loopback address.</p>`;
 
-const signIn = html`<section class="card" id="sign-in" aria-labelledby="sign-in-title">
+const renderWaysIn = (entry: Html | undefined) => html`<section class="card" id="sign-in" aria-labelledby="sign-in-title">
 <h2 id="sign-in-title">Sign in</h2>
-<div class="halves">
+<div class="halves thirds">
 <div>
 <h3>Schools</h3>
 <p>Decide which applications may read your data, and see what each of them has read.</p>
@@ -110,6 +107,11 @@ const signIn = html`<section class="card" id="sign-in" aria-labelledby="sign-in-
 <h3>People</h3>
 <p>Staff and pupils with a login sign in here, and change their password.</p>
 <p><a class="button" href="/login">Sign in</a></p>
+</div>
+<div>
+<h3>Operators</h3>
+<p>Those who run this service see and steer it in the <a href="/console">console</a>.</p>
+${entry ?? html`<p><a class="button" href="/console">Console</a></p>`}
 </div>
 </div>
 </section>`;

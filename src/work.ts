@@ -19,6 +19,7 @@ import { callKind } from './notifications/webhooks.ts';
 import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
+import { createOperatorLinkSending, operatorLinkKind } from './operators/forgotten-password.ts';
 import { startWorker, type Handlers } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -74,5 +75,6 @@ function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: 
     [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
     [linkKind]: createLinkSending(pools.chores, config.publicUrl),
     [forgottenKind]: createPasswordLinkSending(pools.chores, config.publicUrl),
+    [operatorLinkKind]: createOperatorLinkSending(pools.chores, config.publicUrl),
   };
 }

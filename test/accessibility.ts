@@ -9,9 +9,9 @@ import { openPage } from './browser.ts';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export const widths = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 900 } } as const;
-export const schemes = ['light', 'dark'] as const;
-export type Look = { width: keyof typeof widths; scheme: (typeof schemes)[number] };
-export const looks: readonly Look[] = (['phone', 'desk'] as const).flatMap((width) => schemes.map((scheme) => ({ width, scheme })));
+export type Look = { width: keyof typeof widths; scheme: 'light' | 'dark' };
+
+export const leastRoom: Look = { width: 'phone', scheme: 'light' };
 
 type Cookies = Awaited<ReturnType<ReturnType<Page['context']>['cookies']>>;
 export type Walked = Awaited<ReturnType<typeof openPage>>;
@@ -23,6 +23,12 @@ export async function openLook({ width, scheme }: Look, cookies: Cookies = []): 
   return opened;
 }
 
+/** The page that is open, in another look. */
+export async function changeLook(page: Page, { width, scheme }: Look): Promise<void> {
+  await page.setViewportSize(widths[width]);
+  await page.emulateMedia({ colorScheme: scheme });
+}
+
 /** The page as it is now, with everything that folds unfolded. */
 export async function requireUsable(page: Page, name: string): Promise<void> {
   await page.evaluate(`for (const one of document.querySelectorAll('details')) one.open = true`);
@@ -30,12 +36,37 @@ export async function requireUsable(page: Page, name: string): Promise<void> {
   assert.deepEqual(faults, [], `${name} at ${page.url()}`);
 }
 
-async function findAxeFaults(page: Page): Promise<string[]> {
+const [ofLayout, ofColour] = [['target-size', 'scrollable-region-focusable'], ['color-contrast', 'link-in-text-block']] as const;
+
+/** A page that was found usable on a phone in the light, in the other looks: what can differ there is looked at, and nothing twice. */
+export async function requireUsableEverywhere(page: Page): Promise<void> {
+  const faults: string[] = [];
+  const note = (found: string[], look: string) => faults.push(...found.map((fault) => `${look}: ${fault}`));
+  for (const width of ['phone', 'desk'] as const) {
+    await changeLook(page, { width, scheme: 'dark' });
+    note(await findAxeFaults(page, ofColour), `${width}, dark`);
+  }
+  await changeLook(page, { width: 'desk', scheme: 'light' });
+  note([...(await findAxeFaults(page, ofLayout)), ...(await findOverflow(page)), ...(await findHiddenFocus(page))], 'desk, light');
+  assert.deepEqual(faults, [], page.url());
+}
+
+/** In the look that has least room all there is, in the others what can differ there. */
+export async function requireUsableInEveryLook(page: Page, name: string): Promise<void> {
+  await changeLook(page, leastRoom);
+  await requireUsable(page, name);
+  await requireUsableEverywhere(page);
+  await changeLook(page, leastRoom);
+}
+
+async function findAxeFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Evaluated by the browser's own door for tools: the page's policy lets no script in, and stays as it is.
-  await page.evaluate(axe);
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);
   // What does not depend on colour is the same in the dark.
+  const inTheDark = (await page.evaluate(`matchMedia('(prefers-color-scheme: dark)').matches`)) as boolean;
+  const runOnly = rules ?? (inTheDark ? ofColour : undefined);
   return (await page.evaluate(`axe.run(document, { preload: false, resultTypes: ['violations'],
-    ...(matchMedia('(prefers-color-scheme: dark)').matches ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {}) }).then(({ violations }) =>
+    ...${JSON.stringify(runOnly ? { runOnly } : {})} }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`)) as string[];
 }
 

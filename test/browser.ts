@@ -11,9 +11,12 @@ after(async () => (await browser?.catch(() => undefined))?.close());
 export async function openPage(
   viewport: { width: number; height: number } = { width: 1280, height: 900 },
   colorScheme: 'light' | 'dark' = 'light',
+  javaScriptEnabled = true,
 ): Promise<{ page: Page; complaints: string[] }> {
   browser ??= findBrowser(startBrowser).then(({ started }) => started);
-  const context = await (await browser).newContext({ viewport, colorScheme, acceptDownloads: false });
+  const context = await (await browser).newContext({ viewport, colorScheme, javaScriptEnabled, acceptDownloads: false });
+  // As long as anything that is waited for: a machine may be busy.
+  context.setDefaultTimeout(180_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));

@@ -12,6 +12,7 @@ import { authorisationCommands } from '../src/commands/authorisation.ts';
 import type { Outcome } from '../src/commands/command.ts';
 import { deliveryCommands } from '../src/commands/deliveries.ts';
 import { secretCommands } from '../src/commands/secrets.ts';
+import { targetCommands } from '../src/commands/target.ts';
 import { readConfig } from '../src/config.ts';
 import type { Db } from '../src/db/connect.ts';
 import { parseAllowList } from '../src/http/address-guard.ts';
@@ -167,7 +168,8 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
 }
 
 async function runCommand({ db, seal }: Service, name: string, options: Record<string, string | boolean>, positionals: string[]): Promise<Outcome> {
-  const command = [...applicationCommands, ...secretCommands, ...authorisationCommands, ...deliveryCommands].find((one) => one.name === name);
+  const commands = [...applicationCommands, ...secretCommands, ...authorisationCommands, ...deliveryCommands, ...targetCommands];
+  const command = commands.find((one) => one.name === name);
   assert.ok(command, name);
   const { data, ...outcome } = await command.run({ db, seal, config: readConfig({}) }, { options, positionals });
   // As --json would print it.

@@ -28,7 +28,7 @@ function tell(name: string, passed: boolean, started: number): boolean {
   return passed;
 }
 
-const opensPages = (file: string) => readFileSync(join(root, file), 'utf8').includes("/browser.ts'");
+const opensPages = (file: string) => /\/(?:browser|accessibility)\.ts'/.test(readFileSync(join(root, file), 'utf8'));
 
 /** Many tests wait, for processes that start or limits that pass: twice as many run as there are cores. */
 async function runPrograms(programs: string[], env: NodeJS.ProcessEnv): Promise<boolean> {

@@ -1,6 +1,7 @@
 // In charge of a running service for tests: a real server on a real port over a real database, and short ways to add
 // schools and applications and to ask it things.
 import type { FastifyInstance } from 'fastify';
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { after } from 'node:test';
 import { addApplication, type NewApplication } from '../src/access/applications.ts';
 import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
+import { createRequestLines, type RequestLines } from '../src/access/request-lines.ts';
 import { scopeNames } from '../src/access/scopes.ts';
 import { createSeal, type Seal } from '../src/access/seal.ts';
 import { createApp, createPools, type AppParts } from '../src/app.ts';
@@ -18,9 +20,12 @@ import { importRoster } from '../src/collection/import.ts';
 import type { ImportReport } from '../src/collection/import-report.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db, type PoolOptions } from '../src/db/connect.ts';
+import { createRequestMeter } from '../src/http/request-meter.ts';
 import { createWorkPools, startWork } from '../src/work.ts';
 import { useDatabase } from './database.ts';
 
+/** As long as a timer can be: what is kept of requests is written when a test asks for it. */
+const neverMs = 2 ** 31 - 1;
 export const testSecretKey = 'a key for tests that is long enough';
 export const rootA = '/api/ims/oneroster/v1p1';
 export const rootB = '/ims/oneroster/v1p1';
@@ -33,6 +38,8 @@ export type Service = {
   dataDir: string;
   seal: Seal;
   app: FastifyInstance;
+  /** What was asked of it, which the tests have written when they want to see it. */
+  lines: RequestLines;
   addSchool(estab: string, given?: string | CsvPackage): Promise<ImportReport | undefined>;
   addClient(rp: string, estabs: readonly string[], scopes?: string): Promise<Client>;
   /** Another process on the same database, as far as what a process remembers goes, until the end of the test file. */
@@ -76,7 +83,9 @@ export async function useService(env: Record<string, string> = {}, { patience = 
   const settings = { DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env };
   const config = readConfig({ PORT: String(port), ...settings });
   const seal = createSeal(config.secretKeys);
-  const app = createApp({ config, pools, seal, ...parts });
+  const meter = parts.meter ?? createRequestMeter();
+  const lines = createRequestLines(pools.changes, meter, neverMs);
+  const app = createApp({ config, pools, seal, ...parts, meter, lines });
   await app.listen({ host: '127.0.0.1', port });
   const stops: (() => Promise<void>)[] = [];
   after(async () => {
@@ -103,6 +112,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     dataDir,
     seal,
     app,
+    lines,
     load,
     async join(others = {}) {
       const joining = readConfig({ ...settings, PORT: String(await freePort()), PUBLIC_URL: config.publicUrl, ...others });
@@ -168,13 +178,15 @@ async function requestToken(url: string, user: string, password: string): Promis
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
+export async function freePort(): Promise<number> {
+  // Below those that systems hand out by themselves: one of these may be taken again before it is listened on.
+  const port = randomInt(20_000, 32_000);
+  return (await isFree(port)) ? port : freePort();
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer().once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { requireStill } from './credentials.ts';
+import { isDots } from './establishments.ts';
 import { parseScopes, type ScopeRequest } from './scopes.ts';
 import type { Seal } from './seal.ts';
 import { keptSeconds, makeSecret, type SecretKind } from './secrets.ts';
@@ -32,6 +34,7 @@ export type Application = {
 
 export async function addApplication(db: Db, seal: Seal, given: Given): Promise<NewApplication> {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": 1 to 64 of A-Z a-z 0-9 . _ -`);
+  if (isDots(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": no address could hold it; choose another`);
   requireUsable(given);
   const { required, optional } = parseScopes(given.scopes);
   const clientId = `${given.rp}.${randomBytes(6).toString('hex')}`;
@@ -65,8 +68,15 @@ function requireUsable({ name, callbackUrl, redirectUris, website, privacyNotice
   if (contact && !/^[^\s@]+@[^\s@]+$/.test(contact)) throw new SchoolbellError('invalid_request', `--contact "${contact}": not an e-mail address`);
 }
 
-export async function listApplications(db: Db): Promise<Application[]> {
-  return db<Application[]>`select ${columns(db)} from application order by rp`;
+/** words: of the name or the id. after: the id of the last that was seen. */
+export async function searchApplications(
+  db: Db,
+  { words = '', after = '', most = null }: { words?: string | undefined; after?: string | undefined; most?: number | null } = {},
+): Promise<Application[]> {
+  const wanted = words.toLowerCase();
+  return db<Application[]>`
+    select ${columns(db)} from application
+    where rp > ${after} and (${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(rp)) > 0) order by rp limit ${most}`;
 }
 
 export async function requireApplication(sql: Sql, rp: string): Promise<Application> {
@@ -103,10 +113,12 @@ export async function rotateApplicationSecret(
   rp: string,
   kind: ApplicationSecretKind,
   keepSeconds: number = keptSeconds[kind],
+  replaces?: string,
 ): Promise<string> {
   return db.begin(async (tx) => {
     const [known] = await tx`select from application where rp = ${rp} for update`;
     if (!known) throw new SchoolbellError('not_found', `there is no application ${rp}`);
+    await requireStill(tx, { rp, kind }, replaces);
     if (keepSeconds > 0)
       await tx`update application_secret set valid_until = least(valid_until, now() + make_interval(secs => ${keepSeconds})) where rp = ${rp}
         and kind = ${kind}`;

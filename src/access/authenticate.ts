@@ -11,6 +11,9 @@ import type { Tokens } from './tokens.ts';
 /** One establishment that the caller reaches, with what it grants, where its roster stands and since when it can be read. */
 export type Reach = { estab: string; scopes: readonly string[]; rosterId: string; version: number; keptFrom: number };
 
+/** How an authorisation stands, and what it opens if it holds. */
+export type Standing = Reach & { state: string };
+
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
 export type Authenticate = (request: FastifyRequest, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
@@ -24,7 +27,7 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
         ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
         : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp
           and (s.valid_until is null or s.valid_until > now()))`;
-    const rows = await db<(Reach & { state: string; secretHolds: boolean; keyTrusted: boolean })[]>`
+    const rows = await db<(Standing & { secretHolds: boolean; keyTrusted: boolean })[]>`
       select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", ${secretHolds} as "secretHolds",
         ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
       from authorisation a join roster r using (estab)
@@ -37,14 +40,27 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
       );
     requireTrustedKey(rows[0].keyTrusted);
     limit.count(request, claims.secretId);
-    const reach = rows
-      .filter((row) => row.state === 'Approved')
-      .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));
-    if (reach.length === 0)
-      throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
+    const reach = requireReach(rows);
     if (reach.length === 1) noteCaller(request, { estab: reach[0]?.estab });
     return { rp: claims.rp, reach, oneRosterScopes: claims.oneRosterScopes };
   };
+}
+
+/** Those that hold; where none does the caller is refused. */
+export function requireReach(rows: readonly Standing[]): Reach[] {
+  const reach = rows
+    .filter((row) => row.state === 'Approved')
+    .map(({ estab, scopes, rosterId, version, keptFrom }) => ({ estab, scopes, rosterId, version, keptFrom }));
+  if (reach.length > 0) return reach;
+  throw new SchoolbellError('forbidden', `The authorisation is ${rows.map((row) => row.state.toLowerCase()).at(0)}: the school has to resume or renew it.`);
+}
+
+/** Of an application at one school, whatever its secrets. */
+export async function findStanding(db: Db, rp: string, estab: string): Promise<Standing | undefined> {
+  const [row] = await db<Standing[]>`
+    select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom" from authorisation a join roster r using (estab)
+    where a.rp = ${rp} and a.estab = ${estab}`;
+  return row;
 }
 
 function bearerToken(authorization: string | undefined): string {

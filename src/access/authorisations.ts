@@ -1,6 +1,7 @@
 // In charge of authorisations: one application at one establishment, what it may read, and its school secret.
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { requireStill } from './credentials.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { keptSeconds, makeSecret } from './secrets.ts';
 
@@ -11,20 +12,27 @@ export type IssuedSecret = { id: string; text: string };
 
 const nothing = async () => {};
 
-/** Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. */
+const decidedMeanwhile = 'It has been decided since the page was opened; nothing was changed now. See below how it stands.';
+
+/**
+ * Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. replaces: the id of
+ * the secret that is there, empty for none; if that is not so any more, nothing is done.
+ */
 export async function authorise(
   db: Db,
-  given: { rp: string; estab: string; scopes?: string | undefined },
+  given: { rp: string; estab: string; scopes?: string | undefined; replaces?: string | undefined },
   meanwhile: (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown> = nothing,
 ): Promise<Authorised> {
   return db.begin(async (tx) => {
     const asked = await requirePair(tx, given.rp, given.estab);
     const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
-    if (before?.state === 'Revoked') await tx`delete from school_secret where estab = ${given.estab} and rp = ${given.rp}`;
     const scopes = given.scopes === undefined ? [...asked.required, ...asked.optional] : chosenScopes(given.scopes, asked);
     await tx`
       insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
       on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
+    // Only now does everybody else who approves the same wait: one of two that come at once was first.
+    await requireStill(tx, { rp: given.rp, estab: given.estab, kind: 'school' }, given.replaces, decidedMeanwhile);
+    if (before?.state === 'Revoked') await tx`delete from school_secret where estab = ${given.estab} and rp = ${given.rp}`;
     await tx`update school_secret set valid_until = now() + interval '24 hours' where estab = ${given.estab} and rp = ${given.rp} and valid_until is null`;
     const issued = await storeSchoolSecret(tx, given.estab, given.rp);
     await meanwhile(tx, issued, scopes);
@@ -77,12 +85,14 @@ export async function rotateSchoolSecret(
   estab: string,
   meanwhile: (tx: Tx, issued: IssuedSecret) => Promise<unknown> = nothing,
   keepSeconds: number = keptSeconds.school,
+  replaces?: string,
 ): Promise<string> {
   return db.begin(async (tx) => {
     const [row] = await tx`select state from authorisation where estab = ${estab} and rp = ${rp} for update`;
     if (!row) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
     if (row.state === 'Revoked')
       throw new SchoolbellError('conflict', `the authorisation is Revoked; approve it again with: authorise --rp ${rp} --estab ${estab}`);
+    await requireStill(tx, { rp, estab, kind: 'school' }, replaces);
     if (keepSeconds > 0)
       await tx`update school_secret set valid_until = least(valid_until, now() + make_interval(secs => ${keepSeconds})) where estab = ${estab}
         and rp = ${rp}`;

@@ -6,23 +6,29 @@ export type Establishment = { estab: string; name: string; email: string; timeZo
 
 export type EstablishmentChange = Partial<Record<'name' | 'email' | 'timeZone', string | undefined>>;
 
-export async function addEstablishment(
-  db: Db,
-  given: { estab: string; name: string; email: string; timeZone?: string | undefined; confirmed?: boolean },
-): Promise<Establishment> {
+/** Ids that stand for something else in an address: this folder, the one above. */
+export const isDots = (id: string) => id === '.' || id === '..';
+
+type NewEstablishment = { estab: string; name: string; email: string; timeZone?: string | undefined; confirmed?: boolean };
+
+export async function addEstablishment(db: Db, given: NewEstablishment): Promise<Establishment> {
+  return db.begin((tx) => insertEstablishment(tx, given));
+}
+
+/** For a caller who does more in the same transaction. */
+export async function insertEstablishment(tx: Tx, given: NewEstablishment): Promise<Establishment> {
   if (!/^[A-Za-z0-9._-]{1,32}$/.test(given.estab))
     throw new SchoolbellError('invalid_request', `--estab "${given.estab}": 1 to 32 of A-Z a-z 0-9 . _ - (in England the seven-digit LAESTAB)`);
+  if (isDots(given.estab)) throw new SchoolbellError('invalid_request', `--estab "${given.estab}": no address could hold it; choose another`);
   requireUsable(given);
   const timeZone = given.timeZone ?? 'Europe/London';
-  return db.begin(async (tx) => {
-    const added =
-      await tx`insert into establishment (estab, name, email, time_zone, confirmed_at)
-        values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${given.confirmed === false ? null : tx`now()`}) on conflict do nothing
-          returning estab`;
-    if (added.length === 0) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
-    await tx`insert into roster (estab) values (${given.estab})`;
-    return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
-  });
+  const added =
+    await tx`insert into establishment (estab, name, email, time_zone, confirmed_at)
+      values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${given.confirmed === false ? null : tx`now()`}) on conflict do nothing
+        returning estab`;
+  if (added.length === 0) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
+  await tx`insert into roster (estab) values (${given.estab})`;
+  return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
 }
 
 function requireUsable({ name, email, timeZone }: EstablishmentChange): void {
@@ -40,16 +46,16 @@ export async function changeEstablishment(tx: Tx, estab: string, change: Establi
       time_zone = coalesce(${change.timeZone ?? null}, time_zone) where estab = ${estab}`;
 }
 
-export async function listEstablishments(db: Db): Promise<Establishment[]> {
-  return db<
-    Establishment[]
-  >`select estab, name, email, time_zone as "timeZone", connector, confirmed_at is not null as confirmed from establishment order by estab`;
-}
-
 export async function requireEstablishment(db: Db, estab: string): Promise<Establishment> {
   const [found] = await db<
     Establishment[]
   >`select estab, name, email, time_zone as "timeZone", connector, confirmed_at is not null as confirmed from establishment where estab = ${estab}`;
   if (!found) throw new SchoolbellError('not_found', `there is no establishment ${estab}; add it with: school add --estab ${estab} --name … --email …`);
   return found;
+}
+
+/** Whether there is a school yet, or an application. */
+export async function hasBegun(db: Db): Promise<boolean> {
+  const [row] = await db<{ begun: boolean }[]>`select exists (select from establishment) or exists (select from application) as begun`;
+  return row?.begun ?? false;
 }

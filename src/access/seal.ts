@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type Config } from '../config.ts';
+import { ConfigError, secretKeyFile, type Config } from '../config.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
 
 export type Seal = {
@@ -59,7 +59,7 @@ function tryKey(key: Buffer, bytes: Buffer): string | undefined {
   }
 }
 
-const keyFile = ({ dataDir }: Config) => join(dataDir, 'secret.key');
+const keyFile = ({ dataDir }: Config) => join(dataDir, secretKeyFile);
 
 /** Those of SECRET_KEY, or the key in the data directory, which the first start makes. */
 export function readOrMakeSecretKeys(config: Config): readonly string[] {

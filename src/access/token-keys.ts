@@ -76,6 +76,16 @@ export async function rotateTokenKey(tx: Tx, seal: Seal, { now }: { now: boolean
   return makeKey(tx, seal);
 }
 
+/** Since when a key has signed or verified, and until when; sealed: what is left of a private one. */
+export type KeyAge = Readonly<{ id: string; created: Date; until: Date | null; sealed: Uint8Array | null }>;
+
+/** Those that count, the one that signs first. */
+export async function listTokenKeys(db: Db): Promise<KeyAge[]> {
+  return db<KeyAge[]>`
+    select kid as id, created_at as created, trusted_until as until, sealed_private_jwk as sealed from token_key where ${trusted(db)}
+    order by trusted_until desc nulls first, created_at desc limit 50`;
+}
+
 async function makeKey(sql: Sql, seal: Seal): Promise<string> {
   const { publicKey, privateKey } = await generateKeyPair(tokenAlgorithm, { extractable: true });
   const publicJwk = await exportJWK(publicKey);

@@ -10,16 +10,22 @@ import { findMatch, hashSecret, makeSecret, uploadPrefix } from './secrets.ts';
 import { judgeTry } from './wrong-tries.ts';
 
 export type TokenActor = 'school' | 'operator';
-export type UploadToken = { madeAt: Date; madeBy: TokenActor; lastUsedAt: Date | null };
+export type UploadToken = { id: string; madeAt: Date; madeBy: TokenActor; lastUsedAt: Date | null };
 /** Throws unless the request carries the upload token of that school. */
 export type RequireUploadCaller = (request: FastifyRequest, estab: string) => Promise<void>;
 
 const howToMake = 'It is made on the page of the school, or by the operator with: school upload-token --estab';
 
-/** The text is given once; the token before it opens nothing from now on. */
-export async function makeUploadToken(db: Db, estab: string, actor: TokenActor): Promise<string> {
+/**
+ * The text is given once; the token before it opens nothing from now on. replaces: the id of the one that was seen, empty for none; if that is
+ * not so any more, as when a page is loaded again, nothing is done.
+ */
+export async function makeUploadToken(db: Db, estab: string, actor: TokenActor, replaces?: string): Promise<string> {
   const { text, hash } = makeSecret('upload');
   await db.begin(async (tx) => {
+    await requireConfirmed(tx, estab);
+    if (replaces !== undefined && replaces !== ((await findUploadToken(tx, estab))?.id ?? ''))
+      throw new SchoolbellError('conflict', 'A token was made or removed since the page was opened; nothing was changed now. Make one once more if need be.');
     await end(tx, estab, actor);
     await tx`insert into upload_token (estab, hash, made_by) values (${estab}, ${hash}, ${actor})`;
   });
@@ -28,15 +34,22 @@ export async function makeUploadToken(db: Db, estab: string, actor: TokenActor):
 
 /** Whether there was one. */
 export async function removeUploadToken(db: Db, estab: string, actor: TokenActor): Promise<boolean> {
-  return db.begin((tx) => end(tx, estab, actor));
+  return db.begin(async (tx) => {
+    await requireConfirmed(tx, estab);
+    return end(tx, estab, actor);
+  });
 }
 
-async function end(tx: Tx, estab: string, actor: TokenActor): Promise<boolean> {
+/** Those that make or remove one take turns. */
+async function requireConfirmed(tx: Tx, estab: string): Promise<void> {
   const [school] = await tx<{ confirmed: boolean }[]>`
     select confirmed_at is not null as confirmed from establishment where estab = ${estab} for no key update`;
   // Whoever may send a school's data must be the school.
   if (!school?.confirmed)
     throw new SchoolbellError('conflict', `only an application has named ${estab} so far; vouch for it first: school confirm --estab ${estab}`);
+}
+
+async function end(tx: Tx, estab: string, actor: TokenActor): Promise<boolean> {
   const { count } = await tx`
     update upload_token set hash = null, ended_at = clock_timestamp(), ended_by = ${actor} where estab = ${estab} and ended_at is null`;
   return count > 0;
@@ -44,7 +57,7 @@ async function end(tx: Tx, estab: string, actor: TokenActor): Promise<boolean> {
 
 export async function findUploadToken(sql: Sql, estab: string): Promise<UploadToken | undefined> {
   const [found] = await sql<UploadToken[]>`
-    select made_at as "madeAt", made_by as "madeBy", last_used_at as "lastUsedAt" from upload_token where estab = ${estab} and ended_at is null`;
+    select id, made_at as "madeAt", made_by as "madeBy", last_used_at as "lastUsedAt" from upload_token where estab = ${estab} and ended_at is null`;
   return found;
 }
 

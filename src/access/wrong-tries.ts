@@ -5,7 +5,12 @@ import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
 /** Tries of a kind, and how many of them are too many: of one client from one address, of one client, from one address. */
-export type TryLimit = { kind: 'secret' | 'sign-in' | 'link'; what: string; minutes: number; most: Partial<Record<'pair' | 'client' | 'address', number>> };
+export type TryLimit = {
+  kind: 'secret' | 'sign-in' | 'link' | 'console';
+  what: string;
+  minutes: number;
+  most: Partial<Record<'pair' | 'client' | 'address', number>>;
+};
 export type Tried = { client: string; address: string };
 
 const secretTries: TryLimit = { kind: 'secret', what: 'wrong tries', minutes: 1, most: { pair: 30 } };
@@ -34,7 +39,17 @@ export async function takeTurn(sql: Sql, { kind }: TryLimit, tried: Tried): Prom
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${kind} ${keptName(tried)} ${keptAddress(tried)}`}, 0))`;
 }
 
-export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: TryLimit, tried: Tried): Promise<void> {
+export async function requireTriesLeft(sql: Sql, limit: TryLimit, tried: Tried): Promise<void> {
+  const used = await findUsedUp(sql, limit, tried);
+  if (!used) return;
+  const within = limit.minutes === 1 ? 'a minute' : `${limit.minutes} minutes`;
+  throw new SchoolbellError('too_many_requests', `Too many ${limit.what}: ${used.most} in ${within}. Wait and try again.`, {
+    headers: { 'retry-after': String(Math.max(1, used.wait)) },
+  });
+}
+
+/** wait: seconds until there is a try left. */
+export async function findUsedUp(sql: Sql, { kind, minutes, most }: TryLimit, tried: Tried): Promise<{ most: number; wait: number } | undefined> {
   for (const [together, limit] of Object.entries(most) as [keyof TryLimit['most'], number][]) {
     const ofClient = together === 'address' ? sql`` : sql`and client = ${keptName(tried)}`;
     const fromAddress = together === 'client' ? sql`` : sql`and address = ${keptAddress(tried)}`;
@@ -42,11 +57,9 @@ export async function requireTriesLeft(sql: Sql, { kind, what, minutes, most }: 
       select count(*)::int as tries, ceil(60 * ${minutes}::int - extract(epoch from now() - min(tried_at)))::int as wait
       from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and tried_at > now() - make_interval(mins => ${minutes})
             order by tried_at desc limit ${limit}) latest`;
-    if (!row || row.tries < limit) continue;
-    throw new SchoolbellError('too_many_requests', `Too many ${what}: ${limit} in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}. Wait and try again.`, {
-      headers: { 'retry-after': String(Math.max(1, row.wait)) },
-    });
+    if (row && row.tries >= limit) return { most: limit, wait: row.wait };
   }
+  return undefined;
 }
 
 export async function noteTry(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {

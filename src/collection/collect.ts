@@ -1,5 +1,6 @@
 // In charge of a collection as durable work: opens the school's connector, brings one database in, and says how it
 // ended. What a worker that lost its claim would merge is not merged.
+import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
@@ -25,7 +26,7 @@ import { openSpoolFile } from './spool.ts';
 import { clearStage, stageMarks } from './stage.ts';
 import { isImported, isReplaced, openUpload } from './uploads.ts';
 
-type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string; approved?: string };
+type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string; approved?: string; partial?: boolean };
 
 /** Seconds until the next try while the MIS is away; then it waits for the night or for somebody to ask. */
 const retries = [60, 300, 900, 3600] as const;
@@ -41,14 +42,16 @@ class LostClaim extends Error {
 }
 class RosterFirst extends Error {}
 
-/** How a collection ended that could be read but not merged. */
-export type Trouble = { message: string; held: boolean; overtaken?: true };
+/** How a collection ended that could be read but not merged. report: the import that says more of it. */
+export type Trouble = { message: string; held: boolean; overtaken?: true; report?: string };
 type How = {
   force: boolean;
   full: boolean;
   /** Marks wait for a roster that is being collected. */
   rosterFirst?: boolean | undefined;
   upload?: string | undefined;
+  /** Of a package: rows that break a rule are left out. */
+  partial?: boolean | undefined;
   /** The import that was held and that a person has approved. */
   approved?: string | undefined;
   shrinkLimitPercent: number;
@@ -61,7 +64,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
-      const { database, force, full, rosterFirst, upload, approved } = work.payload as Payload;
+      const { database, force, full, rosterFirst, upload, approved, partial } = work.payload as Payload;
       try {
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
@@ -69,6 +72,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
           rosterFirst,
           upload,
           approved,
+          partial,
           shrinkLimitPercent,
           beforeCommit: (tx) => requireClaim(tx, work),
         });
@@ -76,7 +80,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         if (trouble.overtaken) return end('cancelled', trouble.message);
         // What was half written, or moved while it was read, is right a moment later.
         const again = !trouble.held && work.attempts === 0 && upload === undefined;
-        return { ...end(again ? 'waiting' : 'failed', trouble.message), ...(again ? { delaySeconds: retries[0] } : {}) };
+        return { ...end(again ? 'waiting' : 'failed', trouble.message, endingOf(trouble)), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
         if (error instanceof LostClaim) return end('cancelled', error.message);
         if (error instanceof RosterFirst)
@@ -89,9 +93,16 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
   };
 }
 
-function end(state: Outcome['state'], message: string): Outcome {
+/** What of an import stands with the work that made it, for those who look at that. */
+export type Ending = { import: string; outcome: 'held' | 'refused' };
+
+function endingOf({ report, held }: Trouble): Ending | undefined {
+  return report === undefined ? undefined : { import: report, outcome: held ? 'held' : 'refused' };
+}
+
+function end(state: Outcome['state'], message: string, ending?: Ending): Outcome {
   // There is one MIS behind this lane, and when to try it again is said here.
-  return { success: false, state, charged: false, alarming: true, errorClass: 'mis', detail: { message } };
+  return { success: false, state, charged: false, alarming: true, errorClass: 'mis', detail: { message, ...ending } };
 }
 
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
@@ -150,14 +161,16 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, upload, approved, shrinkLimitPercent, beforeCommit, onProgress }: How,
+  { force, full, upload, approved, partial, shrinkLimitPercent, beforeCommit, onProgress }: How,
 ): Promise<Trouble | undefined> {
   const [held] = approved === undefined ? [] : await db<{ partial: boolean }[]>`select partial from import_run where estab = ${estab} and id = ${approved}`;
   const record = createProgress(db, estab, 'SchoolData');
+  const id = randomUUID();
   const report = await importRoster(db, () => connector.openRoster({ full }), {
     estab,
+    id,
     dataDir,
-    partial: held?.partial ?? false,
+    partial: held?.partial ?? partial ?? false,
     force,
     approved,
     kind: connector.kind,
@@ -172,7 +185,7 @@ async function collectRoster(
   });
   const message = describeTrouble(report);
   if (message === undefined) return undefined;
-  return { message, held: report.outcome === 'held', ...(report.overtaken ? { overtaken: true } : {}) };
+  return { message, held: report.outcome === 'held', report: id, ...(report.overtaken ? { overtaken: true } : {}) };
 }
 
 /** A folder may have marks from now on. */

@@ -1,6 +1,6 @@
 // In charge of the component databases of a school: how each stands, when it is fresh, and the asking for a new
 // collection. Whoever waits for a status to change is woken by every change.
-import type { Sql } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
 
@@ -12,6 +12,8 @@ export type ComponentDatabase = {
   updatedAt: Date | null;
   changedAt: Date | null;
   expiresAt: Date | null;
+  /** When it is collected again by itself. */
+  refreshAt: Date | null;
   rowCount: number;
   message: string | null;
   progress: number | null;
@@ -30,7 +32,8 @@ type Row = Omit<ComponentDatabase, 'status'> & { stored: 'NoData' | 'OK' | 'Erro
 /** Each of the names asked for, in their order; one that the school's connector does not offer is not installed. */
 export async function readDatabases(sql: Sql, estab: string, names: readonly DatabaseName[] = databaseNames): Promise<ComponentDatabase[]> {
   const rows = await sql<Row[]>`
-    select name, status as stored, updated_at as "updatedAt", changed_at as "changedAt", expires_at as "expiresAt", row_count as "rowCount", message, progress,
+    select name, status as stored, updated_at as "updatedAt", changed_at as "changedAt", expires_at as "expiresAt", refresh_at as "refreshAt",
+      row_count as "rowCount", message, progress,
       refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired
     from component_database where estab = ${estab}`;
   return names.map((name) => {
@@ -42,6 +45,7 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
         updatedAt: null,
         changedAt: null,
         expiresAt: null,
+        refreshAt: null,
         rowCount: 0,
         message: 'the school is not connected to a source that has this',
         progress: null,
@@ -104,7 +108,15 @@ function laneOf(estab: string, name: DatabaseName): Lane {
   return { key: `collect ${estab} ${name}`, host: collectHost, width: 1, lasting: false };
 }
 
-const topicOf = (name: DatabaseName) => `collect ${name}`;
+export const topicOf = (name: DatabaseName) => `collect ${name}`;
+
+/** Whether a collection could be asked for: where there is no source, or packages are uploaded, there is nobody to ask. */
+export async function isAskable(sql: Sql, estab: string, name: DatabaseName): Promise<boolean> {
+  const found = await sql`
+    select from component_database d join establishment e on e.estab = ${estab} left join connector_setting s on s.estab = ${estab}
+    where d.estab = ${estab} and d.name = ${name} and (e.connector <> 'csv' or s.settings ? 'folder')`;
+  return found.length > 0;
+}
 
 /**
  * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. Where packages
@@ -114,7 +126,7 @@ export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
-  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string; approved?: string } = {},
+  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string; approved?: string; partial?: boolean } = {},
 ): Promise<void> {
   const [row] = await sql<{ refreshing: boolean; uploaded: boolean }[]>`
     select refreshing_since is not null as refreshing, exists (select from establishment e left join connector_setting s on s.estab = e.estab
@@ -134,6 +146,7 @@ export async function requestCollection(
         force: how.force ?? false,
         full: how.full ?? false,
         ...(how.rosterFirst ? { rosterFirst: true } : {}),
+        ...(how.partial ? { partial: true } : {}),
         ...(how.upload === undefined ? {} : { upload: how.upload }),
         ...(how.approved === undefined ? {} : { approved: how.approved }),
       },
@@ -142,6 +155,19 @@ export async function requestCollection(
     topicOf(name),
   );
   await tellStatus(sql, estab);
+}
+
+/** A person wants everything again, or one database; gives what was asked for: nothing where packages are uploaded. */
+export async function collectAgain(db: Db, estab: string, only?: DatabaseName): Promise<DatabaseName[]> {
+  return db.begin(async (tx) => {
+    const [source] = await tx`
+      select from establishment e left join connector_setting s on s.estab = e.estab
+      where e.estab = ${estab} and e.connector is not null and (e.connector <> 'csv' or s.settings ? 'folder')`;
+    const installed = (await readDatabases(tx, estab)).filter(({ status, name }) => status !== 'NotInstalled' && (only === undefined || name === only));
+    if (!source) return [];
+    for (const { name } of installed) await requestCollection(tx, estab, name, { full: true });
+    return installed.map(({ name }) => name);
+  });
 }
 
 /**

@@ -3,10 +3,12 @@
 import { isAbsolute, join } from 'node:path';
 import { stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import { plainAddress } from '../access/plain-addresses.ts';
 import type { Seal } from '../access/seal.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget, parseTarget } from '../http/address-guard.ts';
+import { cutText } from '../http/cut-text.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { installDatabases, leaveSource, requestCollection } from './component-databases.ts';
 import { databaseNames, type Connector, type DatabaseName } from './connector.ts';
@@ -17,9 +19,10 @@ import { endHeld } from './held.ts';
 import { overtakeAll } from './reading.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
 
+/** kept: the secret is the one that is kept, not one that was given. */
 export type ConnectorSetup =
   | { kind: 'csv'; folder: string | undefined }
-  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string }
+  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string; kept?: boolean }
   | { kind: 'demo' };
 
 /** mis: where the demo's MIS lives, as if it were elsewhere. */
@@ -54,6 +57,17 @@ export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: C
   for (const name of offers) await requestCollection(sql, estab, name, { full: true, rosterFirst: name === 'Attendance' });
 }
 
+/** The school has no source any more: what was collected stays and is served, credentials go, and nothing is collected. */
+export async function removeConnector(sql: Sql, estab: string): Promise<void> {
+  await sql`update establishment set connector = null where estab = ${estab}`;
+  await sql`delete from connector_setting where estab = ${estab}`;
+  const kept = await sql<{ name: DatabaseName }[]>`select name from component_database where estab = ${estab} and updated_at is not null`;
+  await leaveSource(sql, estab, kept.map(({ name }) => name), { again: false, uploads: false });
+  await endHeld(sql, estab, 'replaced');
+  await overtakeAll(sql, estab);
+  await sql`delete from upload where estab = ${estab}`;
+}
+
 /** known: before anything was read. What a folder offers besides is installed with its first roster, and stays if it is there. */
 function offersOf(setup: ConnectorSetup): Record<'known' | 'offers', readonly DatabaseName[]> {
   const known = setup.kind === 'demo' ? databaseNames : (['SchoolData'] as const);
@@ -80,23 +94,51 @@ export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
   if (!found?.isDirectory()) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": there is no such folder`);
 }
 
+/** An address may carry a password: it is said to nobody and stands in no trail. */
 function requireUrl(url: string): void {
   try {
     parseTarget(url);
   } catch (error) {
-    if (error instanceof BlockedTarget) throw new SchoolbellError('invalid_request', `"${url.slice(0, 200)}": ${error.message}`);
+    if (error instanceof BlockedTarget) throw new SchoolbellError('invalid_request', `"${cutText(plainAddress(url), 200)}": ${error.message}`);
     throw error;
   }
 }
 
-export async function openConnector({ db, mis, seal, outbound, dataDir, now = Date.now }: ConnectorParts, estab: string): Promise<Connector | undefined> {
-  const [row] = await db<Row[]>`
+/** How it is set up now. The secret is for whoever asks the provider, and for no page. */
+export type SourceSettings =
+  | { kind: 'none' }
+  | { kind: 'csv'; folder: string | undefined }
+  | { kind: 'demo'; mode: DemoMode }
+  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string };
+
+export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise<SourceSettings> {
+  const { connector, settings, sealed } = (await findRow(sql, estab)) ?? { connector: null, settings: null, sealed: null };
+  if (connector === null) return { kind: 'none' };
+  if (connector === 'csv') return { kind: connector, folder: settings?.folder };
+  if (connector === 'demo') return { kind: connector, mode: modeOf(settings) };
+  const credentials = sealed ? openCredentials(seal, sealed) : { clientId: '', clientSecret: '' };
+  return { kind: connector, url: settings?.url ?? '', tokenUrl: settings?.tokenUrl, ...credentials };
+}
+
+const modeOf = (settings: Settings | null): DemoMode => demoModes.find((mode) => mode === settings?.mode) ?? 'normal';
+
+function openCredentials(seal: Seal, sealed: Uint8Array): { clientId: string; clientSecret: string } {
+  return JSON.parse(seal.open(sealed)) as { clientId: string; clientSecret: string };
+}
+
+async function findRow(sql: Sql, estab: string): Promise<Row | undefined> {
+  const [row] = await sql<Row[]>`
     select e.connector, s.settings, s.sealed_credentials as sealed, s.state
     from establishment e left join connector_setting s using (estab) where e.estab = ${estab}`;
+  return row;
+}
+
+export async function openConnector({ db, mis, seal, outbound, dataDir, now = Date.now }: ConnectorParts, estab: string): Promise<Connector | undefined> {
+  const row = await findRow(db, estab);
   if (!row?.connector) return undefined;
   const settings = row.settings ?? {};
   if (row.connector === 'demo')
-    return createDemoConnector({ db: mis, estab, mode: demoModes.find((mode) => mode === settings.mode) ?? 'normal', now, pause: (ms) => pause(ms) });
+    return createDemoConnector({ db: mis, estab, mode: modeOf(settings), now, pause: (ms) => pause(ms) });
   if (row.connector === 'csv') {
     const { folder } = settings;
     return createCsvConnector({
@@ -106,14 +148,15 @@ export async function openConnector({ db, mis, seal, outbound, dataDir, now = Da
     });
   }
   if (!row.sealed) throw new Error(`the OneRoster provider of ${estab} has no credentials`);
-  const credentials = JSON.parse(seal.open(row.sealed)) as { clientId: string; clientSecret: string };
+  const credentials = openCredentials(seal, row.sealed);
   return createOneRosterConnector({ url: settings.url ?? '', tokenUrl: settings.tokenUrl, ...credentials, state: row.state ?? {}, outbound, now });
 }
 
-/** Tells every demo school how to behave; gives their number. */
-export async function setDemoMode(sql: Sql, mode: DemoMode): Promise<number> {
+/** Tells every demo school how to behave, or one; gives their number. */
+export async function setDemoMode(sql: Sql, mode: DemoMode, only?: string): Promise<number> {
   const { count } = await sql`
-    insert into connector_setting (estab, settings) select estab, ${sql.json({ mode })} from establishment where connector = 'demo'
+    insert into connector_setting (estab, settings)
+    select estab, ${sql.json({ mode })} from establishment where connector = 'demo' ${only === undefined ? sql`` : sql`and estab = ${only}`}
     on conflict (estab) do update set settings = connector_setting.settings || excluded.settings`;
   return count;
 }

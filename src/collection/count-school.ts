@@ -18,6 +18,7 @@ export const counted: readonly (readonly [words: string, ...tables: string[]])[]
   ['decisions', 'authorisation_event', 'past_decision'],
   ['invitations', 'invitation'],
   ['days of what applications read', 'disclosure'],
+  ['requests of the last days', 'request_line'],
   ['registrations', 'webhook'],
   ['calls, mails and other work', 'outbox'],
   ['reports of imports', 'import_run'],
@@ -28,14 +29,14 @@ export const counted: readonly (readonly [words: string, ...tables: string[]])[]
   ['upload tokens', 'upload_token'],
 ];
 
-/** What there is none of is left out. */
-export async function countSchool(sql: Sql, estab: string): Promise<Counts> {
+/** What there is none of is left out. most: where counting one table ends, for whoever only wants to know how much it is about. One statement, not forty. */
+export async function countSchool(sql: Sql, estab: string, most?: number): Promise<Counts> {
+  const tables = counted.flatMap(([words, ...those]) => those.map((table) => [words, table] as const));
+  const rows = await sql<{ words: string; count: number }[]>`
+    ${tables.reduce((all, [words, table], at) => sql`${all} ${at === 0 ? sql`` : sql`union all`}
+      select ${words}::text as words, count(*)::int as count from (select from ${sql(table)} where estab = ${estab} limit ${most ?? null}::bigint) counted`,
+    sql``)}`;
   const counts: Record<string, number> = {};
-  for (const [words, ...tables] of counted) {
-    for (const table of tables) {
-      const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${sql(table)} where estab = ${estab}`;
-      if (row && row.count > 0) counts[words] = (counts[words] ?? 0) + row.count;
-    }
-  }
+  for (const { words, count } of rows) if (count > 0) counts[words] = (counts[words] ?? 0) + count;
   return counts;
 }

@@ -55,6 +55,12 @@ test('six faults are six problems, each with the rows that fall with it, however
   assert.equal((await service.load('F1', wrong(), { partial: true })).rejected, 60, 'what is left out is the same');
 });
 
+test('a value that is cut within a character is a fault like any other', async () => {
+  await service.addSchool('F0');
+  const report = await service.load('F0', smallPackage({ users: [...smallSchool.users, user('t1', `${'x'.repeat(199)}\u{1f600}`)] }));
+  assert.deepEqual([report.outcome, report.problems[0]?.value], ['refused', `${'x'.repeat(199)}\ufffd`]);
+});
+
 test('faults of one kind are one group, with how many and where first, and what differs only by a number is one kind', async () => {
   await service.addSchool('F2');
   const report = await service.load('F2', smallPackage({

@@ -5,7 +5,7 @@ import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import type { Changes } from './compare-stage.ts';
-import { recordDropped } from './component-databases.ts';
+import { recordDropped, requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
 import type { Shrinkage } from './shrink-guard.ts';
 
@@ -33,12 +33,16 @@ export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise
             and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked') ${joins}
           where t.estab = ${estab} and t.status = 'active') g) named`;
   }
+  // Counted here and not by each page: it may be a hundred thousand.
+  await tx`
+    update import_run set report = report || jsonb_build_object('losses', ${tx.json(await tallyLosses(tx, estab, run))}::jsonb)
+    where estab = ${estab} and id = ${run}`;
 }
 
 type Words = Readonly<{ role: Fragment; name: Fragment; joins: Fragment }>;
 
 /** What a person calls a record. */
-function wordsOf(tx: Tx, estab: string, collection: CollectionName): Words {
+export function wordsOf(tx: Sql, estab: string, collection: CollectionName): Words {
   const none = { role: tx`null`, joins: tx`` };
   const user = (id: Fragment) => tx`left join ${tx(collections.users.table)} u on u.estab = ${estab} and u.sourced_id = ${id}`;
   const nameOf = (row: Fragment) => tx`concat_ws(' ', ${row}.given_name, ${row}.family_name)`;
@@ -97,12 +101,16 @@ export async function endHeld(sql: Sql, estab: string, decision: 'replaced' | 'd
   await sql`delete from import_loss where estab = ${estab}`;
 }
 
-/** The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped. */
+/**
+ * The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped. Imports are looked
+ * through only where the database says that one is held: a school may have had thousands.
+ */
 export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
   const [held] = await sql<HeldImport[]>`
-    select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage
-    from import_run r join component_database d on d.estab = ${estab} and d.name = 'SchoolData' and d.status = 'Paused' and d.refreshing_since is null
-    where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1`;
+    select held.* from component_database d cross join lateral (
+      select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage from import_run r
+      where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1) held
+    where d.estab = ${estab} and d.name = 'SchoolData' and d.status = 'Paused' and d.refreshing_since is null`;
   return held;
 }
 
@@ -110,6 +118,21 @@ export async function listLosses(sql: Sql, estab: string, run: string): Promise<
   return sql<Loss[]>`
     select collection, role, count(*)::int as total, coalesce(array_agg(name order by name, sourced_id) filter (where name is not null), '{}') as names
     from import_loss where estab = ${estab} and import = ${run} group by collection, role order by collection <> 'users', collection, role`;
+}
+
+export type CountedLoss = Omit<Loss, 'names'>;
+
+/** How many of what, as it was when it was held. One that was held before that was noted is counted. */
+export async function countLosses(sql: Sql, estab: string, run: string): Promise<readonly CountedLoss[]> {
+  const [noted] = await sql<{ losses: CountedLoss[] | null }[]>`
+    select report -> 'losses' as losses from import_run where estab = ${estab} and id = ${run}`;
+  return noted?.losses ?? tallyLosses(sql, estab, run);
+}
+
+async function tallyLosses(sql: Sql, estab: string, run: string): Promise<CountedLoss[]> {
+  return sql<CountedLoss[]>`
+    select collection, role, count(*)::int as total from import_loss where estab = ${estab} and import = ${run}
+    group by collection, role order by collection <> 'users', collection, role`;
 }
 
 /** A package that was uploaded or given by command is kept while it is held; others are read again. */
@@ -123,6 +146,14 @@ export async function approveHeld(tx: Tx, estab: string, seen?: string): Promise
   if (!kept && held.kind !== null)
     throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
   return { approved: held.id, ...(kept ? { upload: kept.id } : {}) };
+}
+
+/** For a page: the worker imports it. */
+export async function letHeldGo(db: Db, estab: string, seen: string): Promise<void> {
+  await db.begin(async (tx) => {
+    const approved = await approveHeld(tx, estab, seen);
+    await requestCollection(tx, estab, 'SchoolData', { full: true, ...approved });
+  });
 }
 
 /** A person says that it is wrong: a package is dropped; what can be read again is, when its time comes. */
@@ -145,4 +176,16 @@ async function decide(tx: Tx, estab: string, decision: 'approved' | 'discarded',
     throw new SchoolbellError('conflict', 'Another import waits by now than the one that you have seen. Go back and look how it stands.');
   await tx`update import_run set decision = ${decision}, decided_at = now() where estab = ${estab} and id = ${held.id}`;
   return held;
+}
+
+/** waits: it is this one that a person has to decide about. */
+export type Decided = Readonly<{ id: string; decision: 'approved' | 'discarded' | 'replaced' | null; waits: boolean }>;
+
+/** Of imports of one school, as far as they are kept. */
+export async function readDecisions(sql: Sql, estab: string, ids: readonly string[]): Promise<Decided[]> {
+  const [waiting, found] = [
+    await findHeld(sql, estab),
+    await sql<Omit<Decided, 'waits'>[]>`select id, decision from import_run where estab = ${estab} and id = any(${[...ids]}::uuid[])`,
+  ];
+  return found.map((one) => ({ ...one, waits: one.id === waiting?.id }));
 }

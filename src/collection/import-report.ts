@@ -1,6 +1,7 @@
 // In charge of what is said of an import: its numbers, its faults, and in one sentence what somebody has to do.
 import type { CollectionName } from '../roster/resource.ts';
 import type { MergeCount } from './compare-stage.ts';
+import type { CountedLoss } from './held.ts';
 import type { Fault, Problem } from './problem.ts';
 import { Overtaken } from './reading.ts';
 import type { Shrinkage } from './shrink-guard.ts';
@@ -20,6 +21,10 @@ export type ImportReport = MergeCount & {
   /** Marks that came with the package. */
   marks?: { written: number; unchanged: number; rejected: number };
   shrinkage: Shrinkage[];
+  /** As it is kept: the import that was held, and that a person has approved to make this one. */
+  approved?: string;
+  /** Of one that was held, as it is kept: how many of what would go. */
+  losses?: readonly CountedLoss[];
   /** The first of them; `faults` counts them all, by rule. */
   problems: Problem[];
   problemsTotal: number;

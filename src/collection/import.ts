@@ -29,6 +29,8 @@ import { verifyStage, type Modes } from './verify.ts';
 
 export type ImportOptions = {
   estab: string;
+  /** Under which id it is recorded, where somebody has to name it. */
+  id?: string;
   /** Where the spool may lie. */
   dataDir: string;
   /** Leave out what breaks a rule instead of refusing the whole. */
@@ -57,7 +59,7 @@ type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faul
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const { estab } = options;
-  const run: Run = { id: randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir) };
+  const run: Run = { id: options.id ?? randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir) };
   const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
   const read = new Problems(spoolFaults(run.reading, run.faults));
   let source: RosterReading | undefined;
@@ -125,10 +127,11 @@ function withProblems(report: ImportReport, { listed, total, groups }: Problems)
 }
 
 async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
-  const { kind = 'command', partial } = options;
+  const { kind = 'command', partial, approved } = options;
+  const withApproved = approved === undefined ? report : { ...report, approved };
   await tx`
     insert into import_run (estab, id, started_at, outcome, version, report, reading, provider, kind, partial)
-    values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(report)}, ${reading.number},
+    values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(withApproved)}, ${reading.number},
       ${source?.provider ?? null}, ${kind}, ${partial})`;
   await keepFaults(tx, reading, id);
   // A package that is refused takes the place of one that is held only if it was uploaded there.

@@ -5,6 +5,7 @@ import { Histogram } from '../histogram.ts';
 import type { Metric } from '../http/metrics.ts';
 import { minutesToLive } from './component-databases.ts';
 import { databaseNames } from './connector.ts';
+import { troubles } from './troubled-schools.ts';
 
 const minute = 60;
 const hour = 60 * minute;
@@ -27,14 +28,13 @@ const standings = [
 ] as const;
 
 export async function measureSchools(db: Db): Promise<Metric[]> {
-  // A package that is refused leaves the status of the data that is there; that the school was told of it stays until all is well again.
   const counted = await db<Standing[]>`
-    select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int as held,
-      (count(*) filter (where status in ('Error', 'Timeout') or told = 'refused'))::int as failing,
+    select name as database, count(*)::int as schools, (count(*) filter (where ${troubles.held(db)}))::int as held,
+      (count(*) filter (where ${troubles.failing(db)}))::int as failing,
       (count(*) filter (where expires_at is not null and updated_at < now() - make_interval(mins => ${staleAfterLives} *
         case name when 'Attendance' then ${minutesToLive.Attendance}::int else ${minutesToLive.SchoolData}::int end)))::int as stale,
       (count(*) filter (where updated_at is null))::int as empty
-    from component_database group by 1`;
+    from component_database d group by 1`;
   const ages = await db<(Part & { database: string; source: string })[]>`
     select database, source, width_bucket(age, ${[...ageBounds]}::float8[]) as place, count(*)::int as count, sum(age)::float8 as sum from (
       select name as database, case when expires_at is null then 'uploaded' else 'collected' end as source,

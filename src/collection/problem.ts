@@ -1,5 +1,6 @@
 // In charge of what is wrong with a source: each problem names file, line, column, value and rule, and those that break
 // the same rule in the same place of their files are one group.
+import { cutText } from '../http/cut-text.ts';
 
 export type Problem = {
   file: string;
@@ -21,7 +22,7 @@ export class SourceError extends Error {
   constructor(file: string, rule: string, at: { line?: number; column?: string; value?: string } = {}) {
     super(`${file}: ${rule}`);
     this.name = 'SourceError';
-    this.problem = { file, line: at.line ?? null, column: at.column ?? null, value: at.value?.slice(0, shownValueLength) ?? null, rule };
+    this.problem = { file, line: at.line ?? null, column: at.column ?? null, value: shownValue(at.value), rule };
   }
 }
 
@@ -31,6 +32,7 @@ export const listedProblems = 1000;
 export const keptFaults = 100_000;
 export const shownValueLength = 200;
 const shownLines = 5;
+const shownValue = (value: string | null | undefined) => (value === null || value === undefined ? null : cutText(value, shownValueLength));
 /** A file with a thousand columns of its own can be wrong in a thousand ways; the rest is one group for each file. */
 const mostGroups = 200;
 
@@ -49,7 +51,7 @@ export class Problems {
   }
 
   add(given: Problem): void {
-    const problem = { ...given, value: given.value?.slice(0, shownValueLength) ?? null };
+    const problem = { ...given, value: shownValue(given.value) };
     this.count(1, problem);
     if (this.listed.length < listedProblems) this.listed.push(problem);
     if (this.#sink && this.total <= keptFaults) this.#pending += this.#sink.encode(this.total, problem);

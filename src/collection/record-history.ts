@@ -11,6 +11,7 @@ export type RecordState = Readonly<{
   until: number | null;
   untilAt: string | null;
   status: string;
+  kind: string;
   /** As it is stored, with marks for the address and the instant. */
   stored: string;
   origin: Origin;
@@ -19,23 +20,38 @@ export type RecordState = Readonly<{
 /** An import with the line of the file, or the page of the provider's list; neither, where another record or a file without it caused it. */
 export type Origin = Readonly<{ import: string | null; file: string | null; line: number | null; provider: string | null; page: number | null }>;
 
+/** In words. */
+export function describeOrigin({ file, line, provider, page }: Origin): string {
+  const place = provider === null ? (line === null ? 'by the change of another record or by being absent' : `${file}, line ${line}`) : provider;
+  return `${place}${page === null ? '' : `, page ${page}`}`;
+}
+
 type Row = Omit<RecordState, 'origin'> & { import: string | null; provider: string | null; place: number | null };
 
+/** before: only states that began before this version. most: so many of them. */
+export type HistoryAsked = Readonly<{ before?: number | undefined; most?: number | undefined }>;
+
 /** Newest first; nothing when there never was such a record, or it was purged. */
-export async function readRecordHistory(db: Db, estab: string, resource: Resource, sourcedId: string): Promise<RecordState[]> {
+export async function readRecordHistory(
+  db: Db,
+  estab: string,
+  resource: Resource,
+  sourcedId: string,
+  { before, most }: HistoryAsked = {},
+): Promise<RecordState[]> {
   const rows = await db<Row[]>`
-    select s.version as from, f.stamp as "fromAt", s.until_version as until, u.stamp as "untilAt", s.status, s.head || s.record || s.late || '}' as stored,
-      f.import, r.provider, s.place
+    select s.version as from, f.stamp as "fromAt", s.until_version as until, u.stamp as "untilAt", s.status, s.kind,
+      s.head || s.record || s.late || '}' as stored, f.import, r.provider, s.place
     from (
-      select version, null::int as until_version, status, head, record, late, place from ${db(resource.table)}
+      select version, null::int as until_version, status, kind, head, record, late, place from ${db(resource.table)}
       where estab = ${estab} and sourced_id = ${sourcedId}
       union all
-      select version, until_version, status, head, record, late, place from ${db(historyTable(resource))}
+      select version, until_version, status, kind, head, record, late, place from ${db(historyTable(resource))}
       where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s
     left join roster_version f on f.estab = ${estab} and f.version = s.version
     left join roster_version u on u.estab = ${estab} and u.version = s.until_version
     left join import_run r on r.estab = ${estab} and r.id = f.import
-    order by s.version desc`;
+    ${before === undefined ? db`` : db`where s.version < ${before}`} order by s.version desc limit ${most ?? null}`;
   return rows.map(({ import: id, provider, place, ...state }) => ({
     ...state,
     origin:
@@ -43,4 +59,32 @@ export async function readRecordHistory(db: Db, estab: string, resource: Resourc
         ? { import: id, file: place === null ? null : resource.file, line: place, provider: null, page: null }
         : { import: id, file: null, line: null, provider, page: place },
   }));
+}
+
+/** The version in which it was first seen; undefined: before what is kept of the history. */
+export async function findFirstSeen(db: Db, estab: string, resource: Resource, sourcedId: string): Promise<{ version: number; at: string } | undefined> {
+  const [row] = await db<{ version: number; at: string }[]>`
+    select v.version, v.stamp as at from roster_version v join roster r on r.estab = v.estab
+    where v.estab = ${estab} and v.version > r.kept_from and v.version = (select min(version) from (
+      select version from ${db(resource.table)} where estab = ${estab} and sourced_id = ${sourcedId}
+      union all select version from ${db(historyTable(resource))} where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s)`;
+  return row;
+}
+
+/** Whether somebody with this id was here and has left for good: for an hour that can still be told. */
+export async function wasPurged(db: Db, estab: string, resource: Resource, sourcedId: string): Promise<boolean> {
+  const [row] = await db`
+    select from ${db(historyTable(resource))} where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is not null limit 1`;
+  return row !== undefined;
+}
+
+export type FieldChange = Readonly<{ field: string; before: unknown; after: unknown }>;
+
+/** Field by field; that it is of another version is no change. Undefined: there was nothing before. */
+export function compareRecords(older: Readonly<Record<string, unknown>> | undefined, newer: Readonly<Record<string, unknown>>): FieldChange[] {
+  const fields = new Set([...Object.keys(newer), ...Object.keys(older ?? {})]);
+  fields.delete('dateLastModified');
+  return [...fields]
+    .map((field) => ({ field, before: older?.[field], after: newer[field] }))
+    .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
 }

@@ -10,6 +10,11 @@ export const largestUpload = 512 * 1024 * 1024;
 /** A large package over a slow line. */
 export const longestUploadMs = 600_000;
 
+/** How a form with a package is read: one byte more than is taken, so that what is too large can be told from what is cut. */
+export function uploadForm({ largest = largestUpload }: UploadLimits): { limits: { fileSize: number; files: number; fields: number } } {
+  return { limits: { fileSize: largest + 1, files: 1, fields: 10 } };
+}
+
 /**
  * Stores the package and asks for its import, both or neither. An earlier one that waits or was held gives way, unless
  * `before` has something against it. It is taken to a file of this machine first: a slow sender must not hold a
@@ -36,15 +41,18 @@ export async function takeUpload(
 }
 
 export type UploadLimits = { dataDir: string; largest?: number };
-/** before: what else has to happen in the transaction that stores it; throws when it must not be stored after all. */
-export type Taking = { byJob?: boolean; before?: (tx: Tx, file: SpoolFile) => Promise<void> };
+/**
+ * partial: rows that break a rule are left out. before: what else has to happen in the transaction that stores it; throws when it must not be
+ * stored after all.
+ */
+export type Taking = { byJob?: boolean; partial?: boolean; before?: (tx: Tx, file: SpoolFile) => Promise<void> };
 
 export function tooLarge(largest: number): SchoolbellError {
   return new SchoolbellError('too_large', `The file is larger than ${largest / 1024 ** 2} MB, which is the most that is taken. Nothing was changed.`);
 }
 
 /** Only when its pieces are there is anything locked that others may wait for: those that come at once take turns, and the last one stands. */
-async function store(db: Db, estab: string, file: SpoolFile, { byJob = false, before }: Taking): Promise<string> {
+async function store(db: Db, estab: string, file: SpoolFile, { byJob = false, partial = false, before }: Taking): Promise<string> {
   return db.begin(async (tx) => {
     const id = await insertPackage(tx, estab, file, null);
     await tx`insert into upload_receipt (estab, id, by_job) values (${estab}, ${id}, ${byJob})`;
@@ -52,7 +60,7 @@ async function store(db: Db, estab: string, file: SpoolFile, { byJob = false, be
     await installDatabases(tx, estab, ['SchoolData']);
     await tx`select from component_database where estab = ${estab} and name = 'SchoolData' for update`;
     await tx`delete from upload where estab = ${estab} and id <> ${id}`;
-    await requestCollection(tx, estab, 'SchoolData', { upload: id });
+    await requestCollection(tx, estab, 'SchoolData', { upload: id, partial });
     return id;
   });
 }

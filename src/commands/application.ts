@@ -1,6 +1,7 @@
 // In charge of the commands on applications.
-import { addApplication, listApplications, requireApplication, type Application } from '../access/applications.ts';
+import { addApplication, requireApplication, searchApplications, type Application } from '../access/applications.ts';
 import { SchoolbellError } from '../errors.ts';
+import { countSchoolsByState } from '../onboarding/application-schools.ts';
 import { editApplication } from '../onboarding/edit-application.ts';
 import { countApplication, removeApplication } from '../onboarding/remove-application.ts';
 import { optionalText, text, type Command, type Context, type Given } from './command.ts';
@@ -23,6 +24,7 @@ const deciding = ({ db, seal, config }: Context) => ({ db, seal, publicUrl: conf
 export const applicationCommands: readonly Command[] = [
   {
     name: 'application add',
+    effect: 'changes',
     help: 'Adds an application and prints its secrets.',
     options: {
       rp,
@@ -45,15 +47,16 @@ export const applicationCommands: readonly Command[] = [
   },
   {
     name: 'application list',
+    effect: 'reads',
     help: 'Lists the applications.',
-    options: {},
-    async run({ db }) {
-      const schools = new Map(
-        (await db<{ rp: string; schools: number }[]>`select rp, count(*)::int as schools from authorisation where state <> 'Revoked' group by rp`).map(
-          (row) => [row.rp, row.schools] as const,
-        ),
-      );
-      const data = (await listApplications(db)).map((one) => ({ ...one, schools: schools.get(one.rp) ?? 0 }));
+    options: { words: { value: '<text>', help: 'those whose name or id has this' } },
+    async run({ db }, given) {
+      const all = await searchApplications(db, { words: optionalText(given, 'words') });
+      const schoolsOf = await countSchoolsByState(db, all.map((one) => one.rp));
+      const data = all.map((one) => {
+        const { live, waiting, paused } = schoolsOf(one.rp);
+        return { ...one, schools: live + waiting + paused };
+      });
       return {
         data,
         lines: renderTable(
@@ -73,6 +76,7 @@ export const applicationCommands: readonly Command[] = [
   },
   {
     name: 'application edit',
+    effect: 'changes',
     help: 'Changes what is given of an application; an empty text takes a redirect URI, website, privacy notice or contact away.',
     options: { rp, ...options },
     async run(context, given) {
@@ -89,7 +93,7 @@ export const applicationCommands: readonly Command[] = [
       return {
         data: { ...application, narrowed, moved },
         lines: [
-          ...describe(application),
+          ...describeApplication(application),
           ...(moved > 0 ? [`${moved} calls that had not arrived go to the new callback URL`] : []),
           ...(narrowed.length > 0 ? [`${narrowed.length} schools grant no longer what it does not ask for: ${narrowed.join(', ')}`] : []),
         ],
@@ -98,6 +102,7 @@ export const applicationCommands: readonly Command[] = [
   },
   {
     name: 'application remove',
+    effect: 'changes',
     help: 'Removes an application with its secrets, authorisations, registrations and waiting calls, for good; the schools are told.',
     options: { rp },
     async destroys({ db }, given) {
@@ -133,7 +138,7 @@ function renderScopes({ requiredScopes, optionalScopes }: Application): string {
   return [...requiredScopes, ...optionalScopes.map((scope) => `${scope}:optional`)].join(',');
 }
 
-function describe(one: Application): string[] {
+export function describeApplication(one: Application): string[] {
   return renderPairs({
     rp: one.rp,
     name: one.name,

@@ -1,63 +1,30 @@
-// In charge of the command that shows what was done: decisions on applications, identity operations, erasures.
-import { listErasures } from '../access/erasures.ts';
+// In charge of the command that shows what was done, by whom.
+import { listTrail, trailKinds, type TrailKind } from '../access/trail.ts';
 import { SchoolbellError } from '../errors.ts';
-import { optionalText, type Command } from './command.ts';
+import { optionalText, optionalTime, type Command } from './command.ts';
 import { renderTable } from './table.ts';
 
 const listed = 500;
-/** As far back as anything is kept. */
-const ever = new Date(0);
-
-type Entry = { at: Date; kind: 'decision' | 'identity' | 'erasure'; what: string; by: string | null; estab: string | null; rp: string | null; detail: string };
-type Decision = { at: Date; estab: string; rp: string; state: string; actor: string; scopes: string[] | null };
-type Operation = { at: Date; estab: string; rp: string | null; operation: string; outcome: string; presenceId: string | null };
 
 export const auditCommands: readonly Command[] = [
   {
     name: 'audit',
-    help: `Shows what was done, newest first, ${listed} at most: decisions on applications, identity operations and sign-ins, erasures.`,
-    options: { since: { value: '<time>', help: 'for example 2026-11-01 or 2026-11-01T08:00:00Z' } },
+    effect: 'reads',
+    help: `Shows what was done, newest first, ${listed} at most: by operators, decisions on applications, identity operations and sign-ins, erasures.`,
+    options: {
+      since: { value: '<time>', help: 'for example 2026-11-01 or 2026-11-01T08:00:00Z' },
+      estab: { value: '<id>', help: 'of this establishment alone; then also what applications read, by day' },
+      rp: { value: '<id>', help: 'about this application alone' },
+      kind: { value: '<kind>', help: `one of ${trailKinds.join(', ')}` },
+      before: { value: '<place>', help: 'where the list before ended, as it says' },
+    },
     async run({ db }, given) {
-      const since = parseSince(optionalText(given, 'since'));
-      const decisions = await db<Decision[]>`
-        select at, estab, rp, state, actor, scopes from authorisation_event where at >= ${since}
-        union all select at, estab, rp, state, actor, scopes from past_decision where at >= ${since} order by at desc limit ${listed}`;
-      const operations = await db<Operation[]>`
-        select at, estab, rp, operation, outcome, presence_id as "presenceId" from identity_audit where at >= ${since} order by at desc limit ${listed}`;
-      const erasures = await listErasures(db, since, listed);
-      const all: Entry[] = [
-        ...decisions.map(({ at, estab, rp, state, actor, scopes }): Entry => ({
-          at,
-          kind: 'decision',
-          what: state,
-          by: actor,
-          estab,
-          rp,
-          detail: scopes?.join(', ') ?? '',
-        })),
-        ...operations.map(({ at, estab, rp, operation, outcome, presenceId }): Entry => ({
-          at,
-          kind: 'identity',
-          what: operation,
-          by: rp === null ? 'person' : 'application',
-          estab,
-          rp,
-          detail: `${outcome} ${presenceId ?? ''}`.trim(),
-        })),
-        ...erasures.map(({ at, what, counts }): Entry => ({
-          at,
-          kind: 'erasure',
-          what: `${what} removed`,
-          by: 'operator',
-          estab: null,
-          rp: null,
-          detail: Object.entries(counts).map(([words, count]) => `${count} ${words}`).join(', '),
-        })),
-      ];
-      const data = all.toSorted((one, other) => other.at.getTime() - one.at.getTime()).slice(0, listed);
+      const [estab, rp] = [optionalText(given, 'estab'), optionalText(given, 'rp')];
+      const asked = { estab, rp, kind: parseKind(optionalText(given, 'kind')), since: optionalTime(given, 'since') };
+      const { entries: data, next } = await listTrail(db, { ...asked, before: optionalText(given, 'before'), most: listed });
       return {
         data,
-        lines: renderTable(
+        lines: [...renderTable(
           data,
           [
             { title: 'At', of: (one) => one.at },
@@ -66,18 +33,19 @@ export const auditCommands: readonly Command[] = [
             { title: 'By', of: (one) => one.by },
             { title: 'Estab', of: (one) => one.estab },
             { title: 'Application', of: (one) => one.rp },
+            { title: 'Outcome', of: (one) => one.outcome ?? (one.kind === 'operator' ? 'cut off' : undefined) },
+            { title: 'From', of: (one) => one.from },
             { title: 'Detail', of: (one) => one.detail },
           ],
           'nothing was done',
-        ),
+        ), ...(next === undefined ? [] : [`there may be more: --before ${next}`])],
       };
     },
   },
 ];
 
-function parseSince(text: string | undefined): Date {
-  if (text === undefined) return ever;
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new SchoolbellError('invalid_request', `--since "${text}": not a time such as 2026-11-01 or 2026-11-01T08:00:00Z`);
-  return at;
+function parseKind(text: string | undefined): TrailKind | undefined {
+  const kind = trailKinds.find((one) => one === text);
+  if (text !== undefined && !kind) throw new SchoolbellError('invalid_request', `--kind "${text}": must be one of ${trailKinds.join(', ')}`);
+  return kind;
 }

@@ -1,6 +1,7 @@
 // In charge of the commands by which the operator acts for a school: inviting it, and deciding in its place.
+import { parseScopes } from '../access/scopes.ts';
 import { SchoolbellError } from '../errors.ts';
-import { approve, change } from '../onboarding/approve.ts';
+import { approve, change, changeScopes } from '../onboarding/approve.ts';
 import { invite, withdraw } from '../onboarding/invitations.ts';
 import { optionalText, text, type Command, type Context, type Given } from './command.ts';
 import { shownOnce } from './secrets.ts';
@@ -15,6 +16,7 @@ const pairOf = (given: Given) => ({ rp: text(given, 'rp'), estab: text(given, 'e
 function changeCommand(name: 'pause' | 'resume' | 'revoke', help: string): Command {
   return {
     name,
+    effect: 'changes',
     help,
     options: { rp, estab },
     async run(context, given) {
@@ -31,6 +33,7 @@ function changeCommand(name: 'pause' | 'resume' | 'revoke', help: string): Comma
 export const authorisationCommands: readonly Command[] = [
   {
     name: 'invite',
+    effect: 'changes',
     help: 'Asks a school to decide about an application; the link is mailed to its address of record and printed.',
     options: {
       rp,
@@ -64,6 +67,7 @@ export const authorisationCommands: readonly Command[] = [
   },
   {
     name: 'authorise',
+    effect: 'changes',
     help: "Approves an application for a school, as the school's own approval would.",
     options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; everything that it asks for unless given' } },
     async run(context, given) {
@@ -71,7 +75,24 @@ export const authorisationCommands: readonly Command[] = [
       return { data, lines: [...renderPairs({ ...data, scopes: data.scopes.join(',') }), shownOnce] };
     },
   },
+  {
+    name: 'scopes',
+    effect: 'changes',
+    help: 'Changes which optional scopes an application has at a school; it goes on with the secret that it has. What it requires stays.',
+    options: { rp, estab, scopes: { value: '<list>', help: 'the optional scopes that it has from now on; none, if it is empty', required: true } },
+    async run(context, given) {
+      const pair = pairOf(given);
+      const scopes = await changeScopes(deciding(context), { ...pair, scopes: parseOptional(text(given, 'scopes')) });
+      return { data: { rp: pair.rp, estab: pair.estab, scopes }, lines: [`${pair.rp} at ${pair.estab}: ${scopes.join(', ') || 'nothing'}`] };
+    },
+  },
   changeCommand('pause', 'Pauses an authorisation; tokens stop at the next call.'),
   changeCommand('resume', 'Resumes a paused authorisation.'),
   changeCommand('revoke', 'Revokes an authorisation; tokens stop at the next call.'),
 ];
+
+function parseOptional(list: string): string[] {
+  if (list.trim() === '') return [];
+  const { required, optional } = parseScopes(list);
+  return [...required, ...optional];
+}

@@ -9,6 +9,7 @@ import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
 import { csvPackage } from '../../test/csv-package.ts';
 import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
+import { recordCollected } from '../collection/component-databases.ts';
 
 const { service, db, addSchool, open } = await useWriteback({ work: false });
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-collect-'));
@@ -158,21 +159,38 @@ test('a folder that never had marks is collected all the same after some were wr
   assert.deepEqual(brief(await json<Collected>('collect --estab', estab)), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
 });
 
-test('a collection is no failure because a newer one was merged while it was read', async () => {
-  const place = join(folder, 'overtaken');
+/** Collects, and does something while what was read waits to be merged. */
+async function collectWhile(estab: string, meanwhile: () => Promise<unknown>): ReturnType<typeof schoolbell> {
+  const place = join(folder, estab);
   await exportInto(place);
-  await json(`${add('overtaken')} --connector csv --folder`, place);
-  await until('the first one is over', async () => (await db`select from outbox where estab = 'overtaken' and state in ('waiting', 'running')`).length === 0);
-  const collecting = await db.begin(async (tx) => {
-    await tx`select from roster where estab = 'overtaken' for update`;
-    const under = json<Collected>('collect --estab overtaken');
+  await json(`${add(estab)} --connector csv --folder`, place);
+  await until('the first one is over', async () => (await db`select from outbox where estab = ${estab} and state in ('waiting', 'running')`).length === 0);
+  const { under } = await db.begin(async (tx) => {
+    await tx`select from roster where estab = ${estab} for update`;
+    const collecting = schoolbell('collect --json --estab', estab);
     await until('it is about to merge', async () => (await db`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from roster where%'`).length > 0);
-    await db`update reading set started = started + 1, roster_merged = started + 1 where estab = 'overtaken'`;
-    return { under };
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and application_name like 'schoolbell commands %'
+        and query like '%from roster where%'`).length > 0);
+    await meanwhile();
+    return { under: collecting };
   });
-  const [roster] = (await collecting.under).databases;
+  return under;
+}
+
+test('a collection is no failure because a newer one was merged while it was read', async () => {
+  const { code, err, out } = await collectWhile('overtaken', async () => {
+    await db`update reading set started = started + 1, roster_merged = started + 1 where estab = 'overtaken'`;
+    await recordCollected(db, 'overtaken', 'SchoolData', { rowCount: 4, changed: true });
+  });
+  assert.deepEqual([code, err], [0, '']);
+  const [roster] = (JSON.parse(out) as Collected).databases;
   assert.deepEqual([roster?.status, roster?.message], ['OK', 'a newer one was merged while this one was read']);
+});
+
+test('but it is one if another source was set: nothing of that was collected', async () => {
+  const provider = '--connector oneroster --url https://provider.example/ims/oneroster/v1p1 --client-id me --client-secret hush-hush';
+  const { code, err } = await collectWhile('moved', () => json(`school edit --estab moved ${provider}`));
+  assert.deepEqual([code, err.trim()], [1, 'schoolbell: SchoolData: another source was set while this one was read']);
 });
 
 test('an export that is older than a writeback does not bring the old mark back', async () => {

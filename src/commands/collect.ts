@@ -6,6 +6,7 @@ import { databaseNames, MisError, type DatabaseName } from '../collection/connec
 import { openConnector, setDemoMode, type ConnectorParts } from '../collection/connector-settings.ts';
 import { demoModes } from '../collection/connectors/demo/demo-connector.ts';
 import { pageLimits } from '../collection/connectors/oneroster/oneroster-connector.ts';
+import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
@@ -17,6 +18,7 @@ import { renderTable } from './table.ts';
 export const collectCommands: readonly Command[] = [
   {
     name: 'collect',
+    effect: 'changes',
     help: "Collects a school's data from its MIS now.",
     options: {
       estab: { value: '<id>', help: 'the establishment', required: true },
@@ -46,6 +48,7 @@ export const collectCommands: readonly Command[] = [
   },
   {
     name: 'writeback undo',
+    effect: 'changes',
     help: 'Takes a writeback back: what it wrote is written as it was before, unless it was changed since.',
     positional: { name: '<trackingId>', help: 'the writeback' },
     options: {},
@@ -64,14 +67,15 @@ export const collectCommands: readonly Command[] = [
   },
   {
     name: 'demo mode',
+    effect: 'changes',
     help: "Tells the demo's MIS how to behave.",
     positional: { name: '<mode>', help: demoModes.join(', ') },
-    options: {},
+    options: { estab: { value: '<id>', help: 'of one demo school; of all unless given' } },
     async run({ db }, given) {
       const mode = demoModes.find((one) => one === given.positionals[0]);
       if (!mode || given.positionals.length > 1)
         throw new SchoolbellError('invalid_request', `"${given.positionals.join(' ')}": must be one of ${demoModes.join(', ')}`);
-      const schools = await setDemoMode(db, mode);
+      const schools = await setDemoMode(db, mode, optionalText(given, 'estab'));
       if (schools === 0) throw new SchoolbellError('not_found', 'there is no demo school; start with DEMO=on, or add one: school add --connector demo');
       return { data: { mode, schools }, lines: [`the demo's MIS is ${mode} now`] };
     },
@@ -94,10 +98,14 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
     for (const name of only ? [only] : connector.offers) {
       const progress = startProgressLine('collect');
       try {
+        const before = await collectedAt(parts.db, estab, name);
         const trouble = await collectDatabase(parts, estab, name, { force, full: true, shrinkLimitPercent, onProgress: progress.show });
-        // What is newer is there, and the message says so.
-        if (trouble && !trouble.overtaken)
+        if (trouble?.overtaken) {
+          // By a newer one that was merged, which is as good; or because another source was set, of which nothing is there yet.
+          if ((await collectedAt(parts.db, estab, name)) <= before) troubles.push(`${name}: another source was set while this one was read`);
+        } else if (trouble) {
           troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
+        }
       } catch (error) {
         if (!(error instanceof MisError)) throw error;
         troubles.push(`${name}: ${error.message}`);
@@ -107,6 +115,11 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
     }
   });
   return troubles;
+}
+
+async function collectedAt(db: Db, estab: string, name: DatabaseName): Promise<number> {
+  const [database] = await readDatabases(db, estab, [name]);
+  return database?.updatedAt?.getTime() ?? 0;
 }
 
 /** What connectors need, for as long as the work takes. */

@@ -1,10 +1,13 @@
 // In charge of what a command is: its options, its help, and what it does with an open database.
 import type { ParseArgsOptionsConfig } from 'node:util';
+import type { Deed } from '../access/audit-trail.ts';
 import type { Seal } from '../access/seal.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
+import { parseInstant } from '../http/parameters.ts';
 
-export type Option = { value: string | undefined; help: string; required?: true; many?: true };
+/** secret: what is given stands in no record. */
+export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true };
 export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
 export type Context = { db: Db; seal: Seal; config: Config };
 
@@ -14,13 +17,20 @@ export type Outcome = { data: unknown; lines: readonly string[]; failed?: string
 /** What would be gone for good: its name, and how much of what. again: whoever sent it can send it again, so that no --yes is needed. */
 export type Loss = { what: string; data: Readonly<Record<string, unknown>>; lines: readonly string[]; again?: true };
 
+/** changes: something is otherwise afterwards. looks: somebody reads about people, or what opens something. Both stand in the trail. */
+export type Effect = 'changes' | 'looks' | 'reads';
+
 export type Command = Readonly<{
   name: string;
+  effect: Effect;
   help: string;
   options: Readonly<Record<string, Option>>;
-  positional?: { name: string; help: string; optional?: true };
+  /** record: the id of one of a roster, which the trail has as it is, so that it goes from there with whom it names. */
+  positional?: { name: string; help: string; optional?: true; secret?: true; record?: true };
   /** Of a command that takes away what no other brings back: it then asks, or needs --yes. Undefined: this time nothing goes. */
   destroys?(context: Context, given: Given): Promise<Loss | undefined>;
+  /** Of whose it is, where no option says so: for the trail of that school and application. */
+  about?(context: Context, given: Given): Promise<Pick<Deed, 'estab' | 'rp'> | undefined>;
   run(context: Context, given: Given): Promise<Outcome>;
 }>;
 
@@ -36,6 +46,12 @@ export function parseOptionsOf(options: Command['options']): ParseArgsOptionsCon
 export function text(given: Given, name: string): string {
   const value = given.options[name];
   return typeof value === 'string' ? value : '';
+}
+
+/** One that is none is said, as on pages and in the API. */
+export function optionalTime(given: Given, name: string): Date | undefined {
+  const value = optionalText(given, name);
+  return value === undefined ? undefined : parseInstant({ [`--${name}`]: [value] }, `--${name}`);
 }
 
 export function optionalText(given: Given, name: string): string | undefined {

@@ -90,6 +90,35 @@ test('the reason a delivery does not go on stands in it: class, message, and why
   await change(school.estab);
   await settled(school.estab);
   const { lines, shown } = await show({ state: 'failed' });
+  assert.match((await run('deliveries', {}, shown[0]?.id ?? '')).lines.at(-1) ?? '', /gone for good.*enable its target/);
   assert.deepEqual([shown[0]?.disabled, shown[0]?.log[0]?.status], ['the receiver answered 410 Gone', 410]);
   assert.match(lines[1] ?? '', /failed.* 1 .*status_410, .*disabled: the receiver answered 410 Gone/);
+});
+
+test('narrowed by kind, target and time, one by its id, and on from where a list ended; what is wrong is said', async () => {
+  const target = await register(school, `${receiver.origin}/hook`);
+  await change(school.estab);
+  await settled(school.estab);
+  await run('target test', {}, target);
+  await settled(school.estab);
+  const kinds = async (options: Record<string, string>) => (await show(options)).shown.map(({ event }) => event);
+  assert.deepEqual(await kinds({}), ['test', 'database']);
+  assert.deepEqual(await kinds({ kind: 'database' }), ['database']);
+  assert.deepEqual(await kinds({ target }), ['test', 'database']);
+  assert.deepEqual(await kinds({ target: `callback:${school.rp}` }), []);
+  assert.deepEqual([await kinds({ since: '2099-01-01' }), await kinds({ until: '2001-01-01T00:00:00Z' })], [[], []]);
+  const { shown } = await show();
+  const one = (await run('deliveries', {}, shown[1]?.id ?? '')).data as Shown[];
+  assert.deepEqual(one.map(({ id }) => id), [shown[1]?.id]);
+  const [row] = await db<{ at: string }[]>`
+    select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') as at from outbox where id = ${shown[0]?.id ?? ''}`;
+  assert.deepEqual(await kinds({ before: `${row?.at ?? ''}Z,${shown[0]?.id ?? ''}` }), ['database']);
+  for (const [options, words] of [
+    [{ kind: 'odd' }, /--kind "odd": must be one of authentication/],
+    [{ since: 'yesterday' }, /--since: "yesterday" is not a time/],
+    [{ target: 'odd' }, /There is no target odd/],
+  ] as const)
+    await assert.rejects(show(options), words);
+  await assert.rejects(run('replay', { rp: school.rp }, shown[0]?.id ?? ''), /--rp and --target go with --failed-since/);
+  await assert.rejects(run('deliveries', {}, 'msg_nobody'), /There is no delivery msg_nobody/);
 });

@@ -1,130 +1,177 @@
 // In charge of the commands that show deliveries and repeat them.
 import { SchoolbellError } from '../errors.ts';
+import { formatMany } from '../http/pages/figures.ts';
+import { explainFault } from '../http/explain-fault.ts';
+import { printable } from '../http/printable.ts';
 import { announceMissing } from '../notifications/announce.ts';
-import { deliveryStates } from '../notifications/deliveries.ts';
-import { replayDelivery } from '../notifications/replay-delivery.ts';
-import { callKind } from '../notifications/webhooks.ts';
-import { listEndedLanes, replayFailedSince } from '../outbox/replay.ts';
-import { optionalText, type Command } from './command.ts';
+import { browseDeliveries, deliveryEvents, type Browsing } from '../notifications/browse-deliveries.ts';
+import { deliveryStates, findDelivery, findOwnerOfDelivery, type Attempt } from '../notifications/deliveries.ts';
+import { replayDelivery, replayFailed } from '../notifications/replay-delivery.ts';
+import { requireTarget } from '../notifications/targets.ts';
+import { optionalText, optionalTime, type Command, type Context, type Given } from './command.ts';
 import { renderTable } from './table.ts';
 
 const listed = 500;
+const mostReplayed = 1_000_000;
 
-type Attempt = {
-  number: number;
-  at: string;
-  success: boolean;
-  errorClass: string | null;
-  status: number | null;
-  message: string | null;
-  response: string | null;
-};
-type Delivery = {
+type Shown = {
   id: string;
+  created: Date;
+  state: string;
   estab: string;
   rp: string;
-  event: string;
-  method: string;
-  url: string;
-  state: string;
+  event: string | null;
+  method: string | null;
+  url: string | null;
   attempts: number;
-  created: Date;
   due: Date;
   settled: Date | null;
   disabled: string | null;
-  body: Buffer | string | null;
-  log: Attempt[];
+  body: string | null;
+  log: ReturnType<typeof showAttempt>[];
 };
+
+const about: Command['about'] = async ({ db }, { positionals: [id] }) => (id === undefined ? undefined : findOwnerOfDelivery(db, id));
 
 export const deliveryCommands: readonly Command[] = [
   {
     name: 'deliveries',
-    help: `Lists the latest ${listed} deliveries with their attempts.`,
+    // What a writeback says names pupils.
+    effect: 'looks',
+    help: `Lists the latest ${listed} deliveries with their attempts, or one.`,
+    positional: { name: '[<id>]', help: 'one delivery', optional: true },
+    about,
     options: {
       state: { value: '<state>', help: deliveryStates.join(', ') },
       rp: { value: '<id>', help: 'of one application' },
       estab: { value: '<id>', help: 'of one establishment' },
+      kind: { value: '<event>', help: deliveryEvents.join(', ') },
+      target: { value: '<id>', help: 'of one target, as target list names it' },
+      since: { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' },
+      until: { value: '<time>', help: 'the time before which they were made' },
+      before: { value: '<place>', help: 'where the list before ended, as it says' },
     },
-    async run({ db }, given) {
-      const [state, rp, estab] = [optionalText(given, 'state'), optionalText(given, 'rp'), optionalText(given, 'estab')];
-      if (state !== undefined && !deliveryStates.some((one) => one === state))
-        throw new SchoolbellError('invalid_request', `--state "${state}": must be one of ${deliveryStates.join(', ')}`);
-      const data = await db<Delivery[]>`
-        select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payload ->> 'url' as url, o.state, o.attempts,
-          o.created_at as created, o.due_at as due, o.settled_at as settled, l.disabled_why as disabled,
-          case when o.payload ->> 'contentType' = 'application/json' then o.body end as body,
-          coalesce((select jsonb_agg(jsonb_build_object('number', a.number, 'at', a.at, 'success', a.success, 'errorClass', a.error_class, 'status',
-            a.detail -> 'status', 'message', a.detail -> 'message',
-            'address', a.detail -> 'address', 'timings', a.detail -> 'timings', 'request', a.detail -> 'request',
-            'responseHeaders', a.detail -> 'responseHeaders', 'response', encode(a.response, 'base64'), 'nextAt', a.next_at) order by a.number)
-            from outbox_attempt a where a.estab = o.estab and a.id = o.id), '[]') as log
-        from outbox o join lane l on l.key = o.lane
-        where o.kind = 'call' ${state ? db`and o.state = ${state}` : db``} ${rp ? db`and o.rp = ${rp}` : db``} ${estab ? db`and o.estab = ${estab}` : db``}
-        order by o.created_at desc limit ${listed}`;
-      const shown = data.map((one) => ({
-        ...one,
-        body: one.body?.toString('utf8') ?? null,
-        log: one.log.map((attempt) => ({ ...attempt, response: attempt.response === null ? null : Buffer.from(attempt.response, 'base64').toString('utf8') })),
-      }));
-      return {
-        data: shown,
-        lines: renderTable(
-          shown,
-          [
-            { title: 'Id', of: (one) => one.id },
-            { title: 'Created', of: (one) => one.created },
-            { title: 'State', of: (one) => one.state },
-            { title: 'Estab', of: (one) => one.estab },
-            { title: 'rp', of: (one) => one.rp },
-            { title: 'Event', of: (one) => one.event },
-            { title: 'Attempts', of: (one) => one.attempts, right: true },
-            { title: 'Next', of: (one) => (one.state === 'waiting' ? one.due : null) },
-            { title: 'URL', of: (one) => one.url, most: 60 },
-            { title: 'Trouble', of: describeTrouble },
-          ],
-          'no deliveries',
-        ),
-      };
+    async run(context, given) {
+      const [id] = given.positionals;
+      const browsed = id === undefined ? await browse(context, given) : { ids: [id], next: undefined };
+      const data: Shown[] = [];
+      for (const one of browsed.ids) {
+        const shown = await show(context, one);
+        if (shown) data.push(shown);
+        else if (id !== undefined)
+          throw new SchoolbellError('not_found', `There is no delivery ${id.slice(0, 60)}; what was settled is kept for 30 days at most.`);
+      }
+      const lines = renderTable(
+        data,
+        [
+          { title: 'Id', of: (one) => one.id },
+          { title: 'Created', of: (one) => one.created },
+          { title: 'State', of: (one) => one.state },
+          { title: 'Estab', of: (one) => one.estab },
+          { title: 'rp', of: (one) => one.rp },
+          { title: 'Event', of: (one) => one.event },
+          { title: 'Attempts', of: (one) => one.attempts, right: true },
+          { title: 'Next', of: (one) => (one.state === 'waiting' ? one.due : null) },
+          { title: 'URL', of: (one) => one.url, most: 60 },
+          { title: 'Trouble', of: describeTrouble },
+        ],
+        'no deliveries',
+      );
+      if (browsed.next !== undefined) lines.push(`there may be more: --before ${browsed.next}`);
+      return { data, lines: id === undefined ? lines : [...lines, ...data.flatMap(adviseOn)] };
     },
   },
   {
     name: 'replay',
+    effect: 'changes',
     help: 'Delivers again under the same webhook-id: one delivery, all that failed since a time, or events that registrations were never told of.',
     positional: { name: '[<id>]', help: 'one delivery', optional: true },
+    about,
     options: {
       'failed-since': { value: '<time>', help: 'for example 2026-11-01T00:00:00Z' },
+      rp: { value: '<id>', help: 'of what failed, that of one application' },
+      target: { value: '<id>', help: 'of what failed, that of one target, as target list names it' },
       missing: { value: undefined, help: 'events that were never sent' },
     },
     async run({ db }, given) {
-      const since = optionalText(given, 'failed-since');
+      const since = optionalTime(given, 'failed-since');
       const [id, ...more] = given.positionals;
       const asked = [id, since, given.options.missing].filter((one) => one !== undefined);
       if (asked.length !== 1 || more.length > 0) throw new SchoolbellError('invalid_request', 'give one of: an id, --failed-since, --missing');
+      const [rp, target] = [optionalText(given, 'rp'), optionalText(given, 'target')];
+      if (since === undefined && (rp !== undefined || target !== undefined))
+        throw new SchoolbellError('invalid_request', '--rp and --target go with --failed-since');
       if (given.options.missing) {
         const announced = Number(await db.begin((tx) => announceMissing(tx)));
-        return { data: { announced }, lines: [`${announced} events will be sent`] };
+        return { data: { announced }, lines: [`${formatMany(announced, 'event')} will be sent`] };
       }
-      if (since !== undefined && Number.isNaN(Date.parse(since)))
-        throw new SchoolbellError('invalid_request', `--failed-since "${since}": not a time such as 2026-11-01T00:00:00Z`);
-      if (id !== undefined) {
-        const replayed = [(await replayDelivery(db, id)).id];
-        return { data: { replayed }, lines: [`${replayed.length} deliveries will be sent again`] };
+      if (since === undefined) {
+        const { id: sent, paused } = await replayDelivery(db, id ?? '');
+        return {
+          data: { replayed: [sent] },
+          lines: ['1 delivery will be sent again', ...(paused ? ['its target is paused: it is sent when that is resumed'] : [])],
+        };
       }
-      const from = new Date(since ?? '');
-      const replayed = await replayFailedSince(db, callKind, from);
-      const ended = await listEndedLanes(db, from);
+      const lane = target === undefined ? undefined : (await requireTarget(db, target)).key;
+      const { replayed, left } = await replayFailed(db, { since, rp, lane, most: mostReplayed });
       return {
-        data: { replayed, left: ended },
+        data: { replayed, left },
         lines: [
-          `${replayed.length} deliveries will be sent again`,
-          ...ended.map(({ key, why, failed }) => `left alone: ${failed} of ${key}, which is disabled (${why}); replay one by its id to open it again`),
+          `${formatMany(replayed.length, 'delivery', 'deliveries')} will be sent again`,
+          ...left.map(({ key, why, failed }) => `left alone: ${failed} of ${key}, which is disabled (${why}); replay one by its id to open it again`),
         ],
       };
     },
   },
 ];
 
-function describeTrouble({ log, disabled }: { log: readonly Attempt[]; disabled: string | null }): string {
+async function browse({ db }: Context, given: Given): Promise<{ ids: string[]; next: string | undefined }> {
+  const oneOf = <T extends string>(name: string, known: readonly T[]): T | undefined => {
+    const value = optionalText(given, name);
+    const found = known.find((one) => one === value);
+    if (value !== undefined && found === undefined) throw new SchoolbellError('invalid_request', `--${name} "${value}": must be one of ${known.join(', ')}`);
+    return found;
+  };
+  const target = optionalText(given, 'target');
+  const asked: Omit<Browsing, 'most' | 'before'> = {
+    state: oneOf('state', deliveryStates),
+    event: oneOf('kind', deliveryEvents),
+    rp: optionalText(given, 'rp'),
+    estab: optionalText(given, 'estab'),
+    lane: target === undefined ? undefined : (await requireTarget(db, target)).key,
+    since: optionalTime(given, 'since'),
+    until: optionalTime(given, 'until'),
+  };
+  const ids: string[] = [];
+  let next = optionalText(given, 'before');
+  do {
+    const page = await browseDeliveries(db, { ...asked, before: next, most: listed - ids.length });
+    ids.push(...page.deliveries.map(({ id }) => id));
+    next = page.next;
+  } while (next !== undefined && ids.length < listed);
+  return { ids, next };
+}
+
+async function show({ db }: Context, id: string): Promise<Shown | undefined> {
+  const one = await findDelivery(db, { rp: undefined, estab: undefined }, id);
+  if (!one) return undefined;
+  const { estab, rp, event, method, url, state, attempts, createdAt, dueAt, settledAt, targetWhy, body, log } = one;
+  const at = { created: createdAt, due: dueAt, settled: settledAt };
+  return { id, estab, rp, event, method, url, state, attempts, ...at, disabled: targetWhy, body: body?.toString('utf8') ?? null, log: log.map(showAttempt) };
+}
+
+function showAttempt({ headers, response, ...attempt }: Attempt) {
+  return { ...attempt, responseHeaders: headers, response: response?.toString('utf8') ?? null };
+}
+
+/** What its page says first. */
+function adviseOn({ state, log }: Shown): string[] {
+  const last = log.at(-1);
+  const fault = state === 'done' || !last ? undefined : explainFault(last, { over: state !== 'waiting' && state !== 'running' });
+  return fault ? [printable(fault.what, ' '), fault.advice] : [];
+}
+
+function describeTrouble({ log, disabled }: Shown): string {
   const last = log.at(-1);
   return [last?.errorClass, last?.message, disabled && `disabled: ${disabled}`].filter(Boolean).join(', ');
 }

@@ -17,6 +17,7 @@ const printedNames = 10;
 export const heldCommands: readonly Command[] = [
   {
     name: 'import approve',
+    effect: 'changes',
     help: 'Approves an import that is held: exactly what would go is let go.',
     options,
     async run(context, given) {
@@ -39,6 +40,7 @@ export const heldCommands: readonly Command[] = [
   },
   {
     name: 'import discard',
+    effect: 'changes',
     help: 'Discards an import that is held: the package is dropped, and what is there stays.',
     options,
     async destroys({ db }, given) {

@@ -1,6 +1,6 @@
 // In charge of the commands on the service's own keys: those that sign, and the one that seals what is stored.
-import { rotateTokenKey, trustedAfterwardsHours } from '../access/token-keys.ts';
-import { rotateProviderKeys } from '../identity/oidc/keys.ts';
+import { trustedAfterwardsHours } from '../access/token-keys.ts';
+import { rotateSigningKeys } from '../identity/rotate-keys.ts';
 import type { Command } from './command.ts';
 import { renderTable } from './table.ts';
 import { resealEverything, type Resealed } from './reseal.ts';
@@ -10,14 +10,12 @@ const shownUnopened = 20;
 export const keyCommands: readonly Command[] = [
   {
     name: 'keys rotate',
+    effect: 'changes',
     help: 'Makes new keys for tokens and for single sign-on. What the old ones signed stays valid until it expires.',
     options: { now: { value: undefined, help: 'what the old keys signed is refused from its next use: every caller has to obtain a new token' } },
     async run({ db, seal }, given) {
       const now = given.options.now === true;
-      const data = await db.begin(async (tx) => {
-        const tokenKey = await rotateTokenKey(tx, seal, { now });
-        return { tokenKey, singleSignOnKey: await rotateProviderKeys(tx, seal, { now }), oldEnded: now };
-      });
+      const data = { ...(await rotateSigningKeys(db, seal, { now })), oldEnded: now };
       const taken = `tokens from before are taken until they expire, for ${trustedAfterwardsHours} hours at most`;
       const old = now ? 'whatever was signed before is refused from now on' : taken;
       return { data, lines: [`new tokens are signed with ${data.tokenKey}, new ID tokens with ${data.singleSignOnKey}; ${old}`] };
@@ -25,6 +23,7 @@ export const keyCommands: readonly Command[] = [
   },
   {
     name: 'keys reseal',
+    effect: 'changes',
     help: 'Seals everything that is kept sealed with the first key of SECRET_KEY (new,old), so that the others may go. May be repeated.',
     options: {},
     async run({ db, seal }) {

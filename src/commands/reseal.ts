@@ -26,6 +26,12 @@ const places: readonly Place[] = [
       from application_secret where sealed is not null and (valid_until is null or valid_until > now())`,
     replace: (db, { id, from, to }) => db`update application_secret set sealed = ${to} where id = ${id} and sealed = ${from}`,
   },
+  {
+    what: 'second factors of operators',
+    find: (db) => db<Found[]>`
+      select id::text as id, 'the second factor of ' || sign_in_name as name, sealed_totp as sealed from console_account where sealed_totp is not null`,
+    replace: (db, { id, from, to }) => db`update console_account set sealed_totp = ${to} where id = ${id} and sealed_totp = ${from}`,
+  },
 ];
 
 const placesOfSchools: readonly PlaceOfSchool[] = [

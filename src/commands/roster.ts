@@ -23,6 +23,7 @@ export const rosterCommands: readonly Command[] = [
   ...heldCommands,
   {
     name: 'import',
+    effect: 'changes',
     help: "Imports a OneRoster 1.1 CSV package into a school's roster, whole or not at all.",
     positional: { name: '<zip or folder>', help: 'the package, with manifest.csv' },
     options: {
@@ -35,7 +36,7 @@ export const rosterCommands: readonly Command[] = [
       if (connector !== null && connector !== 'csv')
         throw new SchoolbellError(
           'conflict',
-          `the data of ${known} comes through ${connector}: the next collection would undo an import; use: collect --estab ${known}`,
+          `the data of ${known} comes through ${connector}: collecting it again would undo an import; use: collect --estab ${known}`,
         );
       const progress = startProgressLine('import');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
@@ -54,6 +55,7 @@ export const rosterCommands: readonly Command[] = [
   },
   {
     name: 'export',
+    effect: 'looks',
     help: "Writes a school's roster as a OneRoster 1.1 CSV package: the active records, in bulk form.",
     positional: { name: '<zip>', help: 'the file to write' },
     options: { estab, 'with-leavers': { value: undefined, help: 'those that left as well: a delta package, in which every record has its status and date' } },

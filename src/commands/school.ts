@@ -1,28 +1,39 @@
 // In charge of the commands on schools.
-import { addEstablishment, listEstablishments, requireEstablishment } from '../access/establishments.ts';
-import { requireUsableSetup, setConnector, type ConnectorSetup } from '../collection/connector-settings.ts';
-import { removeMarksFiles } from '../collection/connectors/csv/forget-marks-files.ts';
+import { requireEstablishment } from '../access/establishments.ts';
 import { countSchool } from '../collection/count-school.ts';
-import { removeRoster } from '../collection/remove.ts';
 import { SchoolbellError } from '../errors.ts';
-import { confirmSchool, editSchool } from '../onboarding/invitations.ts';
-import { optionalText, text, type Command, type Given } from './command.ts';
+import { mailLink } from '../onboarding/ask-link.ts';
+import { addSchool, changeSchool } from '../onboarding/edit-school.ts';
+import { listAsked, listGrants } from '../onboarding/grants.ts';
+import { confirmSchool } from '../onboarding/invitations.ts';
+import { pauseSchool, resumeSchool } from '../onboarding/pause-school.ts';
+import { refuseSchool } from '../onboarding/refuse-school.ts';
+import { removeSchool } from '../onboarding/remove-school.ts';
+import { describeSchoolState, findSchoolState, listSchools, requireListedSchool, schoolStates, type SchoolState } from '../onboarding/school-states.ts';
+import { optionalText, text, type Command } from './command.ts';
+import { parseSetup, prepareGiven, sourceOptions } from './source.ts';
 import { renderPairs, renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment (in England the seven-digit LAESTAB)', required: true } as const;
 
-const sourceOptions = {
-  connector: { value: '<kind>', help: 'where its data comes from: csv, oneroster or demo; an import sets csv' },
-  folder: { value: '<path>', help: 'csv: a folder on this server that is watched; without one packages are uploaded' },
-  url: { value: '<url>', help: "oneroster: the provider's root, such as https://host/ims/oneroster/v1p1" },
-  'token-url': { value: '<url>', help: 'oneroster: where tokens come from, if it is not found below the root' },
-  'client-id': { value: '<id>', help: 'oneroster: the credentials' },
-  'client-secret': { value: '<secret>', help: 'oneroster: the credentials' },
-} as const;
+function pauseCommand(verb: 'pause' | 'resume', act: typeof pauseSchool, help: string): Command {
+  return {
+    name: `school ${verb}`,
+    effect: 'changes',
+    help,
+    options: { estab },
+    async run({ db, seal, config }, given) {
+      const data = await act({ db, seal, publicUrl: config.publicUrl }, text(given, 'estab'));
+      const stopped = data.stopped > 0 ? `; ${data.stopped} waiting calls were stopped` : '';
+      return { data, lines: [`${verb}d at ${data.estab}: ${data.applications.join(', ')}${stopped}`] };
+    },
+  };
+}
 
 export const schoolCommands: readonly Command[] = [
   {
     name: 'school add',
+    effect: 'changes',
     help: 'Adds an establishment.',
     options: {
       estab,
@@ -31,26 +42,21 @@ export const schoolCommands: readonly Command[] = [
       'time-zone': { value: '<zone>', help: 'Europe/London unless given' },
       ...sourceOptions,
     },
-    async run({ db, seal }, given) {
-      const setup = parseSetup(given);
-      if (setup) await requireUsableSetup(setup);
-      const added = await addEstablishment(db, {
-        estab: text(given, 'estab'),
-        name: text(given, 'name'),
-        email: text(given, 'email'),
-        timeZone: optionalText(given, 'time-zone'),
-      });
-      if (setup) await db.begin((tx) => setConnector(tx, seal, added.estab, setup));
-      const data = { ...added, connector: setup?.kind ?? null };
-      return { data, lines: [`added ${data.estab} ${data.name}${setup ? `, connected by ${setup.kind}` : ''}`] };
+    async run(context, given) {
+      const { db, seal } = context;
+      const school = { estab: text(given, 'estab'), name: text(given, 'name'), email: text(given, 'email'), timeZone: optionalText(given, 'time-zone') };
+      const setup = await prepareGiven(context, school.estab, parseSetup(given), given.options.test === true);
+      const data = await addSchool({ db, seal }, school, setup);
+      return { data, lines: [`added ${data.estab} ${data.name}${data.connector ? `, connected by ${data.connector}` : ''}`] };
     },
   },
   {
     name: 'school list',
-    help: 'Lists the establishments.',
-    options: {},
-    async run({ db }) {
-      const data = await listEstablishments(db);
+    effect: 'reads',
+    help: 'Lists the establishments, each with how it stands.',
+    options: { state: { value: '<state>', help: `only those in one state: ${schoolStates.join(', ')}` } },
+    async run({ db }, given) {
+      const data = (await listSchools(db, { state: parseState(optionalText(given, 'state')) })).schools.toSorted((a, b) => (a.estab < b.estab ? -1 : 1));
       return {
         data,
         lines: renderTable(
@@ -61,6 +67,9 @@ export const schoolCommands: readonly Command[] = [
             { title: 'Address of record', of: (one) => `${one.email}${one.confirmed ? '' : ' (not confirmed)'}` },
             { title: 'Time zone', of: (one) => one.timeZone },
             { title: 'Connector', of: (one) => one.connector ?? 'none' },
+            { title: 'State', of: (one) => one.state },
+            { title: 'Applications', of: (one) => one.applications, right: true },
+            { title: 'Last collected', of: (one) => one.updatedAt ?? 'never' },
           ],
           'no schools yet; add one with: school add',
         ),
@@ -68,7 +77,46 @@ export const schoolCommands: readonly Command[] = [
     },
   },
   {
+    name: 'school show',
+    effect: 'reads',
+    help: 'Shows an establishment: how it stands, which applications may read its data, and which ask to.',
+    options: { estab },
+    async run({ db }, given) {
+      const school = await requireListedSchool(db, (await requireEstablishment(db, text(given, 'estab'))).estab);
+      const [applications, asked] = [await listGrants(db, school.estab), await listAsked(db, school.estab)];
+      const { name, email, confirmed, timeZone, connector, state, pupils, updatedAt } = school;
+      return {
+        data: { ...school, applications, asked },
+        lines: [
+          ...renderPairs({
+            estab: school.estab,
+            name,
+            state: `${state}: ${describeSchoolState(state).text}`,
+            'address of record': `${email}${confirmed ? '' : ' (not confirmed)'}`,
+            'time zone': timeZone,
+            connector: connector ?? 'none',
+            pupils,
+            'last collected': updatedAt ?? 'never',
+          }),
+          '',
+          ...renderTable(
+            applications,
+            [
+              { title: 'rp', of: (one) => one.rp },
+              { title: 'State', of: (one) => (one.pausedBy === null ? one.state : `${one.state} by the ${one.pausedBy}`) },
+              { title: 'Changed', of: (one) => one.since },
+              { title: 'Scopes', of: (one) => one.scopes.join(',') },
+            ],
+            'no application may read its data',
+          ),
+          ...asked.map((one) => `${one.rp} asks: ${one.state}${one.reason === null ? '' : `, ${one.reason}`}`),
+        ],
+      };
+    },
+  },
+  {
     name: 'school confirm',
+    effect: 'changes',
     help: 'Vouches for a school that only an application has named, and for its address; invitations that waited go out.',
     options: { estab, email: { value: '<address>', help: 'its address of record, if it is another than the application gave' } },
     async run({ db, config }, given) {
@@ -77,7 +125,18 @@ export const schoolCommands: readonly Command[] = [
     },
   },
   {
+    name: 'school refuse',
+    effect: 'changes',
+    help: 'Refuses a school that only applications have named: what they asked of it ends, and the school goes, unless it has more than that.',
+    options: { estab },
+    async run({ db }, given) {
+      const data = await refuseSchool(db, text(given, 'estab'));
+      return { data, lines: [`refused ${data.estab} ${data.name}, which ${data.applications.join(', ') || 'nobody any more'} asked for`] };
+    },
+  },
+  {
     name: 'school edit',
+    effect: 'changes',
     help: 'Changes what is given of an establishment. Links and sessions of an old address of record end; a new source is collected at once.',
     options: {
       estab,
@@ -86,19 +145,12 @@ export const schoolCommands: readonly Command[] = [
       'time-zone': { value: '<zone>', help: 'in which its days begin' },
       ...sourceOptions,
     },
-    async run({ db, seal, config }, given) {
+    async run(context, given) {
+      const { db, seal, config } = context;
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
-      const setup = parseSetup(given);
       const change = { name: optionalText(given, 'name'), email: optionalText(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      if (!setup && Object.values(change).every((value) => value === undefined))
-        throw new SchoolbellError('invalid_request', 'nothing is to be changed: give one of --name, --email, --time-zone, --connector');
-      if (setup) await requireUsableSetup(setup);
-      const invited = await db.begin(async (tx) => {
-        const edited = await editSchool(tx, config.publicUrl, known, change);
-        if (setup) await setConnector(tx, seal, known, setup);
-        return edited.invited;
-      });
-      const data = { ...(await requireEstablishment(db, known)), invited };
+      const setup = await prepareGiven(context, known, parseSetup(given), given.options.test === true);
+      const data = await changeSchool({ db, seal, publicUrl: config.publicUrl }, known, change, setup);
       return {
         data,
         lines: renderPairs({
@@ -107,13 +159,27 @@ export const schoolCommands: readonly Command[] = [
           'address of record': `${data.email}${data.confirmed ? '' : ' (not confirmed)'}`,
           'time zone': data.timeZone,
           connector: data.connector ?? 'none',
-          ...(invited > 0 ? { 'invitations sent again': invited } : {}),
+          ...(data.invited > 0 ? { 'invitations sent again': data.invited } : {}),
         }),
       };
     },
   },
   {
+    name: 'school link',
+    effect: 'changes',
+    help: "Mails a link to the school's pages to its address of record, as if the school had asked for it.",
+    options: { estab },
+    async run({ db, config }, given) {
+      const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
+      const to = await mailLink(db, config.publicUrl, known);
+      return { data: { estab: known, to }, lines: [`a link to the pages of ${known} goes to ${to}`] };
+    },
+  },
+  pauseCommand('pause', pauseSchool, 'Pauses every application at a school: nothing can be read, and calls that wait are stopped. Data is still collected.'),
+  pauseCommand('resume', resumeSchool, 'Resumes the applications at a school that were paused; those that the school paused itself stay so.'),
+  {
     name: 'school remove',
+    effect: 'changes',
     help: 'Removes an establishment with its roster and authorisations, for good. That it was done stays to be seen: audit.',
     options: { estab },
     async destroys({ db }, given) {
@@ -122,33 +188,14 @@ export const schoolCommands: readonly Command[] = [
       return { what: `the school ${found.estab} ${found.name}`, data: { estab: found.estab, name: found.name, counts }, lines: renderPairs(counts) };
     },
     async run({ db, config }, given) {
-      const found = await requireEstablishment(db, text(given, 'estab'));
-      const counts = await removeRoster(db, found.estab);
-      await removeMarksFiles(config.dataDir, found.estab);
-      return { data: { estab: found.estab, removed: true, counts }, lines: [`removed ${found.estab} ${found.name}`, ...renderPairs(counts)] };
+      const { estab: gone, name, counts } = await removeSchool(db, config.dataDir, text(given, 'estab'));
+      return { data: { estab: gone, removed: true, counts }, lines: [`removed ${gone} ${name}`, ...renderPairs(counts)] };
     },
   },
 ];
 
-const setupOptions = { csv: ['folder'], oneroster: ['url', 'token-url', 'client-id', 'client-secret'], demo: [] } as const;
-
-function parseSetup(given: Given): ConnectorSetup | undefined {
-  const kind = optionalText(given, 'connector');
-  if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
-    throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
-  const allowed: readonly string[] = kind === undefined ? [] : setupOptions[kind as ConnectorSetup['kind']];
-  const stranger = Object.values(setupOptions)
-    .flat()
-    .find((name) => given.options[name] !== undefined && !allowed.includes(name));
-  if (stranger)
-    throw new SchoolbellError(
-      'invalid_request',
-      `--${stranger} does not go with ${kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`}`,
-    );
-  if (kind === undefined) return undefined;
-  if (kind === 'demo') return { kind };
-  if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };
-  const url = optionalText(given, 'url');
-  if (url === undefined) throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider');
-  return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), clientId: text(given, 'client-id'), clientSecret: text(given, 'client-secret') };
+function parseState(given: string | undefined): SchoolState | undefined {
+  const state = given === undefined ? undefined : findSchoolState(given);
+  if (given !== undefined && !state) throw new SchoolbellError('invalid_request', `--state "${given}": must be one of ${schoolStates.join(', ')}`);
+  return state;
 }

@@ -1,6 +1,7 @@
-// In charge of the command that says how things stand, and whether the service may go live.
+// In charge of the command that says how things stand, what needs a person, and whether the service may go live.
 import { shownState } from '../access/authorisations.ts';
-import { checkLive } from './check-live.ts';
+import { checkLive, type Finding } from '../needs/check-live.ts';
+import { findNeeds, needKinds, type NeedKind, type NeedsOfKind } from '../needs/needs.ts';
 import type { Command, Context, Outcome } from './command.ts';
 import { renderTable, type Column } from './table.ts';
 
@@ -9,14 +10,18 @@ type School = { estab: string; name: string; version: number; lastChanged: Date 
 export const statusCommands: readonly Command[] = [
   {
     name: 'status',
-    help: 'Shows the database and, for each school, its roster, its last import and who may read it.',
-    options: { check: { value: undefined, help: 'before going live: address, mail, clock, disk, database, keys, each with what is to be done' } },
+    effect: 'reads',
+    help: 'Shows what needs a person, the database and, for each school, its roster, its last import and who may read it.',
+    options: {
+      check: { value: undefined, help: 'before going live: address, mail, clock, disk, database, keys, what needs a person, each with what is to be done' },
+    },
     run: (context, given) => (given.options.check === true ? runChecks(context) : showStatus(context)),
   },
 ];
 
 async function runChecks(context: Context): Promise<Outcome> {
-  const checks = await checkLive(context);
+  const [live, needs] = [await checkLive(context), await findNeeds(context)];
+  const checks = [...live, ...needKinds.flatMap((kind) => (kind === 'service' ? [] : [judgeNeeds(kind, needs)]))];
   const failing = checks.filter(({ verdict }) => verdict === 'fail');
   return {
     data: { ok: failing.length === 0, checks },
@@ -34,7 +39,27 @@ async function runChecks(context: Context): Promise<Outcome> {
   };
 }
 
+const kindNames: Readonly<Record<Exclude<NeedKind, 'service'>, string>> = {
+  held: 'held imports',
+  failing: 'failing schools',
+  stale: 'stale schools',
+  target: 'failing targets',
+  proposal: 'schools to confirm',
+  invitation: 'unanswered invitations',
+  mail: 'failing mails',
+};
+
+/** A service may go live with what waits for a person; it is no reason to end with 1. */
+function judgeNeeds(kind: Exclude<NeedKind, 'service'>, all: readonly NeedsOfKind[]): Finding {
+  const { needs, more } = all.find((one) => one.kind === kind) ?? { needs: [], more: false };
+  const check = kindNames[kind];
+  if (needs.length === 0) return { check, verdict: 'ok', found: 'none', todo: null };
+  const found = `${needs.map(({ what }) => what).join('; ')}${more ? '; and more' : ''}`;
+  return { check, verdict: 'warn', found, todo: needs[0]?.todo ?? null };
+}
+
 async function showStatus({ db, config }: Context): Promise<Outcome> {
+  const needs = await findNeeds({ db, config });
   const [server] = await db<{ version: string; migration: number; bytes: number }[]>`
     select current_setting('server_version') as version, (select max(version) from migration) as migration,
       pg_database_size(current_database())::float8 as bytes`;
@@ -61,8 +86,18 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
     embedded: config.databaseUrls === undefined,
   };
   return {
-    data: { database, schools, databases, authorisations },
+    data: { needs, database, schools, databases, authorisations },
     lines: [
+      ...renderTable(
+        needs.flatMap((one) => [...one.needs, ...(one.more ? [{ what: '… and more', since: null, todo: '' }] : [])]),
+        [
+          { title: 'Needs a person', of: (one) => one.what, most: 100 },
+          { title: 'Since', of: (one) => one.since },
+          { title: 'What to do', of: (one) => one.todo },
+        ],
+        'nothing needs a person now',
+      ),
+      '',
       `PostgreSQL ${database.postgres}, migration ${database.migration}, ${Math.round(database.bytes / 1024 ** 2)} MB`,
       '',
       ...renderTable(

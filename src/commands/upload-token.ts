@@ -8,6 +8,7 @@ import { text, type Command } from './command.ts';
 export const uploadTokenCommands: readonly Command[] = [
   {
     name: 'school upload-token',
+    effect: 'changes',
     help: "Makes the token with which a school's export job sends its package, in place of the one before.",
     options: {
       estab: { value: '<id>', help: 'the establishment', required: true },

@@ -114,11 +114,18 @@ async function untilNotLocked(
 }
 
 async function runInside(connection: Connection, migration: Migration): Promise<void> {
+  await inTransaction(connection, async () => {
+    for (const statement of migration.statements) await connection.unsafe(statement);
+    await record(connection, migration);
+  });
+}
+
+/** Whoever waits here has others wait behind it, and so does not wait for long. */
+async function inTransaction(connection: Connection, work: () => Promise<unknown>): Promise<void> {
   await connection`begin`;
   try {
     await connection`select set_config('lock_timeout', ${String(lockMs)}, true)`;
-    for (const statement of migration.statements) await connection.unsafe(statement);
-    await record(connection, migration);
+    await work();
     await connection`commit`;
   } catch (error) {
     await connection`rollback`;
@@ -127,13 +134,17 @@ async function runInside(connection: Connection, migration: Migration): Promise<
 }
 
 /**
- * What waits here keeps nobody waiting, so that it may wait for long readers to end. A kill in the midst of it leaves what
- * was done; the next start does the rest, since each statement can be repeated.
+ * What is made concurrently keeps nobody waiting, so that it may wait for long readers to end. A kill in the midst of it leaves
+ * what was done; the next start does the rest, since each statement can be repeated.
  */
 async function runOutside(connection: Connection, migration: Migration): Promise<void> {
   for (const statement of migration.statements) {
     const index = findIndexName(statement);
-    if (index !== undefined) await dropHalfMade(connection, index);
+    if (index === undefined) {
+      await inTransaction(connection, () => connection.unsafe(statement));
+      continue;
+    }
+    await dropHalfMade(connection, index);
     await connection.unsafe(statement);
   }
   await record(connection, migration);

@@ -53,6 +53,8 @@ export const policies = {
   signIns: policy('signins', 3, 'chosen', [8 * second, 3 * second, 2 * second, 5 * second, 4 * second]),
   /** What the API and the pages write. */
   changes: policy('changes', 8, 'chosen', [4 * second, 8 * second, 5 * second, 10 * second, 9 * second]),
+  /** What the console shows, so that whoever looks holds up nobody who calls. */
+  console: policy('console', 3, 'chosen', [3 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
   /** The worker's own statements: few, and always the same. */
   outbox: policy('outbox', 6, 'kept', [5 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
   /** Merging what was collected; while a source is read nothing is held. */
@@ -64,7 +66,7 @@ export const policies = {
   setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
 } as const satisfies Record<string, PoolPolicy>;
 
-export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes'] as const;
+export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes', 'console'] as const;
 export const workPools = ['outbox', 'collections', 'writebacks', 'chores'] as const;
 /** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
 const listeners = { worker: 2, api: 1, all: 3 } as const;

@@ -23,6 +23,11 @@ export function readForm(request: FastifyRequest): Form {
   return readFields((request.body ?? {}) as Query);
 }
 
+/** Of an address that a form led to: how many something was, and nothing else that somebody puts there. */
+export function readCount(fields: Form, name: string): number | undefined {
+  return /^\d{1,7}$/.test(fields.one(name)) ? Number(fields.one(name)) : undefined;
+}
+
 export function readFields(query: Query): Form {
   requireWellFormed(query);
   return { all: (name) => query[name] ?? [], one: (name) => query[name]?.[0]?.trim() ?? '', exact: (name) => query[name]?.[0] ?? '' };

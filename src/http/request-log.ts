@@ -1,5 +1,5 @@
 // In charge of what is said of every request: its id, which each answer carries, one line in the log when it is over, with
-// who was calling, and its count. Never a query, a body or a credential.
+// who was calling, its count, and a word to whoever keeps requests. Never a query, a body or a credential.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import type { RequestMeter } from './request-meter.ts';
@@ -10,6 +10,8 @@ declare module 'fastify' {
     caller: NotedCaller | null;
     /** The code of the error that it is answered with. */
     refusedAs: string | null;
+    /** How many records it was answered with, where they are counted; see `noteRecords`. */
+    records: number | null;
   }
   interface FastifyContextConfig {
     /** Asked again and again by machines: its line is one for debugging. */
@@ -18,6 +20,20 @@ declare module 'fastify' {
 }
 
 export type NotedCaller = Readonly<{ rp?: string | undefined; estab?: string | undefined }>;
+
+/** route: its pattern, where there is one. words: parts that stand written out in some pattern, in small letters. */
+export type EndedRequest = Readonly<{
+  requestId: string;
+  method: string;
+  url: string;
+  route: string | undefined;
+  words: ReadonlySet<string>;
+  status: number;
+  ms: number;
+  caller: NotedCaller | null;
+  records: number | null;
+}>;
+export type TellEnded = (ended: EndedRequest) => void;
 
 export const requestIdHeader = 'x-request-id';
 export const requestLine = 'request';
@@ -39,14 +55,22 @@ export function noteCaller(request: FastifyRequest, caller: NotedCaller): void {
   request.caller = { ...request.caller, ...caller };
 }
 
-export function followRequests(app: FastifyInstance, meter: RequestMeter): void {
+/** In addition to those before: of several schools each is told of by itself. */
+export function noteRecords(request: FastifyRequest, records: number): void {
+  request.records = (request.records ?? 0) + records;
+}
+
+export function followRequests(app: FastifyInstance, meter: RequestMeter, tellEnded: TellEnded = () => {}): void {
   const begun = new WeakMap<FastifyRequest, { answered?: number }>();
+  const words = new Set<string>();
+  app.addHook('onRoute', ({ url }) => url.split('/').filter((part) => !/[:*]/.test(part)).forEach((part) => words.add(part.toLowerCase())));
   app.decorateRequest('caller', null);
   app.decorateRequest('refusedAs', null);
+  app.decorateRequest('records', null);
   app.addHook('onRequest', (request, reply, done) => {
     const times: { answered?: number } = {};
     begun.set(request, times);
-    followRequest(request, reply, meter, times);
+    followRequest(request, reply, meter, { times, tellEnded, words });
     done();
   });
   app.addHook('onSend', (request, _reply, payload, done) => {
@@ -57,7 +81,12 @@ export function followRequests(app: FastifyInstance, meter: RequestMeter): void 
 }
 
 /** On the raw answer, whose headers survive an error and are there for whoever writes to it directly. */
-export function followRequest(request: FastifyRequest, reply: FastifyReply, meter: RequestMeter, times: { answered?: number } = {}): void {
+export function followRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  meter: RequestMeter,
+  { times = {}, tellEnded, words = new Set() }: { times?: { answered?: number }; tellEnded?: TellEnded | undefined; words?: ReadonlySet<string> } = {},
+): void {
   const started = performance.now();
   // As it came: whoever answers may cut its root off.
   const { url } = request;
@@ -69,8 +98,10 @@ export function followRequest(request: FastifyRequest, reply: FastifyReply, mete
     const route = routeOptions.url;
     const whole = reply.raw.writableFinished;
     const status = reply.raw.headersSent ? reply.raw.statusCode : nobodyWaited;
-    const { caller, refusedAs } = request;
+    const { caller, refusedAs, records } = request;
+    const ms = Math.round((ended - started) * 10) / 10;
     meter.end({ method, route: route ?? 'none', status, refusedAs, seconds: ((times.answered ?? ended) - started) / 1000 });
+    if (!routeOptions.config.quiet) tellEnded?.({ requestId: request.id, method, url, route, words, status, ms, caller, records });
     const theirs = request.headers[requestIdHeader];
     request.log[routeOptions.config.quiet ? 'debug' : 'info'](
       {
@@ -78,7 +109,7 @@ export function followRequest(request: FastifyRequest, reply: FastifyReply, mete
         path: describePath(url, route),
         route,
         status,
-        ms: Math.round((ended - started) * 10) / 10,
+        ms,
         ...caller,
         ...(refusedAs === null ? {} : { refusedAs }),
         address: request.ip,

@@ -5,6 +5,8 @@ import type { Metric } from './metrics.ts';
 
 export type RequestMeter = {
   begin(): void;
+  /** So many requests were not kept one by one. */
+  leaveOut(count: number): void;
   end(request: { method: string; route: string; status: number; refusedAs: string | null; seconds: number }): void;
   measure(): Metric[];
 };
@@ -21,10 +23,14 @@ export function createRequestMeter(): RequestMeter {
   const counted = new Map<string, Counted>();
   const refused = new Map<string, number>();
   let underWay = 0;
+  let leftOut = 0;
 
   return {
     begin() {
       underWay += 1;
+    },
+    leaveOut(count) {
+      leftOut += count;
     },
     end({ method: given, route, status, refusedAs, seconds }) {
       underWay -= 1;
@@ -58,6 +64,12 @@ export function createRequestMeter(): RequestMeter {
           values: [...ownFaults.map((code) => [code, refused.get(code) ?? 0] as const), ...[...refused].filter(([code]) => !ownFaults.includes(code))].map(
             ([code, value]) => ({ labels: { code }, value }),
           ),
+        },
+        {
+          name: 'schoolbell_request_lines_left_out_total',
+          help: 'Requests that the console does not list one by one, because there were too many at once or the database did not take them',
+          type: 'counter',
+          values: [{ labels: {}, value: leftOut }],
         },
         { name: 'schoolbell_http_requests_in_progress', help: 'Requests under way now', type: 'gauge', values: [{ labels: {}, value: underWay }] },
       ];

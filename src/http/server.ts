@@ -10,7 +10,7 @@ import { sendError, type ErrorShape } from './error-shape.ts';
 import { refuseUnknown } from './known-addresses.ts';
 import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
-import { followRequest, followRequests, makeRequestId, requestIdHeader } from './request-log.ts';
+import { followRequest, followRequests, makeRequestId, requestIdHeader, type TellEnded } from './request-log.ts';
 import { createRequestMeter, type RequestMeter } from './request-meter.ts';
 import { closeUnread } from './unread-body.ts';
 
@@ -36,11 +36,13 @@ export type ServerOptions = {
   /** Where lines go; undefined: to standard output, as JSON. */
   logTo?: LogStream | undefined;
   meter?: RequestMeter | undefined;
+  /** Who keeps requests that are over. */
+  tellEnded?: TellEnded | undefined;
   trustProxy: readonly string[];
   shapeFor: (path: string, accept: string | undefined) => ErrorShape;
 };
 
-export function createServer({ logLevel, logTo, meter = createRequestMeter(), trustProxy, shapeFor }: ServerOptions): FastifyInstance {
+export function createServer({ logLevel, logTo, meter = createRequestMeter(), tellEnded, trustProxy, shapeFor }: ServerOptions): FastifyInstance {
   const app = Fastify({
     logger: { level: logLevel, serializers: { err: describeFault }, ...(logTo ? { stream: logTo } : {}) },
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -59,13 +61,13 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), tr
       querystringParser: (text) => parseQuery(text) as Record<string, unknown>,
     },
     frameworkErrors: (error, request, reply) => {
-      followRequest(request, reply, meter);
+      followRequest(request, reply, meter, { tellEnded });
       sendError(error, shapeFor(request.url, request.headers.accept), request, reply);
     },
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  followRequests(app as unknown as FastifyInstance, meter);
+  followRequests(app as unknown as FastifyInstance, meter, tellEnded);
   app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => {
     return sendError(error, shapeFor(request.url, request.headers.accept), request, reply);
   });

@@ -66,6 +66,7 @@ test('known or not, with an address or without, whoever asks gets the same answe
   const answers = [];
   for (const [estab, user] of [
     ['one', 's1'], ['one', 'nobody'], ['one', 'p2'], ['one', 'p3'], ['nowhere', 's1'], ['', ''], ["' or 1=1 --", '<script>'], ['one', 'x'.repeat(2000)],
+    ['one', `${'x'.repeat(299)}\u{1f600}`],
   ] as const) {
     const response = await ask(estab, user);
     answers.push([response.status, response.headers.getSetCookie(), await response.text()]);

@@ -5,6 +5,7 @@ import { findEstab } from '../access/find-school.ts';
 import { noteTry, requireTriesLeft, takeTurn, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { cutText } from '../http/cut-text.ts';
 import { holdsClaim } from '../outbox/claim.ts';
 import { enqueue, type Lane } from '../outbox/enqueue.ts';
 import type { Handler } from '../outbox/worker.ts';
@@ -28,7 +29,7 @@ export async function askForPassword(db: Db, address: string, asked: { school: s
     await requireTriesLeft(tx, questions, tried);
     await noteTry(tx, questions, tried);
     const estab = (await findEstab(tx, asked.school)) ?? '';
-    await enqueue(tx, { estab, rp: null, kind: forgottenKind, lane, payload: { person: asked.person.slice(0, longestTyped) }, body: null });
+    await enqueue(tx, { estab, rp: null, kind: forgottenKind, lane, payload: { person: cutText(asked.person, longestTyped) }, body: null });
   });
 }
 

@@ -1,15 +1,15 @@
 // In charge of logins: made for a presence, registered through a link that opens once, given another password. A login
 // works as long as its person is at the school.
 import { randomBytes } from 'node:crypto';
+import type { Turns } from '../access/hash-pool.ts';
+import { findPasswordFault, hashPassword, matchesPassword } from '../access/passwords.ts';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Letter } from '../mail/letter.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { audit } from './audit.ts';
-import type { Turns } from './hash-pool.ts';
 import { forgottenHours, linkDays, renderForgotten, renderRegistration } from './mails.ts';
-import { findPasswordFault, hashPassword, matchesPassword } from './passwords.ts';
 import { findPresence, type Presence } from './presences.ts';
 
 /** Makes the login if there is none, and mails a new link; one that was sent before no longer opens. */
@@ -97,7 +97,8 @@ export async function register(db: Db, turn: Turns, token: string, password: str
 const usedUp = () => new SchoolbellError('not_found', 'This link has been used or has expired. Have a new one sent, or ask your school.');
 
 export function requirePassword(password: string, presence: Presence): void {
-  const fault = findPasswordFault(password, { type: presence.type, names: [presence.firstName, presence.surname, presence.displayName, presence.userName] });
+  const { type, firstName, surname, displayName, userName } = presence;
+  const fault = findPasswordFault(password, { whose: type === 'Learners' ? 'learner' : 'staff', names: [firstName, surname, displayName, userName] });
   if (fault) throw new SchoolbellError('unprocessable', fault);
 }
 

@@ -1,6 +1,8 @@
 // In charge of the addresses at which people sign in, register through the link of a mail, change their password and
 // sign out.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { HashPool } from '../access/hash-pool.ts';
+import { hashPassword } from '../access/passwords.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { renderCookie } from '../http/cookies.ts';
@@ -12,10 +14,8 @@ import { redirect, sendPage } from '../http/page-reply.ts';
 import { renderMessage, type Link } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
 import { askForPassword } from './forgotten-password.ts';
-import type { HashPool } from './hash-pool.ts';
 import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword, type Registration } from './logins.ts';
 import { renderAccount, renderChoosePassword, renderForgotten, renderLinkSent, renderSignIn } from './pages/sign-in.ts';
-import { hashPassword } from './passwords.ts';
 import { readRememberedSchool, rememberSchool } from './remembered-school.ts';
 import { endSession, findSignedIn, loginCookie, openSession, type SignedIn } from './sessions.ts';
 import { tryLogin } from './try-login.ts';

@@ -1,12 +1,12 @@
 // In charge of ResetPassword: a new password for a login of the caller's school.
+import type { Turns } from '../access/hash-pool.ts';
+import { hashPassword, makePassword } from '../access/passwords.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Query } from '../http/query.ts';
 import { audit } from './audit.ts';
-import type { Turns } from './hash-pool.ts';
 import { findFlag, findGiven } from './identity-values.ts';
 import { requirePassword, setPassword } from './logins.ts';
-import { hashPassword, makePassword } from './passwords.ts';
 import { findByUserName } from './presences.ts';
 
 type SchoolCredential = { rp: string; estab: string };

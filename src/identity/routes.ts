@@ -1,5 +1,6 @@
 // In charge of the addresses of the identity API: five operations, their names in any case.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { HashPool } from '../access/hash-pool.ts';
 import type { IdentityCaller, RequireIdentityCaller } from '../access/identity-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -12,7 +13,6 @@ import { createUser } from './create-user.ts';
 import { answerQrCode } from './answer-qr-code.ts';
 import { audit } from './audit.ts';
 import { getUsers } from './get-users.ts';
-import type { HashPool } from './hash-pool.ts';
 import { resetPassword } from './reset-password.ts';
 
 export type Identity = { db: Db; hashing: HashPool; publicUrl: string; pictures: Outbound; requireCaller: RequireIdentityCaller };

@@ -1,11 +1,11 @@
 // In charge of trying a password: limits that count only wrong tries, a lock after ten of them, and as much work for
 // nobody as for somebody.
 import { findEstab } from '../access/find-school.ts';
+import type { Turns } from '../access/hash-pool.ts';
+import { matchesPassword } from '../access/passwords.ts';
 import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db } from '../db/connect.ts';
 import { audit } from './audit.ts';
-import type { Turns } from './hash-pool.ts';
-import { matchesPassword } from './passwords.ts';
 import { findPresence, type Presence } from './presences.ts';
 
 /** Who signs in, or shows the present password for another reason. estab: the school as it was typed. */

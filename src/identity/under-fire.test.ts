@@ -7,7 +7,7 @@ import { get } from 'node:http';
 import { openForm, sessionCookie, signIn, useIdentity, withOffice } from '../../test/identity.ts';
 import { rootB } from '../../test/service.ts';
 import { user } from '../../test/small-school.ts';
-import { createHashPool } from './hash-pool.ts';
+import { createHashPool } from '../access/hash-pool.ts';
 
 const people = 30;
 // One thread, so that what waits for it waits on a machine with many processors as well; without hurry on a slow one.

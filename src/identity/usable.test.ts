@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { looks, openLook, requireUsable } from '../../test/accessibility.ts';
+import { leastRoom, openLook, requireUsableInEveryLook } from '../../test/accessibility.ts';
 import { openForm, registrationLink, useIdentity } from '../../test/identity.ts';
+import { createHashPool } from '../access/hash-pool.ts';
 import { SchoolbellError } from '../errors.ts';
-import { createHashPool } from './hash-pool.ts';
 
 const real = createHashPool({ threads: 1 });
 let full = false;
@@ -36,33 +36,28 @@ async function enter(page: Page, secret: string): Promise<void> {
   await page.click('#sign-in button');
 }
 
-for (const look of looks) {
-  test(`everybody can use the sign-in pages: ${look.width}, ${look.scheme}`, { timeout: 600_000 }, async () => {
-    await db`delete from wrong_try`;
-    await db`update login set wrong_tries = 0`;
-    const { page } = await openLook(look);
-    page.setDefaultTimeout(60_000);
-    const visit = async (path: string) => {
-      await page.goto(new URL(path, url).href);
-      await requireUsable(page, path);
-    };
-    for (const path of ['/login?done=registered', '/login/forgotten', register]) await visit(path);
-    for (const path of ['/register/nothing', '/nothing', '/oidc/interaction/nothing']) await visit(path);
-    await visit(auth({ client_id: 'nobody' }));
-    await visit(auth());
-    await enter(page, 'wrong');
-    await requireUsable(page, 'the sign-in to an application after a wrong password');
-    await page.goto(`${url}/login/forgotten`);
-    await page.fill('#estab', 'one');
-    await page.fill('#username', 'nobody');
-    await page.click('#forgotten button');
-    await requireUsable(page, 'the link is on its way');
-    await page.goto(`${url}/login`);
-    await enter(page, password);
-    await page.waitForURL(`${url}/account`);
-    for (const path of ['/account', '/account/password']) await visit(path);
-  });
-}
+test('everybody can use the sign-in pages, on a phone and at a desk, light and dark', { timeout: 600_000 }, async () => {
+  const { page } = await openLook(leastRoom);
+  const visit = async (path: string) => {
+    await page.goto(new URL(path, url).href);
+    await requireUsableInEveryLook(page, path);
+  };
+  for (const path of ['/login?done=registered', '/login/forgotten', register]) await visit(path);
+  for (const path of ['/register/nothing', '/nothing', '/oidc/interaction/nothing']) await visit(path);
+  await visit(auth({ client_id: 'nobody' }));
+  await visit(auth());
+  await enter(page, 'wrong');
+  await requireUsableInEveryLook(page, 'the sign-in to an application after a wrong password');
+  await page.goto(`${url}/login/forgotten`);
+  await page.fill('#estab', 'one');
+  await page.fill('#username', 'nobody');
+  await page.click('#forgotten button');
+  await requireUsableInEveryLook(page, 'the link is on its way');
+  await page.goto(`${url}/login`);
+  await enter(page, password);
+  await page.waitForURL(`${url}/account`);
+  for (const path of ['/account', '/account/password']) await visit(path);
+});
 
 test('the fields of the sign-in page stand below one another, each below its label', async () => {
   const { page } = await openLook({ width: 'desk', scheme: 'light' });

@@ -30,7 +30,7 @@ export async function tellFailingTargets(db: Db, publicUrl: string): Promise<num
 
 function isDue(sql: Sql): Fragment {
   return sql`((l.disabled_at is not null and (l.disabled_told_at is null or l.disabled_told_at < l.disabled_at))
-    or (l.disabled_at is null and l.failures >= ${fewestFailures} and l.failing_since < now() - make_interval(hours => ${failingHours})
+    or (l.disabled_at is null and l.paused_at is null and l.failures >= ${fewestFailures} and l.failing_since < now() - make_interval(hours => ${failingHours})
       and (l.failing_told_at is null or l.failing_told_at < l.failing_since)))`;
 }
 

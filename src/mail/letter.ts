@@ -1,4 +1,5 @@
 // In charge of the form of a letter: the same words as text and as HTML. Names typed by others are shown as text.
+import { cutText } from '../http/cut-text.ts';
 import { html, type Html } from '../http/html.ts';
 
 export type Letter = { subject: string; text: string; html: string };
@@ -24,5 +25,5 @@ export function writeLetter(subject: string, paragraphs: readonly Paragraph[]): 
 
 /** A name must not begin another header. */
 function oneLine(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ').slice(0, 200);
+  return cutText(text.replace(/\p{Cc}+/gu, ' '), 200);
 }

@@ -3,6 +3,7 @@
 // scope, disabled) is told as soon as that ends.
 import type { Sql } from '../db/connect.ts';
 import { enqueue, enqueueCoalesced } from '../outbox/enqueue.ts';
+import { openLane } from '../outbox/pause-lane.ts';
 import { databases } from './databases.ts';
 import { describeEvent, laneKey, registrationLock, type Webhook } from './webhooks.ts';
 
@@ -44,10 +45,9 @@ function standing(sql: Sql) {
 }
 
 /** One event now, whatever held the registration back: it is how its owner finds out whether it works again. */
-export async function sendTest(sql: Sql, webhook: Webhook): Promise<string> {
+export async function sendTest(sql: Sql, webhook: Omit<Webhook, 'createdAt' | 'updatedAt'>): Promise<string> {
   const work = describeEvent(webhook);
   const id = await enqueue(sql, { ...work, payload: { ...work.payload, event: 'test' } });
-  await sql`update lane set disabled_at = null, disabled_why = null, open_until = null, failures = 0, openings = 0, failing_since = null, warned_at = null
-    where key = ${laneKey(webhook.id)}`;
+  await openLane(sql, laneKey(webhook.id));
   return id;
 }

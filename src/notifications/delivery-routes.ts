@@ -13,6 +13,7 @@ import type { Query } from '../http/query.ts';
 import { countDeliveries, deliveryStates, findDelivery, listDeliveries, type Attempt, type Delivery, type DeliveryQuestion } from './deliveries.ts';
 import { keepAnswer, renderResponse } from './kept-answer.ts';
 import { replayDelivery } from './replay-delivery.ts';
+import { pausedWords } from './webhooks.ts';
 
 export type Deliveries = { db: Db; reads: Db; requireCaller: RequireApplicationCaller; answersFrom: AllowList };
 
@@ -85,7 +86,7 @@ export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller,
   app.get(`${root}/:id`, { schema: { summary: 'A delivery with every attempt', response: { 200: oneSchema } } }, async (request) => {
     const who = await requireCaller(request);
     const delivery = await findDelivery(reads, who, requireId(request.params));
-    if (!delivery) throw new SchoolbellError('not_found', 'There is no such delivery; what was settled is kept for 30 days.');
+    if (!delivery) throw new SchoolbellError('not_found', 'There is no such delivery; what was settled is kept for 30 days at most.');
     const withheld = delivery.log.some((attempt) => attempt.status !== null && !keep(attempt, delivery, answersFrom));
     return {
       Deliveries: [{ ...render(delivery), Attempts: delivery.log.map((attempt) => renderAttempt(attempt, delivery, answersFrom)) }],
@@ -94,8 +95,9 @@ export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller,
     };
   });
   app.post(`${root}/:id/Replay`, { schema: { summary: 'Send a delivery again', response: { 202: replaySchema } } }, async (request, reply) => {
-    const { id, ended } = await replayDelivery(db, requireId(request.params), await requireCaller(request));
-    return reply.code(202).send({ DeliveryId: id, ...fine, Message: ended === null ? null : `The target had been disabled (${ended}); it is tried again.` });
+    const { id, ended, paused } = await replayDelivery(db, requireId(request.params), await requireCaller(request));
+    const message = ended === null ? null : `The target had been disabled (${ended}); it is tried again.`;
+    return reply.code(202).send({ DeliveryId: id, ...fine, Message: paused ? `The target is ${pausedWords}.` : message });
   });
   refuseOtherMethods(app, root, ['GET']);
   refuseOtherMethods(app, `${root}/:id`, ['GET']);
@@ -140,7 +142,7 @@ function render(delivery: Delivery) {
     Url: delivery.url,
     State: delivery.state,
     Created: delivery.createdAt.toISOString(),
-    NextAttempt: delivery.state === 'waiting' && delivery.target !== 'disabled' ? delivery.dueAt.toISOString() : null,
+    NextAttempt: delivery.state === 'waiting' && delivery.target !== 'disabled' && delivery.pausedAt === null ? delivery.dueAt.toISOString() : null,
     Settled: delivery.settledAt?.toISOString() ?? null,
     LastStatus: delivery.status,
     LastError: describeFault(delivery) ?? null,
@@ -149,7 +151,8 @@ function render(delivery: Delivery) {
   };
 }
 
-function describeTarget({ target, targetWhy, failingSince }: Delivery): string | null {
+function describeTarget({ target, targetWhy, failingSince, pausedAt }: Delivery): string | null {
+  if (pausedAt !== null) return pausedWords;
   if (target === 'disabled')
     return `${targetWhy ?? 'disabled'}; nothing more is sent there until a delivery is replayed, or its registration tested or made again`;
   return failingSince === null ? null : `nothing but failures since ${failingSince.toISOString()}${target === 'paused' ? '; paused for a moment' : ''}`;

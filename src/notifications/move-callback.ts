@@ -10,7 +10,7 @@ export async function moveCallback(tx: Tx, rp: string, url: string, schools: rea
   // The lane comes first, here as everywhere.
   await tx`
     update lane set epoch = epoch + 1, host = ${hostOf(url)}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null,
-      disabled_at = null, disabled_why = null, next_at = now()
+      disabled_at = null, disabled_why = null, next_at = case when paused_at is null then now() end
     where key = ${callbackLane(rp)}`;
   let moved = 0;
   for (const estab of schools) {

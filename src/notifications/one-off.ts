@@ -6,6 +6,8 @@ import { callKind, callsAtOnce } from './webhooks.ts';
 
 export type OneOff = { estab: string; rp: string; event: 'availability' | 'writeback'; url: string; body: Record<string, unknown> };
 
+export const oneOffLane = (rp: string, origin: string) => `one-off ${rp} ${origin}`;
+
 /** The bytes are made here, once; every attempt sends and signs the same. */
 export async function enqueueOneOff(sql: Sql, { estab, rp, event, url, body }: OneOff): Promise<string> {
   const { origin, hostname } = parseTarget(url);
@@ -13,7 +15,7 @@ export async function enqueueOneOff(sql: Sql, { estab, rp, event, url, body }: O
     estab,
     rp,
     kind: callKind,
-    lane: { key: `one-off ${rp} ${origin}`, host: hostname, width: callsAtOnce, lasting: false },
+    lane: { key: oneOffLane(rp, origin), host: hostname, width: callsAtOnce, lasting: false },
     payload: { event, method: 'POST', url, contentType: 'application/json' },
     body: Buffer.from(JSON.stringify(body)),
   });

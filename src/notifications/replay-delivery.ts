@@ -1,17 +1,18 @@
-// In charge of sending one delivery again, for the operator or for its application. Refused where it could only be
-// cancelled again, so that what became of it stays known.
+// In charge of sending deliveries again: one, for the operator or for its application, refused where it could only be
+// cancelled again, so that what became of it stays known; and all that failed since a time, for the operator.
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { replayOne, requireReplayable, type Owner, type Replayable } from '../outbox/replay.ts';
+import { listEndedLanes, replayFailedSince, replayOne, requireReplayable, type EndedLane, type Owner, type Replayable } from '../outbox/replay.ts';
 import { announceMissing } from './announce.ts';
+import { listOwners } from './browse-deliveries.ts';
 import { databases } from './databases.ts';
 import { isOutdated } from './outdated.ts';
 import { callKind } from './webhooks.ts';
 
-/** ended: why its receiver had been given up, which is over now. */
-export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Promise<{ id: string; ended: string | null }> {
+/** ended: why its receiver had been given up, which is over now. paused: it waits until its target is resumed. */
+export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Promise<{ id: string; ended: string | null; paused: boolean }> {
   const found = await requireReplayable(db, callKind, id, owner);
-  const { estab, rp, erased, ended } = found;
+  const { estab, rp, erased, ended, paused } = found;
   if (found.tellsState) await requireLastWord(db, found);
   else await requireAuthorised(db, found);
   if (erased)
@@ -23,7 +24,16 @@ export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Pro
   const replayed = await replayOne(db, found);
   await db.begin((tx) => announceMissing(tx, { estab, rp }));
   if (replayed.length === 0) throw new SchoolbellError('conflict', 'A newer event for the same registration is waiting already; it will be sent.');
-  return { id: found.id, ended };
+  return { id: found.id, ended, paused };
+}
+
+export type FailedDeliveries = { since: Date; rp?: string | undefined; lane?: string | undefined; most: number };
+
+/** left: targets that were given up, whose failed deliveries stay where they are. */
+export async function replayFailed(db: Db, { rp, ...asked }: FailedDeliveries): Promise<{ replayed: string[]; left: EndedLane[] }> {
+  const failed = { ...asked, rps: rp === undefined ? await listOwners(db) : [rp] };
+  const replayed = await replayFailedSince(db, callKind, failed);
+  return { replayed, left: await listEndedLanes(db, callKind, failed) };
 }
 
 /** How it stands is told however it stands, but only as long as it is true. */
@@ -32,7 +42,9 @@ async function requireLastWord(db: Db, found: Replayable): Promise<void> {
     throw new SchoolbellError('conflict', 'A newer event of the same school was sent since; this one would be taken for how it stands now.');
 }
 
-async function requireAuthorised(db: Db, found: Replayable): Promise<void> {
+type Wanted = Pick<Replayable, 'estab' | 'rp' | 'lane'>;
+
+export async function requireAuthorised(db: Db, found: Wanted): Promise<void> {
   const { estab, rp } = found;
   const [pair] = await db<{ state: string; scopes: string[] }[]>`select state, scopes from authorisation where estab = ${estab} and rp = ${rp}`;
   if (pair?.state !== 'Approved')
@@ -41,7 +53,7 @@ async function requireAuthorised(db: Db, found: Replayable): Promise<void> {
 }
 
 /** Where it is for a registration, that must still be there, with a scope that opens its database. */
-async function requireRegistration(db: Db, { estab, lane }: Replayable, scopes: readonly string[]): Promise<void> {
+async function requireRegistration(db: Db, { estab, lane }: Wanted, scopes: readonly string[]): Promise<void> {
   if (!lane.startsWith('webhook ')) return;
   const [registration] = await db<
     { databaseName: string }[]

@@ -9,8 +9,9 @@ import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Query } from '../http/query.ts';
-import { announceMissing, sendTest } from './announce.ts';
+import { announceMissing } from './announce.ts';
 import { databases, findDatabase } from './databases.ts';
+import { testRegistration } from './steer-target.ts';
 import { findWebhook, listDisabled, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
 
 export type Notifications = { db: Db; requireCaller: RequireSchoolCaller; allowed: AllowList };
@@ -66,12 +67,7 @@ export function notificationRoutes(app: FastifyInstance, notifications: Notifica
     const who = await caller(request);
     const webhook = await requireWebhook(db, who, request);
     requireScope(who, webhook.databaseName);
-    const id = await db.begin(async (tx) => {
-      const sent = await sendTest(tx, webhook);
-      await announceMissing(tx, who);
-      return sent;
-    });
-    return reply.code(202).send({ DeliveryId: String(id), ...fine });
+    return reply.code(202).send({ DeliveryId: await testRegistration(db, webhook), ...fine });
   });
   refuseOtherMethods(app, root, ['GET', 'POST']);
   refuseOtherMethods(app, `${root}/:id`, ['GET', 'DELETE']);
@@ -86,7 +82,7 @@ async function requireWebhook(db: Db, { estab, rp }: SchoolCaller, request: Fast
 /** A registration that is held back says so. */
 async function render(db: Db, webhooks: readonly Webhook[]): Promise<object> {
   const disabled = await listDisabled(db, webhooks);
-  const message = disabled.map(({ id, why }) => `${id}: ${why}. Send a test or register again to resume.`).join(' ');
+  const message = disabled.map(({ id, why, paused }) => `${id}: ${why}.${paused ? '' : ' Send a test or register again to resume.'}`).join(' ');
   return { Webhook: webhooks.map(renderOne), ...fine, Message: message === '' ? null : message };
 }
 

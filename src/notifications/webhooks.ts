@@ -13,6 +13,8 @@ export const callKind = 'call';
 /** Held by a school's registrations and, shared, by the announcement of its changes. */
 export const registrationLock = 5_219_007;
 
+export const pausedWords = 'paused by the operator of this service; what comes meanwhile waits';
+
 export const laneKey = (id: string) => `webhook ${id}`;
 
 function laneOf({ id, url }: Pick<Webhook, 'id' | 'url'>): Lane {
@@ -70,23 +72,29 @@ async function redirectEvents(tx: Sql, webhook: Webhook): Promise<void> {
 
 async function forgetLane(tx: Sql, { estab, id }: Webhook): Promise<void> {
   await resetLane(tx, id, null);
+  await tx`update lane set paused_at = null, paused_by = null where key = ${laneKey(id)}`;
   await tx`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab} and lane = ${laneKey(id)} and state = 'waiting'`;
 }
 
-/** The lane comes first, here as everywhere: whoever locked its rows first would wait for those who did not, and they for him. */
+/**
+ * The lane comes first, here as everywhere: whoever locked its rows first would wait for those who did not, and they for him.
+ * One that the operator paused stays so: whose registration it is cannot end that.
+ */
 async function resetLane(tx: Sql, id: string, host: string | null): Promise<void> {
   await tx`
     update lane set epoch = epoch + 1, host = ${host}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null,
-      disabled_at = null, disabled_why = null, next_at = now()
+      disabled_at = null, disabled_why = null, next_at = case when paused_at is null then now() end
     where key = ${laneKey(id)}`;
 }
 
-/** Registrations of which nothing is sent at present, with the reason. */
-export async function listDisabled(db: Db, webhooks: readonly Webhook[]): Promise<{ id: string; why: string }[]> {
-  return db<{ id: string; why: string }[]>`
-    select substr(key, 9) as id, case when disabled_at is not null then disabled_why
-      else 'paused until ' || to_char(open_until at time zone 'UTC', 'HH24:MI:SS"Z"') || ' after repeated failures' end as why
-    from lane where key = any(${webhooks.map(({ id }) => laneKey(id))}) and (disabled_at is not null or open_until > now())`;
+/** Registrations of which nothing is sent at present, with the reason. paused: by the operator, who alone lets it go on. */
+export async function listDisabled(db: Db, webhooks: readonly Webhook[]): Promise<{ id: string; why: string; paused: boolean }[]> {
+  return db<{ id: string; why: string; paused: boolean }[]>`
+    select substr(key, 9) as id, paused_at is not null as paused,
+      case when paused_at is not null then ${pausedWords} when disabled_at is not null then disabled_why
+        else 'paused until ' || to_char(open_until at time zone 'UTC', 'HH24:MI:SS"Z"') || ' after repeated failures' end as why
+    from lane where key = any(${webhooks.map(({ id }) => laneKey(id))}) and (disabled_at is not null or paused_at is not null
+      or open_until > now())`;
 }
 
 export async function listWebhooks(db: Db, estab: string, rp: string): Promise<Webhook[]> {

@@ -22,10 +22,10 @@ const changes = {
   revoke: { from: ['Approved', 'Paused'], to: 'Revoked' },
 } as const;
 
-/** `invitation`: the one that is being decided; somebody else may have decided it a moment ago. */
+/** `invitation`: the one that is being decided; somebody else may have decided it a moment ago. `replaces`: as `authorise` has it. */
 export async function approve(
   { db, seal, publicUrl }: Deciding,
-  given: Pair & { scopes?: string | undefined; actor: Actor; invitation?: string },
+  given: Pair & { scopes?: string | undefined; actor: Actor; invitation?: string; replaces?: string | undefined },
 ): Promise<Authorised> {
   return authorise(db, given, async (tx, issued, scopes) => {
     await decideInvitation(tx, given, 'Approved');
@@ -77,9 +77,9 @@ export async function change({ db, seal, publicUrl }: Deciding, what: Change, gi
   return { state, stopped };
 }
 
-/** Takes optional scopes away or gives them back, without a new secret: the application goes on with the one it has. */
-export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { scopes: readonly string[]; actor: Actor }): Promise<void> {
-  await db.begin(async (tx) => {
+/** Takes optional scopes away or gives them back, without a new secret: the application goes on with the one it has. Gives what holds now. */
+export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { scopes: readonly string[]; actor: Actor }): Promise<string[]> {
+  return db.begin(async (tx) => {
     const [row] = await tx<{ scopes: string[]; required: string[]; optional: string[] }[]>`
       select a.scopes, p.required_scopes as required, p.optional_scopes as optional from authorisation a join application p using (rp)
         where a.estab = ${given.estab} and a.rp = ${given.rp} and a.state in ('Approved', 'Paused') for update of a`;
@@ -92,6 +92,7 @@ export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { 
     if (scopes.join() !== row.scopes.join()) await announceState(tx, given);
     await announceMissing(tx, given);
     await sendReceipt(tx, publicUrl, given, 'changed', scopes);
+    return scopes;
   });
 }
 

@@ -3,6 +3,7 @@
 import { findEstab } from '../access/find-school.ts';
 import { noteTry, requireTriesLeft, takeTurn, type TryLimit } from '../access/wrong-tries.ts';
 import type { Db, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { holdsClaim } from '../outbox/claim.ts';
 import { enqueue, type Lane } from '../outbox/enqueue.ts';
@@ -36,22 +37,29 @@ export function createLinkSending(db: Db, publicUrl: string): Handler {
     longestSeconds,
     async run(work) {
       const message = (await db.begin(async (tx) => {
-        return (await holdsClaim(tx, work)) ? sendLink(tx, publicUrl, work.estab) : 'another worker does it';
+        return (await holdsClaim(tx, work)) ? (await sendLink(tx, publicUrl, work.estab)).message : 'another worker does it';
       })) as string;
       return { success: true, state: 'done', detail: { message } };
     },
   };
 }
 
-/** To the address of record and to nowhere else. */
-async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<string> {
+/** For an operator whom the school has asked; gives where it went. */
+export async function mailLink(db: Db, publicUrl: string, estab: string): Promise<string> {
+  const { to, message } = await db.begin((tx) => sendLink(tx, publicUrl, estab));
+  if (to === undefined) throw new SchoolbellError('conflict', `no link was sent: ${message}`);
+  return to;
+}
+
+/** To the address of record and to nowhere else; message: what became of it. */
+async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<{ to?: string; message: string }> {
   const [school] = await tx<{ name: string; email: string }[]>`
     select name, email from establishment where estab = ${estab} and confirmed_at is not null for no key update`;
-  if (!school) return 'there is no such school';
+  if (!school) return { message: 'there is no such school, or nobody has confirmed it' };
   const [recent] = await tx<{ count: number }[]>`
     select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;
-  if ((recent?.count ?? 0) >= mostLinksAnHour) return `${mostLinksAnHour} links were sent within the hour`;
+  if ((recent?.count ?? 0) >= mostLinksAnHour) return { message: `${mostLinksAnHour} links were sent within the hour` };
   const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
   await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });
-  return 'a link was sent';
+  return { to: school.email, message: 'a link was sent' };
 }

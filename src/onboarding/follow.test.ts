@@ -84,7 +84,7 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     assert.equal((await visitor.upload(await zip(smallPackage()))).status, 303);
     await page.waitForSelector('#held');
     await page.waitForSelector('#database-SchoolData .badge:text("Held")');
-    assert.match((await page.textContent('#follow-words')) ?? '', /^It has ended\. .*Held Everything was read, and it waits for your word\.$/);
+    assert.match((await page.textContent('#follow-words')) ?? '', /^It has ended\. .*Held Everything was read, and it waits for a decision\.$/);
     assert.deepEqual([await focused(), await stays()], [words, true]);
     assert.ok(Math.abs(Number(await placeOf()) - Number(place)) < 2, `${await placeOf()} and ${place}`);
     assert.deepEqual([await page.locator('#approve-held').count(), await page.locator('#upload').count()], [1, 1], 'what can be done next is there');
@@ -124,7 +124,7 @@ test('a page lets in our own script only, and only where there is something to f
   await begin(estab);
   assert.match(await policy('/school/source'), /default-src 'none'.*; script-src 'self'; connect-src 'self'$/);
   assert.doesNotMatch(await policy('/school/home'), /script-src/);
-  const script = await fetch(`${url}/school/follow.js`);
+  const script = await fetch(`${url}/follow.js`);
   assert.deepEqual([script.status, script.headers.get('content-type')], [200, 'text/javascript; charset=utf-8']);
   await arrived('it is ended', async () => (await db`update component_database set refreshing_since = null where estab = ${estab}`).count === 1);
 });

@@ -227,7 +227,7 @@ test('a school that has uploaded connects a provider, and goes back, guarded bot
   assert.equal((await visitor.upload(await zip(pupils(61)))).status, 409);
   const noZip = await visitor.upload(Buffer.from('a letter'), '&change=upload');
   assert.equal(noZip.status, 400);
-  assert.match(await noZip.text(), /your provider stays connected: The package: is a text, not a zip/);
+  assert.match(await noZip.text(), /the provider stays connected: The package: is a text, not a zip/);
   const connector = async () =>
     (await db`select e.connector, s.sealed_credentials is not null as sealed from establishment e join connector_setting s using (estab)
       where e.estab = ${estab}`)[0];

@@ -2,10 +2,13 @@
 // goes with its authorisations, secrets, registrations and waiting calls. Its tokens are refused at the next call. What the
 // schools decided about it stays, as their record.
 import { recordErasure, type Counts } from '../access/erasures.ts';
+import { removeRequests } from '../access/requests.ts';
 import type { Sql } from '../db/connect.ts';
 import { mailKind } from '../mail/mail.ts';
 import { callbackLane } from '../notifications/move-callback.ts';
+import { oneOffLane } from '../notifications/one-off.ts';
 import { laneKey } from '../notifications/webhooks.ts';
+import { removeDeliveryHours } from '../outbox/delivery-hours.ts';
 import { removeWork } from '../outbox/remove-work.ts';
 import { change, type Deciding } from './approve.ts';
 import { listSchools } from './edit-application.ts';
@@ -18,22 +21,16 @@ const counted = {
   'school secrets': 'school_secret',
 } as const;
 
-export async function countApplication(sql: Sql, rp: string): Promise<Counts> {
-  const counts: Record<string, number> = {};
-  const add = (words: string, rows: { count: number }[]) => {
-    const count = rows[0]?.count ?? 0;
-    if (count > 0) counts[words] = (counts[words] ?? 0) + count;
-  };
-  add('secrets', await sql<{ count: number }[]>`select count(*)::int as count from application_secret where rp = ${rp}`);
-  for (const estab of await listSchools(sql, rp)) {
-    for (const [words, table] of Object.entries(counted))
-      add(words, await sql<{ count: number }[]>`select count(*)::int as count from ${sql(table)} where estab = ${estab} and rp = ${rp}`);
-    add(
-      'calls and other work',
-      await sql<{ count: number }[]>`select count(*)::int as count from outbox where estab = ${estab} and rp = ${rp} and kind <> ${mailKind}`,
-    );
-  }
-  return counts;
+/** At all of its schools together. most: a page counts no further, however much there is. */
+export async function countApplication(sql: Sql, rp: string, most: number | null = null): Promise<Counts> {
+  const own = sql`(select estab from authorisation where rp = ${rp} union select estab from invitation where rp = ${rp}) own`;
+  const rows = await sql<{ words: string; count: number }[]>`
+    select 'secrets' as words, count(*)::int as count from application_secret where rp = ${rp}
+    ${Object.entries(counted).reduce((all, [words, table]) => sql`${all}
+      union all select ${words}, count(*)::int from (select from ${own} join ${sql(table)} t on t.estab = own.estab and t.rp = ${rp} limit ${most}) t`, sql``)}
+    union all select 'calls and other work', count(*)::int
+      from (select from ${own} join outbox o on o.estab = own.estab and o.rp = ${rp} and o.kind <> ${mailKind} limit ${most}) t`;
+  return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
 }
 
 /** What schools keep of it stays theirs: what they decided, what it read and did, people whom it added, and mails. */
@@ -45,16 +42,21 @@ export async function removeApplication(deciding: Deciding, rp: string): Promise
     const counts = await countApplication(tx, rp);
     const lanes = [callbackLane(rp)];
     for (const estab of await listSchools(tx, rp)) {
-      lanes.push(...(await tx<{ id: string }[]>`select id from webhook where estab = ${estab} and rp = ${rp}`).map(({ id }) => laneKey(id)));
+      // Before their lanes, as whoever announces or pauses does it.
+      const registrations = await tx<{ id: string }[]>`select id from webhook where estab = ${estab} and rp = ${rp} order by id for update`;
+      lanes.push(...registrations.map(({ id }) => laneKey(id)));
       await removeWork(tx, tx`estab = ${estab} and rp = ${rp} and kind <> ${mailKind}`);
       await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Removed', 'operator')`;
     }
     // Those of which nothing was kept: an application that is added under the same name later begins anew.
-    await tx`delete from lane where key = any(${lanes}) and not exists (select from outbox o where o.lane = lane.key)`;
+    await tx`delete from lane where (key = any(${lanes}) or starts_with(key, ${oneOffLane(rp, '')}))
+      and not exists (select from outbox o where o.lane = lane.key)`;
     await tx`delete from oidc_record where payload ->> 'clientId' = ${application?.clientId ?? ''}`;
     await tx`
       insert into past_decision (estab, rp, application, number, at, state, actor, scopes)
       select d.estab, d.rp, a.name, d.number, d.at, d.state, d.actor, d.scopes from authorisation_event d join application a using (rp) where d.rp = ${rp}`;
+    await removeRequests(tx, rp);
+    await removeDeliveryHours(tx, rp);
     await tx`delete from application where rp = ${rp}`;
     await recordErasure(tx, 'application', counts);
     return counts;

@@ -2,7 +2,7 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Opening } from '../access/scopes.ts';
-import { largestUpload } from '../collection/uploads.ts';
+import { uploadForm } from '../collection/uploads.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { renderCookie } from '../http/cookies.ts';
@@ -22,7 +22,7 @@ import { renderAsked, renderRequest } from './pages/request.ts';
 import { previewScopes } from './scope-preview.ts';
 import { listApplications, listEntries, listReads, listRequests, requireApplication, requireRequest, requireSchool } from './school-view.ts';
 import { sourceRoutes, type SourcePages } from './source-routes.ts';
-import { readSource } from './source-view.ts';
+import { readSource } from '../collection/source-view.ts';
 import { uploadByJobRoutes } from './upload-by-job.ts';
 
 export type SchoolPages = SourcePages & { publicUrl: string; openings: readonly Opening[] };
@@ -34,8 +34,7 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrors(scope, { path: '/school/home', label: 'Back to your applications' });
-    // One byte more than is taken, so that what is too large can be told from what is cut.
-    await scope.register(multipart, { limits: { fileSize: (pages.uploads.largest ?? largestUpload) + 1, files: 1, fields: 10 } });
+    await scope.register(multipart, uploadForm(pages.uploads));
     scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ sent: false })));
     scope.post('/school', hidden, async (request, reply) => {
       await askForLink(db, request.ip, readForm(request).one('estab'));

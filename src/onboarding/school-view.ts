@@ -99,9 +99,9 @@ export async function listEntries(db: Db, estab: string, rp: string): Promise<En
     order by number desc limit 200`;
 }
 
-export async function listReads(db: Db, estab: string, rp: string): Promise<Read[]> {
+export async function listReads(db: Db, estab: string, rp: string, days = shownDays): Promise<Read[]> {
   return db<
     Read[]
   >`select to_char(day, 'YYYY-MM-DD') as day, collection, requests, records::float8 as records, fields from disclosure where estab = ${estab} and rp = ${rp}
-    and day > current_date - ${shownDays}::int order by day desc, collection`;
+    and day > current_date - ${days}::int order by day desc, collection`;
 }

@@ -45,7 +45,7 @@ async function toldOnly(...expected: string[]): Promise<void> {
   assert.deepEqual(await written(), expected);
 }
 const both = (subject: string) => [`${office}: ${subject}`, `${operator}: ${subject} (${estab})`];
-const heldSubject = () => `A collection of School ${estab} waits for a decision`;
+const heldSubject = () => `An import of School ${estab} waits for a decision`;
 const failingSubject = () => `The data of School ${estab} has not been collected for a day`;
 const wellSubject = () => `The data of School ${estab} is collected again`;
 const settled = (status: string, name = 'SchoolData') =>
@@ -168,7 +168,7 @@ test('a source that fails is told of after a day, once for all its databases, an
   await aDayPasses();
   await toldOnly(...both(failingSubject()));
   await arrived('it is sent', () => sent(office).length === 1);
-  assert.match(sent(office)[0]?.text ?? '', /School, people and classes: every collection since[\s\S]*Attendance: every collection since/);
+  assert.match(sent(office)[0]?.text ?? '', /School, people and classes: collecting has failed every time[\s\S]*Attendance: collecting has failed every time/);
   await fill();
   await db.begin((tx) => requestCollection(tx, estab, 'SchoolData'));
   await settled('OK');

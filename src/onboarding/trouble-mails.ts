@@ -3,8 +3,8 @@
 import type { ComponentDatabase } from '../collection/component-databases.ts';
 import type { ImportReport } from '../collection/import-report.ts';
 import { writeLetter, type Letter, type Paragraph } from '../mail/letter.ts';
-import { formatMany, formatMoment } from './pages/figures.ts';
-import { titleOf } from './pages/state-words.ts';
+import { formatMany, formatMoment } from '../http/pages/figures.ts';
+import { titleOf } from '../collection/pages/database-words.ts';
 
 /** operator: the letter goes to whoever runs the service, about a school that was told as well, or not. */
 export type About = {
@@ -20,8 +20,8 @@ const listedFaults = 20;
 
 export function renderHeld(about: About, { message, updatedAt }: Told): Letter {
   const loss = message?.replace(/^held until a person approves it: /, '');
-  return write(about, `A collection of ${about.school} waits for a decision`, [
-    `A collection of the data of ${about.school} is held${loss ? `: ${loss}` : ''}.`,
+  return write(about, `An import of ${about.school} waits for a decision`, [
+    `An import of the data of ${about.school} is held${loss ? `: ${loss}` : ''}.`,
     'An unusually large part of the records would go. At the end of a school year that can be right; it can also mean that an export was incomplete.',
     `Nothing has been changed. ${stays(about, updatedAt)} Please approve it if it is right, or discard it if it is not.`,
     ...(about.operator ? [`For the school you can do the same: import approve --estab ${about.estab}, or import discard --estab ${about.estab}.`] : []),
@@ -42,9 +42,9 @@ export function renderRefused(about: About, { updatedAt }: Told, { problems, pro
 export function renderFailing(about: About, failing: readonly Told[]): Letter {
   return write(about, `The data of ${about.school} has not been collected for a day`, [
     ...failing.flatMap((database) => [
-      `${titleOf(database)}: every collection since ${database.failingSince ? formatMoment(database.failingSince, about.timeZone) : 'a day ago'} has failed.` +
-        ` ${stays(about, database.updatedAt)}`,
-      ...(database.message ? [`The last one said: ${database.message}`] : []),
+      `${titleOf(database)}: collecting has failed every time since ` +
+        `${database.failingSince ? formatMoment(database.failingSince, about.timeZone) : 'a day ago'}. ${stays(about, database.updatedAt)}`,
+      ...(database.message ? [`The last time it said: ${database.message}`] : []),
     ]),
     'There is no further mail until it is well again.',
   ]);
@@ -54,7 +54,7 @@ export function renderFailing(about: About, failing: readonly Told[]): Letter {
 export function renderWell(about: About, well: readonly Told[], collected: boolean): Letter {
   if (!collected)
     return write(about, `Nothing of ${about.school} waits for a decision any more`, [
-      `The collection of ${about.school} that was held waits no more, and nothing of it was taken over. ${stays(about, well[0]?.updatedAt ?? null)}`,
+      `The import of ${about.school} that was held waits no more, and nothing of it was taken over. ${stays(about, well[0]?.updatedAt ?? null)}`,
     ]);
   return write(about, `The data of ${about.school} is collected again`, [
     ...well.map((database) => `${titleOf(database)}: collected on ${database.updatedAt ? formatMoment(database.updatedAt, about.timeZone) : 'this day'}.`),

@@ -29,7 +29,7 @@ export function uploadByJobRoutes(scope: FastifyInstance, { db, publicUrl }: { d
   scope.post(jobPath, hidden, async (request, reply) => {
     const { session, form } = await requireForm(db, request);
     const action = form.one('action');
-    if (action === 'make') return show(session, reply, { made: await makeUploadToken(db, session.estab, 'school') });
+    if (action === 'make') return show(session, reply, { made: await makeUploadToken(db, session.estab, 'school', form.all('replaces')[0]) });
     if (action !== 'remove') throw new SchoolbellError('invalid_request', 'Choose what to do.');
     await removeUploadToken(db, session.estab, 'school');
     return redirect(reply, `${jobPath}?done=removed`);

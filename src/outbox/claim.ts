@@ -2,6 +2,7 @@
 // under a lease and a claim that fences what is said about it later. The clock is the database's.
 import { randomUUID } from 'node:crypto';
 import type { Db, Sql } from '../db/connect.ts';
+import { processTag } from '../db/pool.ts';
 
 export type ClaimedWork = {
   estab: string;
@@ -45,7 +46,7 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
           having count(*) >= ${widthOfHost}
       )
       select key from lane
-      where next_at <= now() and disabled_at is null and (open_until is null or open_until <= now())
+      where next_at <= now() and disabled_at is null and paused_at is null and (open_until is null or open_until <= now())
         and (host is null or host not in (select host from full_host)) and (failures = 0 or not ${healthyOnly}::boolean)
       order by next_at limit ${lanesPerClaim} for update skip locked`;
     if (lanes.length === 0) return [];
@@ -80,7 +81,8 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
         left join (select key, count(*) from candidate where host_rank > host_free group by key) held on held.key = roomy.key
         where lane.key = roomy.key
       )
-      update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds})
+      update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds}), claimed_at = now(),
+        claimed_by = ${processTag}
       from picked where o.estab = picked.estab and o.id = picked.id
       returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim,
         extract(epoch from clock_timestamp())::float8 as "claimedAt"`;
@@ -134,7 +136,7 @@ export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promis
         insert into outbox_attempt (estab, id, number, success, error_class, detail)
         select estab, id, attempts, false, 'worker_lost', '{"message": "the worker ended before it could say what became of this attempt"}' from freed
       )
-      update lane set next_at = now() where key in (select lane from freed)`;
+      update lane set next_at = now() where key in (select lane from freed) and paused_at is null`;
     return count;
   });
 }
@@ -143,7 +145,7 @@ export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promis
 export async function armForgottenLanes(db: Db): Promise<number> {
   const { count } = await db`
     update lane l set next_at = now()
-    where l.next_at is null and l.disabled_at is null
+    where l.next_at is null and l.disabled_at is null and l.paused_at is null
       and exists (select from outbox o where o.lane = l.key and o.state = 'waiting')
         and not exists (select from outbox o where o.lane = l.key and o.state = 'running')`;
   return count;

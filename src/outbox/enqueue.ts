@@ -68,10 +68,14 @@ export async function enqueueOnce(sql: Sql, work: NewWork, topic: string): Promi
   await sql`select pg_notify(${outboxChannel}, '')`;
 }
 
-/** The lane is locked until the transaction ends: what is put into it has an order. The clock is that of now, not of the transaction's start. */
+/**
+ * The lane is locked until the transaction ends: what is put into it has an order. The clock is that of now, not of the
+ * transaction's start. One that is paused gets its turn when it goes on.
+ */
 async function armLane(sql: Sql, lane: Lane, inSeconds: number): Promise<void> {
   await sql`
     insert into lane (key, host, width, lasting, next_at)
       values (${lane.key}, ${lane.host}, ${lane.width}, ${lane.lasting}, clock_timestamp() + make_interval(secs => ${inSeconds}))
-    on conflict (key) do update set next_at = least(coalesce(lane.next_at, 'infinity'), excluded.next_at), host = excluded.host, width = excluded.width`;
+    on conflict (key) do update set host = excluded.host, width = excluded.width,
+      next_at = case when lane.paused_at is null then least(coalesce(lane.next_at, 'infinity'), excluded.next_at) end`;
 }

@@ -28,7 +28,7 @@ export const forgetDeliveriesOf = searching<{ deliveries: Delivery[]; attempts: 
     await tx`select from lane where key = any(${lanes}) order by key for update`;
     await tx`delete from outbox where ${goes} and lane = any(${lanes})`;
     // What stood in the way of others may just have gone.
-    await tx`update lane set next_at = now() where key = any(${lanes}) and disabled_at is null`;
+    await tx`update lane set next_at = now() where key = any(${lanes}) and disabled_at is null and paused_at is null`;
     const attempts = namingOneOf(people, found.flatMap((one) => one.attempts));
     await tx`
       update outbox_attempt a set detail = '{}', response = null

@@ -22,7 +22,8 @@ beforeEach(async () => {
   await db`
     insert into lane (key, width, lasting, open_until, disabled_at) values
       ('closed', 4, true, null, null), ('open', 4, true, now() + interval '1 minute', null),
-        ('half', 4, true, now() - interval '1 second', null), ('ended', 4, true, null, now())`;
+        ('half', 4, true, now() - interval '1 second', null), ('ended', 4, true, null, now()), ('paused', 4, true, null, null)`;
+  await db`update lane set paused_at = now() where key = 'paused'`;
 });
 
 const put = (id: string, lane: string, state: string, event: string | null, secondsAgo: number, settled: string | null = null) => db`
@@ -53,26 +54,29 @@ test('rows and the oldest of them, by event and state; those settled more than a
   await put('4', 'closed', 'done', 'database', 10, '1 hour');
   await put('5', 'closed', 'done', 'database', 10, '25 hours');
   await put('6', 'closed', 'waiting', null, 5);
+  await put('7', 'paused', 'waiting', 'database', 90_000);
   const got = await read();
   const rows = [...got].filter(([name]) => name.startsWith('schoolbell_outbox_rows')).toSorted();
   assert.deepEqual(rows, [
     ['schoolbell_outbox_rows{kind="authentication",state="running"}', 1],
     ['schoolbell_outbox_rows{kind="call",state="waiting"}', 1],
     ['schoolbell_outbox_rows{kind="database",state="done"}', 1],
+    ['schoolbell_outbox_rows{kind="database",state="paused"}', 1],
     ['schoolbell_outbox_rows{kind="database",state="waiting"}', 2],
   ]);
   assert.equal(got.get('schoolbell_outbox_failing_rows{kind="database"}'), 0);
-  await db`update outbox set attempts = 2, forgiven = case id when '1' then 1 else 2 end where id in ('1', '2', '3')`;
-  assert.equal((await read()).get('schoolbell_outbox_failing_rows{kind="database"}'), 1, 'what was our own fault does not count');
+  await db`update outbox set attempts = 2, forgiven = case id when '1' then 1 when '7' then 0 else 2 end where id in ('1', '2', '3', '7')`;
+  assert.equal((await read()).get('schoolbell_outbox_failing_rows{kind="database"}'), 1, 'what was our own fault, or waits for a pause to end, does not count');
   near(got.get('schoolbell_outbox_oldest_seconds{kind="database",state="waiting"}'), 100);
   near(got.get('schoolbell_outbox_oldest_seconds{kind="authentication",state="running"}'), 10);
   assert.equal(got.has('schoolbell_outbox_oldest_seconds{kind="database",state="done"}'), false);
 });
 
-test('the lag is that of the longest due row that could be sent: not behind an open breaker, a disabled lane, or due later', async () => {
+test('the lag is that of the longest due row that could be sent: not behind an open breaker, a pause, a disabled lane, or due later', async () => {
   assert.equal((await read()).get('schoolbell_outbox_lag_seconds'), 0);
   await put('open', 'open', 'waiting', 'database', 5000);
   await put('ended', 'ended', 'waiting', 'database', 6000);
+  await put('paused', 'paused', 'waiting', 'database', 7000);
   await put('later', 'closed', 'waiting', 'database', -100);
   assert.equal((await read()).get('schoolbell_outbox_lag_seconds'), 0);
   await put('half', 'half', 'waiting', 'database', 7);
@@ -100,7 +104,8 @@ test('attempts of the last day by event and class; breakers by state', async () 
     '{kind="database",class="timeout"} 2',
     '{kind="test",class="success"} 1',
   ]);
-  assert.deepEqual(of('schoolbell_lanes'), ['{state="closed"} 1', '{state="disabled"} 1', '{state="half_open"} 1', '{state="open"} 1']);
+  const lanes = ['{state="closed"} 1', '{state="disabled"} 1', '{state="half_open"} 1', '{state="open"} 1', '{state="paused"} 1'];
+  assert.deepEqual(of('schoolbell_lanes'), lanes);
 });
 
 test('what was settled long enough ago is counted once, and again only when some of it is replayed', async () => {

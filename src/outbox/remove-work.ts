@@ -7,8 +7,9 @@ export async function removeWork(tx: Tx, which: Fragment): Promise<number> {
   await tx`select from lane where key in (select lane from outbox where ${which}) order by key for update`;
   const gone = await tx<{ lane: string }[]>`delete from outbox where ${which} returning lane`;
   const lanes = [...new Set(gone.map((row) => row.lane))];
-  await tx`delete from lane where key = any(${lanes}) and not exists (select from outbox o where o.lane = lane.key)`;
+  // One that somebody paused stays so, unless its owner goes as well.
+  await tx`delete from lane where key = any(${lanes}) and paused_at is null and not exists (select from outbox o where o.lane = lane.key)`;
   // What stood in the way of others in a shared lane may just have gone.
-  await tx`update lane set next_at = now() where key = any(${lanes})`;
+  await tx`update lane set next_at = now() where key = any(${lanes}) and paused_at is null`;
   return gone.length;
 }

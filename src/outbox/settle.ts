@@ -128,9 +128,9 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
       warned_at = case when j.ok then null else l.warned_at end,
       disabled_at = case when j.ends is not null then now() else l.disabled_at end,
       disabled_why = coalesce(j.ends, l.disabled_why),
-      next_at = nullif(greatest(
+      next_at = case when l.paused_at is null then nullif(greatest(
         least(coalesce(j.due, 'infinity'), coalesce((select min(o.due_at) from outbox o where o.lane = l.key and o.state = 'waiting'), 'infinity')),
-        case when j.opens then ${pause} else '-infinity' end), 'infinity')
+        case when j.opens then ${pause} else '-infinity' end), 'infinity') end
     from judged j where l.key = j.key
     returning l.key, j.ends as why`.then((rows) => rows.filter((row) => row.why !== null));
 }

@@ -28,6 +28,8 @@ export type Asked = {
   ifRosterVersion: string | undefined;
   ifNoneMatch: string | undefined;
   head: boolean;
+  /** Told of what the answer discloses. */
+  note: Ledger['note'];
 };
 export type Answer = { status: 200 | 304; headers: Record<string, string>; body: Buffer | Readable | undefined };
 export type Page = { body: Buffer; total: number; counts: Counts };
@@ -37,7 +39,6 @@ export type Answering = {
   pages: Remembered<Page>;
   dialect: Dialect;
   turnstile: Turnstile;
-  ledger: Ledger;
   names: VersionNames;
   /** Where the dialect's root is found from outside. */
   address: string;
@@ -93,7 +94,7 @@ async function pin({ names }: Answering, caller: Caller, targets: readonly Targe
 const nothingAsked: ListRequest = { limit: undefined, offset: 0, filter: undefined, sort: undefined, fields: undefined };
 
 async function answerOne(
-  { reader, ledger }: Answering,
+  { reader }: Answering,
   question: Question,
   request: ListRequest,
   headers: Record<string, string>,
@@ -104,7 +105,7 @@ async function answerOne(
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1)
     throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
-  if (leaves(asked)) disclose(ledger, asked.rp, question.operation.collection, request.fields, countRecords(records, question.targets));
+  if (leaves(asked)) disclose(asked.note, asked.rp, question.operation.collection, request.fields, countRecords(records, question.targets));
   return {
     status: 200,
     headers,
@@ -120,7 +121,7 @@ async function answerList(
   key: string,
   asked: Asked,
 ): Promise<Answer> {
-  const { reader, pages, address, ledger } = answering;
+  const { reader, pages, address } = answering;
   const resource = collections[question.operation.collection];
   // The question without the page and the selection.
   const questionKey = keyOf(answering, question.operation, question.ids, question.targets, asked.query.filter ? { filter: asked.query.filter } : {});
@@ -140,7 +141,7 @@ async function answerList(
       page = { body: Buffer.from(renderList(resource, finish(records))), total, counts: countRecords(records, question.targets) };
       pages.set(key, page, page.body.length);
     }
-    if (leaves(asked)) disclose(ledger, asked.rp, resource.collection, request.fields, page.counts);
+    if (leaves(asked)) disclose(asked.note, asked.rp, resource.collection, request.fields, page.counts);
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
@@ -152,7 +153,7 @@ async function answerList(
   const body = Readable.from(
     renderStream(
       resource,
-      disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(ledger, asked.rp, resource.collection, request.fields, counts)),
+      disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(asked.note, asked.rp, resource.collection, request.fields, counts)),
       finish,
     ),
     { objectMode: false },

@@ -27,8 +27,8 @@ function countMarks(records: string): number {
   return count;
 }
 
-export function disclose(ledger: Ledger, rp: string, collection: CollectionName, fields: readonly string[] | undefined, counts: Counts): void {
-  for (const [estab, records] of counts) if (records > 0) ledger.note({ estab, rp, collection, records, fields: fields ?? allFields[collection] ?? always });
+export function disclose(note: Ledger['note'], rp: string, collection: CollectionName, fields: readonly string[] | undefined, counts: Counts): void {
+  for (const [estab, records] of counts) if (records > 0) note({ estab, rp, collection, records, fields: fields ?? allFields[collection] ?? always });
 }
 
 /** Passes the pieces on, and tells when they have all gone out, or as many as were taken. */

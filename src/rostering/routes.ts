@@ -7,6 +7,7 @@ import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
+import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -36,20 +37,30 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of recordSchemas) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reader, pages, dialect, turnstile, ledger, names, address: publicUrl + dialect.root };
+    const answering: Answering = { reader, pages, dialect, turnstile, names, address: publicUrl + dialect.root };
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
         scope.get(path, describeOperation(operation, dialect), async (request, reply) =>
-          send(await answer(answering, operation, authenticate, request), reply, slowReader),
+          send(await answer(answering, operation, authenticate, request, ledger), reply, slowReader),
         );
       }
     });
   }
 }
 
-async function answer(answering: Answering, operation: Operation, authenticate: Authenticate, request: FastifyRequest): Promise<Answer> {
+async function answer(
+  answering: Answering,
+  operation: Operation,
+  authenticate: Authenticate,
+  request: FastifyRequest,
+  ledger: Ledger,
+): Promise<Answer> {
+  const note: Ledger['note'] = (disclosure) => {
+    noteRecords(request, disclosure.records);
+    ledger.note(disclosure);
+  };
   for (let attempt = 1; ; attempt += 1) {
     const caller = await authenticate(request, answering.dialect.tokenKind);
     try {
@@ -60,6 +71,7 @@ async function answer(answering: Answering, operation: Operation, authenticate: 
         ifRosterVersion: single(request.headers['if-roster-version']),
         ifNoneMatch: request.headers['if-none-match'],
         head: request.method === 'HEAD',
+        note,
       });
     } catch (error) {
       if ((error as { code?: string }).code === sqlStates.queryCanceled) {

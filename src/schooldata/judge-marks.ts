@@ -2,6 +2,7 @@
 // place where it is, and one statement to the database however many marks there are.
 import type { MarkRow, Session } from '../collection/mark.ts';
 import type { Sql } from '../db/connect.ts';
+import { cutText } from '../http/cut-text.ts';
 import { findCode, isInUse, type AttendanceCode } from './attendance-codes.ts';
 import { markFields, type GivenMark, type MarkField } from './marks-body.ts';
 import { localDate, schoolDays } from './school-day.ts';
@@ -194,6 +195,5 @@ function fieldOrder({ Field }: Fault): number {
 }
 
 function quote(text: string): string {
-  // Not half of a character: what is said is also stored.
-  return `"${text.slice(0, 60).toWellFormed()}"`;
+  return `"${cutText(text, 60)}"`;
 }

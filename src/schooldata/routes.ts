@@ -8,10 +8,12 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { requireCallable } from '../http/callable.ts';
+import { cutText } from '../http/cut-text.ts';
 import { fine } from '../http/envelope.ts';
 import { notTaken, refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
 import { findParameter, isGiven } from '../http/parameters.ts';
 import { requireWellFormed, type Query } from '../http/query.ts';
+import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { findAbout } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
@@ -114,7 +116,7 @@ function requireAsked({ estab, name, id }: Params): Asked {
   }
   const endpoint = findEndpoint(name);
   const about = findAbout(name);
-  if (!endpoint && !about) throw new SchoolbellError('not_found', `There is no "${name.slice(0, 40)}"; /api/v1/Queries lists what there is.`);
+  if (!endpoint && !about) throw new SchoolbellError('not_found', `There is no "${cutText(name, 40)}"; /api/v1/Queries lists what there is.`);
   if (id !== undefined && !endpoint?.valuesOfId)
     throw new SchoolbellError('not_found', `${endpoint?.name ?? about?.name} has no rows by Id; /api/v1/Queries lists what has.`);
   return endpoint ? { endpoint, row: id } : (about as Asked);
@@ -140,10 +142,11 @@ async function answerNow(
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
   if (request.onlyStatus)
     return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
-  const tell = (records: number) =>
-    records > 0 &&
-    reply.request.method !== 'HEAD' &&
+  const tell = (records: number) => {
+    if (records === 0 || reply.request.method === 'HEAD') return;
+    noteRecords(reply.request, records);
     ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: request.fields });
+  };
   const small = isSmall(request, endpoint);
   const body = await answerData(small ? reads : lists, who, endpoint, request, new Date(now()), tell);
   // What is small is read before it is sent, so that no reader holds a connection of the small reads.
@@ -163,7 +166,7 @@ async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, reque
   if (endpoint) requireScope(who, endpoint);
   const callbackUrl = findParameter(query, 'callbackUrl') ?? '';
   await requireCallable('callbackUrl', callbackUrl, allowed);
-  const { name, databases } = endpoint ?? findAbout(params.name) ?? { name: params.name.replaceAll('\0', '').slice(0, 40), databases: [] };
+  const { name, databases } = endpoint ?? findAbout(params.name) ?? { name: cutText(params.name.replaceAll('\0', ''), 40), databases: [] };
   const problem = await findProblem(async () => {
     const asked = requireAsked(params);
     requireWellFormed(query);

@@ -1,6 +1,7 @@
 // In charge of the marks of a writeback as rows: those that are to be written, and what is said of those that are not.
 import type { MarkRow } from '../collection/mark.ts';
 import type { Tx } from '../db/connect.ts';
+import { cutText } from '../http/cut-text.ts';
 import type { Fault } from './judge-marks.ts';
 import type { GivenMark } from './marks-body.ts';
 
@@ -45,5 +46,5 @@ export async function failUnwritten(tx: Tx, estab: string, trackingId: string): 
 }
 
 function clip(text = ''): string {
-  return text.slice(0, longestKept).toWellFormed();
+  return cutText(text, longestKept);
 }

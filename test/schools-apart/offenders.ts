@@ -11,6 +11,73 @@ export function entryOf(statement: string): string {
 
 export const offenders: Offenders = [
   {
+    reason: 'What operators did is one trail over all schools, and they see all of them.',
+    statements: {
+      'src/access/audit-trail.ts': [
+        '2f7fe1612f73 select number::float8 as number, at, actor, via, address as from, action, estab, rp, subject, detail',
+        '42ae760ba037 select number::float8 as number, at, actor, via, address as from, action, estab, rp, subject, detail',
+        'bdb5522a3953 select number::float8 as number, at, actor, via, address as from, action, estab, rp, subject, detail',
+        '8de482bfb707 update audit_event set outcome = $n, message = $n, ended_at = clock_timestamp() where number = $n',
+        'e4278ff7f445 select number::float8 as number, at, actor, via, address as from, action, estab, rp, subject, detail',
+        'f956f372a8bf select number::float8 as number, at, actor, via, address as from, action, estab, rp, subject, detail',
+        'aea17cdaff63 select from (select at, action from audit_event where actor = $n order by number desc limit $n) late',
+        '0682e3cbeb01 delete from "audit_event" where ctid = any(array(select ctid from "audit_event" where at < now() - m',
+      ],
+      'src/access/trail.ts': [
+        '37d0c9daec1e select at, to_char(at at time zone \'UTC\', \'YYYY-MM-DD"T"HH24:MI:SS.US"Z"\') as moment, number::text a',
+        '9a32727f6a8b select at, to_char(at at time zone \'UTC\', \'YYYY-MM-DD"T"HH24:MI:SS.US"Z"\') as moment, number::text a',
+        '9633a4659ab1 select at, to_char(at at time zone \'UTC\', \'YYYY-MM-DD"T"HH24:MI:SS.US"Z"\') as moment, number::text a',
+      ],
+    },
+  },
+  {
+    reason: 'The operator lists and counts all schools, each with how it stands; every other table is compared with the school of the row.',
+    statements: {
+      'src/onboarding/school-states.ts': [
+        '141917501df0 with e as materialized ( select e.*, left(lower(e.name), $n::int) collate "C" as sort from establish',
+        'af85fe930001 with e as materialized ( select e.*, left(lower(e.name), $n::int) collate "C" as sort from establish',
+        "7fdfbe1c6ba8 select case when e.confirmed_at is null then 'Proposed' when d.held then 'Held' when d.failing then",
+      ],
+    },
+  },
+  {
+    reason: 'What an application asked for, at all of its schools, is shown to operators, who see all of them, and goes with its age or with the application.',
+    statements: {
+      'src/access/requests.ts': [
+        '5144ea1bdcfa select l.number::text as number, l.at, l.rp, l.estab, l.method, l.path, l.status, l.ms, l.records, l',
+        'b05307042993 select l.number::text as number, l.at, l.rp, l.estab, l.method, l.path, l.status, l.ms, l.records, l',
+        '9238700c1f8e select l.number::text as number, l.at, l.rp, l.estab, l.method, l.path, l.status, l.ms, l.records, l',
+        '294f9a356d3a select l.number::text as number, l.at, l.rp, l.estab, l.method, l.path, l.status, l.ms, l.records, l',
+        'c483826766c3 delete from "request_line" where ctid = any(array(select ctid from "request_line" where at < now() -',
+        "5cb88401e4ee select p.rp, l.number::text as last from (select rp from application union all select '') p cross jo",
+        'da5b6fa2d633 delete from "request_line" where ctid = any(array(select ctid from "request_line" where rp = $n and',
+        '7ab86668a66d delete from request_line where rp = $n',
+      ],
+    },
+  },
+  {
+    reason: 'What needs a person, and how schools stand, is asked about all of them at once, for operators.',
+    statements: {
+      'src/collection/troubled-schools.ts': [
+        '1a0c17252d22 select d.name as database, (count(*) filter (where d.updated_at is not null and d.expires_at > now()',
+        'c325cd26bc77 select trouble, estab, name, database, since, message, uploads from ( select worst.*, row_number() o',
+      ],
+      'src/notifications/troubled-targets.ts': [
+        '5844ebcf0f8b select l.key, p.rp, p.name as application, w.estab, e.name as school, l.host, l.disabled_at is not n',
+      ],
+      'src/onboarding/open-questions.ts': [
+        'fcb4c01f1841 select i.estab, e.name as school, i.rp, p.name as application, i.expired, i.at from ( (select i.esta',
+        '55e63412e05e select e.estab, e.name, e.email, coalesce(asked.since, e.created_at) as since, coalesce(asked.applic',
+      ],
+      'src/mail/failing-mails.ts': [
+        "f70a468b82c4 select m.estab, m.id, m.payload ->> 'to' as to, m.payload ->> 'subject' as subject, m.given_up as \"g",
+      ],
+      'src/console/overview/overview.ts': [
+        'c6533dc28a73 select exists (select from establishment) or exists (select from application) as begun',
+      ],
+    },
+  },
+  {
     reason: 'Which school somebody means is looked for among all of them, by its name.',
     statements: {
       'src/access/find-school.ts': [
@@ -19,22 +86,34 @@ export const offenders: Offenders = [
     },
   },
   {
+    reason: 'Those who look after the service see the work of all schools, by kind and state.',
+    statements: {
+      'src/outbox/list-work.ts': [
+        "1c34ca474b65 with page as materialized ( select c.estab, c.id, c.created_at from ( select c.* from unnest($n::tex",
+        "2e2a6507a3c9 select k.kind, s.state, (select count(*)::int from ( select from outbox o where o.kind <> 'call' and",
+        "f2c374fe641f with page as materialized ( select c.estab, c.id, c.created_at from ( select c.* from unnest($n::tex",
+        'd94fff528764 select o.estab, o.id, o.rp, o.kind, o.lane, o.state, o.payload, o.body is not null as "hasBody", o.a',
+        "94f61a38376d with recursive found as ( (select kind from outbox where kind <> 'call' order by kind limit 1) union",
+      ],
+    },
+  },
+  {
     reason: 'Work is claimed and settled over all schools: the limits of lanes and hosts are shared, and the next turn of a lane is that of its rows.',
     statements: {
       'src/outbox/remove-work.ts': [
-        'e4bd15f7e344 delete from lane where key = any($n) and not exists (select from outbox o where o.lane = lane.key)',
+        '7113fd67b608 delete from lane where key = any($n) and paused_at is null and not exists (select from outbox o wher',
       ],
       'src/outbox/claim.ts': [
         "d45fac7dcf43 select from outbox where state = 'running' and lease_until < now() and id <> all($n) limit 1",
         "5ffd3b620ac7 select key from lane where key in (select lane from outbox where state = 'running' and lease_until <",
-        'bf7bc7e8e356 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and exists (sele',
-        'f7f4b1b460c7 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any($n)',
-        '25ee8565c3a7 with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
-        '39ce056fe4e5 with full_host as materialized ( select n.host from outbox r join lane n on n.key = r.lane where r.s',
+        'f89919c3e242 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and l.paused_at',
+        '446b3349f0a0 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any($n)',
+        'cc1a914b610f with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
+        'f51f7ff07f17 with full_host as materialized ( select n.host from outbox r join lane n on n.key = r.lane where r.s',
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
-        '526f44c170d5 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
+        '6baece88e4cf with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
       ],
     },
   },
@@ -73,7 +152,7 @@ export const offenders: Offenders = [
         '8cb07181f6a9 delete from school_session where expires_at < now()',
       ],
       'src/outbox/lane-end.ts': [
-        'dd8b23632a29 delete from lane l where l.next_at is null and l.disabled_at is null and l.failing_since is null and',
+        'cda09542a840 delete from lane l where l.next_at is null and l.disabled_at is null and l.paused_at is null and l.f',
         '5b703727021a delete from "outbox" where ctid = any(array(select ctid from "outbox" where settled_at < now() - mak',
       ],
       'src/schooldata/availability.ts': [
@@ -108,7 +187,7 @@ export const offenders: Offenders = [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
       ],
       'src/mail/failing-targets.ts': [
-        'cb639f1a74f8 select l.key, o.estab, o.id, o.rp, o.event, o.url, p.name, p.contact from lane l cross join lateral',
+        '23ab392edbd3 select l.key, o.estab, o.id, o.rp, o.event, o.url, p.name, p.contact from lane l cross join lateral',
       ],
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
@@ -148,8 +227,15 @@ export const offenders: Offenders = [
       'src/access/authenticate.ts': [
         '8aef05fdaccd select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", exists',
       ],
+      'src/access/last-requests.ts': [
+        '6d6bac382c9c select p.rp, l.at from unnest($n::text[]) as p (rp) cross join lateral (select at from request_line',
+      ],
       'src/access/rostering-token.ts': [
         '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
+      ],
+      'src/onboarding/application-schools.ts': [
+        'ba75d50e9eb0 select p.rp, coalesce(a.live, 0) as live, coalesce(a.waiting, 0) as waiting, coalesce(a.paused, 0) a',
+        'bbb4db31720c with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
       ],
       'src/onboarding/own-schools.ts': [
         '4f1e4b2967dc with own as materialized ( select estab from authorisation where rp = $n union select estab from inv',
@@ -159,16 +245,23 @@ export const offenders: Offenders = [
         "ec6417b2b17a select estab, scopes from authorisation where rp = $n and state in ('Approved', 'Paused') and not sc",
       ],
       'src/onboarding/remove-application.ts': [
+        "ca4e97e5d2bb select 'secrets' as words, count(*)::int as count from application_secret where rp = $n union all se",
         "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
+        '51119384cf44 delete from lane where (key = any($n) or starts_with(key, $n)) and not exists (select from outbox o',
         'f682e5207dfe insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select d.estab,',
       ],
       'src/notifications/deliveries.ts': [
-        "71ac11cac83f select o.estab, o.id, o.payload ->> 'event' as event, case when o.lane like 'webhook %' then substr(",
-        '768a372030f2 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
+        "a6045b559f3a select o.estab, o.id, o.rp, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webhook %",
+        '94d2f44cf176 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
         '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
       ],
+      'src/notifications/target-health.ts': [
+        '76d037758e59 with ill as materialized ( select l.key, l.disabled_at is not null as disabled, case when starts_wit',
+        '02fddf8d0b5a with page as materialized ( select w.estab, w.id, w.database_name from authorisation a join webhook',
+        '75b79bed26a2 select c.settled_at as at from ( select o.lane, o.settled_at from outbox o where o.rp = $n and o.kin',
+      ],
       'src/outbox/replay.ts': [
-        "8a11467579a9 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
+        "d9577582aa74 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
       ],
       'src/schooldata/availability.ts': [
         '4d1a0979e3c5 select count(*)::int as count from availability_wait where rp = $n and done_at is null',
@@ -181,27 +274,11 @@ export const offenders: Offenders = [
       'src/access/authorisations.ts': [
         "88d106a00d3a select a.estab, a.rp, case when a.state <> 'Approved' then a.state when a.installed_at is not null t",
       ],
-      'src/access/establishments.ts': [
-        'b6e00506f405 select estab, name, email, time_zone as "timeZone", connector, confirmed_at is not null as confirmed',
-      ],
       'src/collection/connector-settings.ts': [
         '946a22c7d1d7 insert into connector_setting (estab, settings) select estab, $n::jsonb from establishment where con',
       ],
-      'src/commands/application.ts': [
-        "7c53406fa7ae select rp, count(*)::int as schools from authorisation where state <> 'Revoked' group by rp",
-      ],
-      'src/commands/audit.ts': [
-        '128a53a54159 select at, estab, rp, state, actor, scopes from authorisation_event where at >= $n union all select',
-        '25d60d49537d select at, estab, rp, operation, outcome, presence_id as "presenceId" from identity_audit where at >',
-      ],
-      'src/commands/check-live.ts': [
+      'src/needs/check-live.ts': [
         "d86166daac26 select count(*)::int as schools from establishment where connector = 'demo'",
-      ],
-      'src/commands/deliveries.ts': [
-        "b34b5e826a4d select o.id, o.estab, o.rp, o.payload ->> 'event' as event, o.payload ->> 'method' as method, o.payl",
-      ],
-      'src/commands/mails.ts': [
-        "9692a53acffe select o.id, o.estab, o.rp, o.payload ->> 'to' as to, o.payload ->> 'subject' as subject, o.state as",
       ],
       'src/commands/reseal.ts': [
         'a49a4bc03661 select estab from establishment order by estab',
@@ -216,11 +293,27 @@ export const offenders: Offenders = [
       'src/notifications/announce.ts': [
         `b8b84cae4560 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
       ],
+      'src/notifications/browse-deliveries.ts': [
+        `b118407b9787 select n.estab, n.id, to_char(n.created, 'YYYY-MM-DD"T"HH24:MI:SS.US') as created, n.wanted, n."goes`,
+        `cd12e66a1cf5 select n.estab, n.id, to_char(n.created, 'YYYY-MM-DD"T"HH24:MI:SS.US') as created, n.wanted, n."goes`,
+        '438c32763616 select from outbox o where o.lane = $n offset $n limit 1',
+        "1af6e1fb4400 with recursive owner as ( (select o.rp from outbox o where o.kind = 'call' and o.rp is not null orde",
+        '719fe9f563b2 with seen as materialized ( select o.*, row_number() over (partition by s.rp, s.state order by o.cre',
+      ],
+      'src/notifications/deliveries.ts': [
+        "ea9b0fe61fae select o.estab, o.id, o.rp, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webhook %",
+      ],
+      'src/notifications/targets.ts': [
+        `8848fc718d32 select k.key from ( (select ('callback ' || p.rp) collate "C" as key from application p where ('call`,
+        '2f6538af5e92 select k.key from ( select l.key from lane l where l.disabled_at is not null and l.key > $n and ((st',
+        '6a21aab12ef7 select k.key from ( select l.key from lane l where l.failing_since is not null and l.disabled_at is',
+        '0fc2437c534e select k.key from ( select l.key from lane l where l.paused_at is not null and l.key > $n and ((star',
+        'c5698bd118f0 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
+      ],
       'src/outbox/replay.ts': [
-        "a63a0cbb12f7 select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
-        "57d642eaff76 select from lane where key in (select o.lane from outbox o where o.kind = $n and o.state = 'failed'",
-        'dd70ecff550f select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
-        "72b06788914e update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null where",
+        "9636712e88ce select o.estab, o.id from outbox o where o.kind = $n and o.rp = any($n) and o.state = 'failed' and o",
+        "c4c28e3690af select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
+        '56d655952dae select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
       ],
       'src/schooldata/undo-writeback.ts': [
         'a73d58d958a9 select estab, rp, status from writeback where tracking_id::text = $n for update',
@@ -231,19 +324,21 @@ export const offenders: Offenders = [
     reason: 'Figures of the service as a whole.',
     statements: {
       'src/collection/measure-schools.ts': [
-        "42d6e27febab select name as database, count(*)::int as schools, (count(*) filter (where status = 'Paused'))::int",
+        "e8c5db499fd9 select name as database, count(*)::int as schools, (count(*) filter (where (d.status = 'Paused' and",
         'f6225d44b0f1 select database, source, width_bucket(age, $n::float8[]) as place, count(*)::int as count, sum(age):',
         'ba0116039b6c select outcome, width_bucket(seconds, $n::float8[]) as place, count(*)::int as count, sum(seconds)::',
       ],
       'src/outbox/measure.ts': [
-        '73b2e28c618b select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where sta',
-        "be71e14e0574 select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value, extract(epoch",
+        '0a74adb17ef8 select coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as value from outbox o where sta',
+        "33c16aafc4d2 select coalesce(payload ->> 'event', kind) as kind, state, count(*)::float8 as value, extract(epoch",
+      ],
+      'src/outbox/delivery-hours.ts': [
+        'df3facd56258 insert into delivery_hour (hour, rp, delivered, failed, tries, failed_tries) select hour, coalesce(r',
       ],
       'src/outbox/tally.ts': [
         "bb87a319cd89 insert into outbox_tally (since, settled, attempts) select since, (select coalesce(jsonb_agg(c), '[]",
         '46615a9dafc0 select kind, state, sum(value)::float8 as value from ( select c.kind, c.state, c.value from outbox_t',
         '0f4778d3e7bc select kind, class, sum(value)::float8 as value from ( select c.kind, c.class, c.value from outbox_t',
-        "9a31ac007fe7 delete from outbox_tally where since in (select date_bin('5 minutes', o.settled_at, 'epoch') from ou",
       ],
     },
   },

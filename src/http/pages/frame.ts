@@ -12,9 +12,13 @@ export type PageFrame = {
   /** Below the product's name, and at the foot. */
   top?: HtmlValue;
   bottom?: HtmlValue;
+  /** Tables and charts side by side, where the screen has room. */
+  wide?: boolean;
+  /** Paths of scripts of ours. */
+  scripts?: readonly string[];
 };
 
-export function renderFrame({ title, owner, body, notice, problem, top, bottom }: PageFrame): string {
+export function renderFrame({ title, owner, body, notice, problem, top, bottom, wide = false, scripts = [] }: PageFrame): string {
   return html`<!doctype html>
 <html lang="en-GB">
 <head>
@@ -25,8 +29,9 @@ export function renderFrame({ title, owner, body, notice, problem, top, bottom }
 <title>${problem !== undefined && 'Problem: '}${title}${owner !== undefined && ` – ${owner}`} – Schoolbell</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${stylePath}">
+${scripts.map((path) => html`<script src="${path}" defer></script>`)}
 </head>
-<body>
+<body${wide && html` class="wide"`}>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
 <div class="frame">

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { Seal } from '../../access/seal.ts';
+import type { KeyAge } from '../../access/token-keys.ts';
 import type { Db, Fragment, Sql, Tx } from '../../db/connect.ts';
 
 export type ProviderKeys = { jwks: { keys: JWK[] }; cookieKeys: string[] };
@@ -41,6 +42,13 @@ export async function rotateProviderKeys(tx: Tx, seal: Seal, { now }: { now: boo
   await tx`delete from provider_key where ${now ? tx`true` : tx`trusted_until <= now()`}`;
   await tx`update provider_key set trusted_until = now() + make_interval(hours => ${trustedAfterwardsHours}) where trusted_until is null`;
   return makeKeys(tx, seal);
+}
+
+/** Those that count, the one that signs first. */
+export async function listProviderKeys(db: Db): Promise<KeyAge[]> {
+  return db<KeyAge[]>`
+    select id::text as id, created_at as created, trusted_until as until, sealed from provider_key where ${trusted(db)}
+    order by trusted_until desc nulls first, created_at desc limit 50`;
 }
 
 /** Those that verify nothing any more. */

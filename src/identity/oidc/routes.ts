@@ -1,6 +1,7 @@
 // In charge of the addresses of the OpenID Connect provider and of the sign-in in its midst.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errors, type Provider } from 'oidc-provider';
+import type { HashPool } from '../../access/hash-pool.ts';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
@@ -14,7 +15,6 @@ import { pageErrorShape, usePageErrors } from '../../http/page-error.ts';
 import { sendPage } from '../../http/page-reply.ts';
 import { renderMessage } from '../../http/pages/message.ts';
 import type { Query } from '../../http/query.ts';
-import type { HashPool } from '../hash-pool.ts';
 import { wrong } from '../page-routes.ts';
 import { renderSignIn } from '../pages/sign-in.ts';
 import { readRememberedSchool, rememberSchool } from '../remembered-school.ts';

@@ -1,11 +1,11 @@
 // In charge of the pages on which a person signs in, chooses a password, and sees that they are signed in.
 import { html, type Html } from '../../http/html.ts';
+import { renderInput } from '../../http/pages/field.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import { renderFrame } from '../../http/pages/frame.ts';
 import type { Presence } from '../presences.ts';
 
 type Said = { problem?: string | undefined; notice?: string | undefined };
-type Input = { name: string; label: string; type: 'text' | 'password'; autocomplete: string; value?: string; hint?: string };
 
 export type SignIn = Said & { token: string; path: string; estab: string; userName: string; to?: string | undefined };
 
@@ -76,10 +76,4 @@ ${renderForm({ path: '/account/sign-out', token, id: 'sign-out', body: html`<but
 
 function renderCard(title: string, said: Said, ...body: Html[]): string {
   return renderFrame({ title, ...said, body: html`<section class="card narrow"><h1>${title}</h1>\n${body}</section>` });
-}
-
-function renderInput({ name, label, type, autocomplete, value, hint }: Input): Html {
-  return html`<div class="field"><label for="${name}">${label}</label>${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<input type="${type}" id="${name}" name="${name}" value="${value}" autocomplete="${autocomplete}" autocapitalize="off" spellcheck="false" maxlength="300"
-required${hint && html` aria-describedby="${name}-hint"`}></div>`;
 }

@@ -1,14 +1,15 @@
 // In charge of the page of one application: what it may read, how to stop it, what it has read, and what happened.
 import { html, type Html } from '../../http/html.ts';
+import { renderBadge } from '../../http/pages/badge.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import { isOver, type Entry, type Read, type School, type SharedApplication } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
 import { renderAsker } from './asker.ts';
-import { formatDay, formatMany } from './figures.ts';
+import { formatDay, formatMany } from '../../http/pages/figures.ts';
 import { renderPage } from './layout.ts';
 import { renderHistory, renderReads } from './ledger.ts';
 import { renderScope } from './scope-list.ts';
-import { describeApplication, describeLastRead, renderBadge } from './state-words.ts';
+import { describeApplication, describeLastRead } from './state-words.ts';
 
 type Given = {
   school: School;

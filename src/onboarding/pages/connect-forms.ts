@@ -1,9 +1,10 @@
 // In charge of the two ways by which a school connects its data, and of changing from one to the other.
+import { renderProviderFields, type ProviderGiven } from '../../collection/pages/provider-fields.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { School } from '../school-view.ts';
 
-export function renderConnecting({ connector, watched }: School, failed: boolean, token: string, given: Typed | undefined): Html | undefined {
+export function renderConnecting({ connector, watched }: School, failed: boolean, token: string, given: ProviderGiven | undefined): Html | undefined {
   if (connector === 'csv')
     return html`<section class="card" aria-labelledby="newer">
       <h2 id="newer">Upload a newer package</h2>
@@ -12,7 +13,7 @@ export function renderConnecting({ connector, watched }: School, failed: boolean
         <summary>Connect a OneRoster provider instead</summary>
         <p class="caution" id="to-provider">
           Your MIS is then read every night, by itself, in the place of
-          ${watched ? 'the folder that the operator has set up' : 'packages that you upload'}. What is there now stays until the first collection has ended.
+          ${watched ? 'the folder that the operator has set up' : 'packages that you upload'}. What is there now stays until everything was collected once.
           If an unusually large part of it would go with that, because the provider numbers people in
           another way, say, nothing is changed until you have seen who it is and approved it.
         </p>
@@ -69,42 +70,12 @@ function renderUpload(token: string, { change = false }: { change?: boolean } = 
   </form>`;
 }
 
-type Field = { name: string; label: string; hint?: string; type: 'url' | 'text' | 'password'; optional?: true };
-
-const fields: readonly Field[] = [
-  { name: 'url', label: 'Address of the provider', hint: 'As your MIS shows it, for example https://mis.example/ims/oneroster/v1p1', type: 'url' },
-  { name: 'tokenUrl', label: 'Address for tokens (optional)', hint: 'Only if your MIS shows a second address.', type: 'url', optional: true },
-  { name: 'clientId', label: 'Client ID', type: 'text' },
-  { name: 'clientSecret', label: 'Client secret', hint: 'It is stored encrypted and never shown again.', type: 'password' },
-];
-
-/** What was typed before; never the secret. */
-export type Typed = { url: string; tokenUrl: string; clientId: string };
-
-function renderProvider(token: string, given?: Typed): Html {
+function renderProvider(token: string, given?: ProviderGiven): Html {
   return renderForm({
     path: '/school/source/provider',
     token,
     id: 'provider',
-    body: html`${fields.map((field) => renderField(field, given?.[field.name as keyof Typed]))}<button type="submit">Test and connect</button>
+    body: html`${renderProviderFields(given, { whose: 'your MIS', kept: false })}<button type="submit">Test and connect</button>
       <p class="quiet">The connection is tested first, which can take a moment. Nothing is saved unless it works.</p>`,
   });
-}
-
-function renderField({ name, label, hint, type, optional }: Field, value: string | undefined): Html {
-  return html`<div class="field">
-    <label for="${name}">${label}</label>
-    ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-    <input
-      type="${type}"
-      id="${name}"
-      name="${name}"
-      value="${value}"
-      maxlength="2000"
-      autocomplete="off"
-      autocapitalize="off"
-      spellcheck="false"
-      ${!optional && html` required`}${hint && html` aria-describedby="${name}-hint"`}
-    />
-  </div>`;
 }

@@ -4,9 +4,9 @@ import type { Loss } from '../../collection/held.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { School } from '../school-view.ts';
-import type { Held } from '../source-view.ts';
-import { formatCount, formatMoment } from './figures.ts';
-import { describeLoss } from './import-words.ts';
+import type { Held } from '../../collection/source-view.ts';
+import { formatCount, formatMoment } from '../../http/pages/figures.ts';
+import { describeLoss } from '../../collection/pages/import-words.ts';
 
 const approve = html`<button type="submit">It is right: let these records go</button>`;
 const discard = html`<button type="submit" class="second">Discard this import</button>`;
@@ -15,7 +15,7 @@ export function renderHeld({ connector, timeZone }: School, { id, at, kind, shri
   const packed = kind === 'upload' || kind === 'command';
   const seen = html`<input type="hidden" name="import" value="${id}" />`;
   return html`<section class="card held" aria-labelledby="held">
-    <h2 id="held">A collection waits for your word</h2>
+    <h2 id="held">An import waits for your word</h2>
     <p>
       With the import of ${formatMoment(at, timeZone)} an unusually large part of your records would go. At the end of a school year that can be right; it can
       also mean that an export was incomplete. Nothing has been changed so far.

@@ -1,12 +1,14 @@
 // In charge of the first page of a school: who waits for a decision, who may read, and where the data comes from.
 import type { ComponentDatabase } from '../../collection/component-databases.ts';
+import { describeConnector, describeDatabase, titleOf } from '../../collection/pages/database-words.ts';
 import { html, type Html } from '../../http/html.ts';
+import { renderBadge } from '../../http/pages/badge.ts';
 import { isOver, type Request, type School, type SharedApplication } from '../school-view.ts';
-import { refusedSince, type ListedRun } from '../source-view.ts';
-import { formatDay, formatMany, formatMoment } from './figures.ts';
+import { refusedSince, type ListedRun } from '../../collection/source-view.ts';
+import { formatDay, formatMany, formatMoment } from '../../http/pages/figures.ts';
 import { renderPage } from './layout.ts';
 import { renderScopeNames } from './scope-list.ts';
-import { describeApplication, describeConnector, describeDatabase, describeLastRead, renderBadge, titleOf } from './state-words.ts';
+import { describeApplication, describeLastRead } from './state-words.ts';
 
 type Given = {
   school: School;

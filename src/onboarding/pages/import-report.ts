@@ -1,17 +1,14 @@
-// In charge of the report on an import, so that a school can act on it: what changed, and what is wrong where, by rule,
-// with what would be right.
-import type { Fault, Problem } from '../../collection/problem.ts';
-import { html, type Html, type HtmlValue } from '../../http/html.ts';
+// In charge of the page on one import of a school, and of the last one where the school sees its data.
+import { describeKind } from '../../collection/pages/import-words.ts';
+import { renderReport } from '../../collection/pages/import-report.ts';
+import type { ImportRun } from '../../collection/source-view.ts';
+import { html, type Html } from '../../http/html.ts';
+import { formatMoment } from '../../http/pages/figures.ts';
 import type { School } from '../school-view.ts';
-import type { ImportRun, Report } from '../source-view.ts';
-import { formatCount, formatMany, formatMoment } from './figures.ts';
-import { describeKind, describeOutcome } from './import-words.ts';
 import { renderPage } from './layout.ts';
-import { renderBadge } from './state-words.ts';
-import { renderTable } from './table.ts';
 
-const shownFaults = 100;
-const shownPlaces = 3;
+export const importPath = (id: string) => `/school/source/imports/${id}`;
+const problemsOf = ({ id }: ImportRun) => `${importPath(id)}/problems.csv`;
 
 /** Of an import by itself. */
 export function renderImport({ school, run, token }: { school: School; run: ImportRun; token: string }): string {
@@ -22,85 +19,13 @@ export function renderImport({ school, run, token }: { school: School; run: Impo
     body: html`<p><a href="/school/source">Back to where your data comes from</a></p>
 <h1>Import of ${formatMoment(run.at, school.timeZone)}</h1>
 <section class="card" aria-labelledby="report"><h2 id="report">The report</h2>
-${renderBody(run, html`${describeKind(run.kind)}.`)}</section>`,
+${renderReport(run, { lead: `${describeKind(run.kind)}.`, problems: problemsOf(run) })}</section>`,
   });
 }
 
-export function renderReport(run: ImportRun, timeZone: string): Html {
+export function renderLastReport(run: ImportRun, timeZone: string): Html {
   return html`<section class="card" aria-labelledby="report">
     <h2 id="report">The last report</h2>
-    ${renderBody(run, html`${formatMoment(run.at, timeZone)}.`)}
+    ${renderReport(run, { lead: `${formatMoment(run.at, timeZone)}.`, problems: problemsOf(run) })}
   </section>`;
-}
-
-function renderBody(run: ImportRun, lead: Html): Html {
-  const { report, decision } = run;
-  const words = describeOutcome({ ...report, overtaken: report.overtaken === true, decision });
-  return html`<p id="outcome"><strong>${lead}</strong> ${renderBadge(words)} ${words.text}</p>
-${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0 && !report.overtaken && renderFaults(run)}`;
-}
-
-function renderChanges({ added, changed, removed, unchanged, rejected }: Report): Html {
-  const counts: readonly (readonly [string, number])[] = [
-    ['new', added],
-    ['changed', changed],
-    ['gone', removed],
-    ['as before', unchanged],
-    ['left out', rejected],
-  ];
-  return html`<p class="counts" id="changes">${counts.map(([label, count]) => html`<span><b>${formatCount(count)}</b> ${label}</span> `)}</p>`;
-}
-
-function renderFaults({ id, report }: ImportRun): Html {
-  const { problems, problemsTotal } = report;
-  const faults = report.faults ?? groupsOf(problems);
-  const shown = faults.slice(0, shownFaults);
-  const none = html`<span class="quiet">–</span>`;
-  return html`<h3>${formatMany(problemsTotal, 'problem')}</h3>
-    ${renderTable({
-      id: 'problems',
-      stacked: true,
-      caption: faults.length > shown.length ? `What is wrong: the first ${formatCount(shown.length)} kinds` : 'What is wrong, by kind',
-      columns: ['What to put right', 'File', 'Column', { label: 'How many', number: true }, 'Where first'],
-      rows: shown.map((fault) => [
-        html`${fault.rule}${renderDependants(fault)}`,
-        nameOf(fault.file),
-        fault.column ?? none,
-        formatCount(fault.count),
-        renderPlaces(fault, problems) ?? none,
-      ]),
-    })}
-    <p><a href="/school/source/imports/${id}/problems.csv" download>Download all as a table (CSV)</a></p>`;
-}
-
-function renderDependants({ dependants, count }: Fault): Html | undefined {
-  if (dependants === 0) return undefined;
-  const rows = formatMany(dependants, 'row that refers', 'rows that refer');
-  return html` <span class="quiet">And ${rows} to ${count === 1 ? 'it' : 'these'}; that is right again when this is.</span>`;
-}
-
-/** Lines, with what stands there as far as a report lists it. */
-function renderPlaces(fault: Fault, problems: readonly Problem[]): HtmlValue {
-  if (fault.lines.length === 0) return undefined;
-  const places = fault.lines.slice(0, shownPlaces).map((line) => {
-    const found = problems.find((one) => one.file === fault.file && one.line === line && one.column === fault.column);
-    return html`<li>line ${line}${found && renderValue(found.value)}</li>`;
-  });
-  const more = fault.count - places.length;
-  return html`<ul class="places">${places}${more > 0 && html`<li class="quiet">and ${formatCount(more)} more</li>`}</ul>`;
-}
-
-function renderValue(value: string | null): Html | undefined {
-  if (value === null) return undefined;
-  return html`: ${value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`}`;
-}
-
-/** As a report had them before it counted them. */
-function groupsOf(problems: readonly Problem[]): Fault[] {
-  return problems.map(({ file, column, rule, line }) => ({ file, column, rule, count: 1, dependants: 0, lines: line === null ? [] : [line] }));
-}
-
-/** Where an uploaded package lay on the server is of no use to a school. */
-function nameOf(file: string): string {
-  return file.split('/').at(-1) ?? file;
 }

@@ -2,10 +2,11 @@
 import { html, type Html } from '../../http/html.ts';
 import { findPlainName } from '../plain-names.ts';
 import type { Entry, Read } from '../school-view.ts';
-import { formatCount, formatLedgerDay, formatMany, formatMoment } from './figures.ts';
+import { formatCount, formatLedgerDay, formatMany, formatMoment } from '../../http/pages/figures.ts';
 import { renderScopeNames } from './scope-list.ts';
-import { describeCollection, describeEntry, renderActor } from './state-words.ts';
-import { renderTable } from './table.ts';
+import { describeEntry, renderActor } from './state-words.ts';
+import { describeCollection } from '../../collection/pages/database-words.ts';
+import { renderTable } from '../../http/pages/table.ts';
 
 /** Rows at once; what is older folds away. */
 const shownRows = 40;

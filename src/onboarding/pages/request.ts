@@ -4,7 +4,7 @@ import { renderForm } from '../../http/pages/form.ts';
 import type { Request, School } from '../school-view.ts';
 import type { ScopePreview } from '../scope-preview.ts';
 import { renderAsker } from './asker.ts';
-import { formatMoment } from './figures.ts';
+import { formatMoment } from '../../http/pages/figures.ts';
 import { renderPage } from './layout.ts';
 import { renderScope, renderScopeNames } from './scope-list.ts';
 
@@ -117,7 +117,7 @@ function renderDecision({ connector }: School, { application, granted }: Request
     </p>
     <p>It is also told the name, the number and the e-mail address of your school.</p>
     <p><strong>If you decline</strong>, ${kept}.</p>
-    <div class="buttons">
+    <div class="actions">
       <button type="submit" name="decision" value="approve">Approve</button>
       <button type="submit" name="decision" value="decline" class="second">Decline</button>
     </div>

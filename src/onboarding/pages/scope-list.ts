@@ -3,8 +3,8 @@
 import type { Scope } from '../../access/scopes.ts';
 import { html, type Html } from '../../http/html.ts';
 import type { ScopePreview, SharedThing } from '../scope-preview.ts';
-import { formatCount } from './figures.ts';
-import { renderTable } from './table.ts';
+import { formatCount } from '../../http/pages/figures.ts';
+import { renderTable } from '../../http/pages/table.ts';
 
 const titles: Readonly<Record<Scope, string>> = {
   School: 'School and classes',

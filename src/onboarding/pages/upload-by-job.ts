@@ -4,7 +4,7 @@ import { renderUploadLine } from '../../collection/upload-routes.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import type { School } from '../school-view.ts';
-import { formatMoment } from './figures.ts';
+import { formatMoment } from '../../http/pages/figures.ts';
 import { renderPage } from './layout.ts';
 import { describeActor } from './state-words.ts';
 
@@ -59,8 +59,10 @@ function renderMade(url: string, made: string): Html {
 }
 
 function renderToken(school: School, uploadToken: UploadToken | undefined, token: string): Html {
-  const form = (action: string, body: Html) =>
-    renderForm({ path: jobPath, token, id: `${action}-token`, body: html`<input type="hidden" name="action" value="${action}" />${body}` });
+  // Names the one that is replaced: sent again by a reload, it replaces nothing a second time.
+  const named = (action: string) => html`<input type="hidden" name="action" value="${action}" />
+    <input type="hidden" name="replaces" value="${uploadToken?.id ?? ''}" />`;
+  const form = (action: string, body: Html) => renderForm({ path: jobPath, token, id: `${action}-token`, body: html`${named(action)}${body}` });
   if (!uploadToken)
     return html`<section class="card" aria-labelledby="token">
       <h2 id="token">The upload token</h2>

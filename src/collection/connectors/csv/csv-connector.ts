@@ -69,7 +69,7 @@ async function findModified(folder: string): Promise<Date | undefined> {
 }
 
 /** The folder itself as a package, or the one zip in it. */
-async function openFolder(folder: string): Promise<CsvPackage> {
+export async function openFolder(folder: string): Promise<CsvPackage> {
   return whileReading(async () => {
     const names = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => entry.name);
     const zips = names.filter((name) => name.endsWith('.zip'));

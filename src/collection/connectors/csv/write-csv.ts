@@ -3,3 +3,11 @@
 export function renderCsvRow(cells: readonly string[]): string {
   return `${cells.map((cell) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`;
 }
+
+/** So that spreadsheets take a file for UTF-8. */
+export const byteOrderMark = '\ufeff';
+
+/** For a spreadsheet, which would run what begins like a formula: that is made text. */
+export function renderSheetRow(cells: readonly string[]): string {
+  return renderCsvRow(cells.map((cell) => (/^[=+\-@\t\r\n|%]/.test(cell) ? `'${cell}` : cell)));
+}

@@ -1,5 +1,6 @@
 // In charge of the rules for one record of a provider's JSON. It is lenient where providers differ in how they write a
 // value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
+import { cutText } from '../../../http/cut-text.ts';
 import type { UserId, Value } from '../../../roster/record.ts';
 import type { Field, Resource } from '../../../roster/resource.ts';
 import type { Problem } from '../../problem.ts';
@@ -76,7 +77,7 @@ function readMetadata(given: unknown, broken: (column: string, value: string, ru
     const text = isAbsent(value) ? undefined : textOf(value);
     if (text === undefined || key.trim() === '') continue;
     const fault = textFault(key) ?? textFault(text);
-    if (fault) broken(`metadata.${key}`.slice(0, 100), text, fault);
+    if (fault) broken(cutText(`metadata.${key}`, 100), text, fault);
     entries.push([key, text]);
   }
   return entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;

@@ -1,5 +1,6 @@
 // In charge of a whole collection, page by page: it is complete, each record once and as many as were announced, or
 // it is an error. A read that was cut short must never look like records that are gone.
+import { cutText } from '../../../http/cut-text.ts';
 import type { CollectionName } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
 import type { Provider } from './provider.ts';
@@ -77,7 +78,7 @@ async function* walkOnce(provider: Provider, { collection, pageSize, since, coun
 function requireNew(collection: CollectionName, seen: Set<string>, record: JsonRecord): void {
   const id = idOf(record);
   if (id === '') return;
-  if (seen.has(id)) throw new MisError('Error', `The provider delivered "${id.slice(0, 100)}" of ${collection} twice; nothing was changed.`);
+  if (seen.has(id)) throw new MisError('Error', `The provider delivered "${cutText(id, 100)}" of ${collection} twice; nothing was changed.`);
   seen.add(id);
 }
 

@@ -1,4 +1,5 @@
 // In charge of one page of a collection: what is asked for, and what the answer must be.
+import { cutText } from '../../../http/cut-text.ts';
 import type { CollectionName } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
 import type { ProviderAnswer } from './persistent-call.ts';
@@ -57,10 +58,6 @@ function describeRefusal(url: string, collection: CollectionName, { status, head
     return refuse(`The provider has moved ${collection} (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter its new address.`);
   const said = headers['content-type']?.startsWith('text/html')
     ? ''
-    : body
-        .toString()
-        .replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
-        .slice(0, 200)
-        .trim();
+    : cutText(body.toString().replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' '), 200).trim();
   return new MisError('Error', `The provider refused to give ${collection} (${status})${said === '' ? '.' : `: ${said}`}`);
 }

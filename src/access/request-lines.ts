@@ -1,0 +1,133 @@
+// In charge of keeping requests: a line for each of the last days, as long as they are not too many at once, and counts by
+// the hour of all of them. Each process writes about once a second, so that no request waits for it or fails by it; what
+// was not written yet when a process is killed is lost.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Db } from '../db/connect.ts';
+import type { EndedRequest } from '../http/request-log.ts';
+import type { RequestMeter } from '../http/request-meter.ts';
+import { everybody, type RequestLine } from './requests.ts';
+
+export type RequestLines = { note(ended: EndedRequest): void; write(): Promise<void>; close(): Promise<void> };
+
+/** As the statement takes it. place: among those that wait. */
+type Line = Omit<RequestLine, 'number' | 'at' | 'requestId'> & { place: number; at: string; request_id: string };
+type Hour = { hour: string; rp: string; requests: number; refused: number; failed: number; records: number; ms: number };
+/** kept: how many lines wait of each caller. */
+type Waiting = { lines: Line[]; kept: Map<string, number>; hours: Map<string, Hour> };
+
+const writeEveryMs = 1_000;
+/** Of one application, and of all, until they are written. */
+export const mostWaiting = { ofOne: 200, ofAll: 2_000 } as const;
+const longestPath = 200;
+const longestUrl = 2_000;
+const hourMs = 3_600_000;
+const roots = /^\/(?:api|ims)(?:\/|$)/i;
+/** Parts of a pattern that say what is asked for; all others may say who. */
+const told: ReadonlySet<string> = new Set(['estab', 'name']);
+const plainPart = /^(?:v\d[\w.]{0,8}|[A-Za-z][A-Za-z.-]{0,39})$/;
+const plainEstab = /^[A-Za-z0-9._-]{1,32}$/;
+
+const nothing = (): Waiting => ({ lines: [], kept: new Map(), hours: new Map() });
+
+export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>, everyMs = writeEveryMs): RequestLines {
+  let waiting = nothing();
+  let writing: Promise<void> | undefined;
+
+  function note({ requestId, method, url, route, words, status, ms, caller, records }: EndedRequest): void {
+    if (!roots.test(url)) return;
+    const [rp, at] = [caller?.rp ?? '', Date.now()];
+    const counts = { requests: 1, refused: status >= 400 && status < 500 ? 1 : 0, failed: status >= 500 ? 1 : 0, records: records ?? 0, ms };
+    const hour = new Date(at - (at % hourMs)).toISOString();
+    for (const whose of [rp, everybody]) addHour({ hour, rp: whose, ...counts });
+    const kept = waiting.kept.get(rp) ?? 0;
+    if (kept >= mostWaiting.ofOne || waiting.lines.length >= mostWaiting.ofAll) {
+      meter.leaveOut(1);
+      return;
+    }
+    waiting.kept.set(rp, kept + 1);
+    waiting.lines.push({
+      place: waiting.lines.length,
+      at: new Date(at).toISOString(),
+      rp,
+      estab: caller?.estab ?? null,
+      method,
+      path: describePath(url, route, words),
+      status,
+      ms,
+      records,
+      request_id: requestId,
+    });
+  }
+
+  function addHour(more: Hour): void {
+    const key = `${more.hour} ${more.rp}`;
+    const sum = waiting.hours.get(key);
+    if (!sum) {
+      waiting.hours.set(key, { ...more });
+      return;
+    }
+    for (const field of ['requests', 'refused', 'failed', 'records', 'ms'] as const) sum[field] += more[field];
+  }
+
+  async function write(): Promise<void> {
+    const { lines, hours } = waiting;
+    waiting = nothing();
+    if (hours.size === 0) return;
+    try {
+      // An application or a school that is gone by now leaves nothing behind.
+      await db`
+        with lines as (
+          insert into request_line (at, rp, estab, method, path, status, ms, records, request_id)
+          select g.at, g.rp, e.estab, g.method, g.path, g.status, g.ms, g.records, g.request_id
+          from jsonb_to_recordset(${db.json(lines)}) as g (place int, at timestamptz, rp text, estab text, method text, path text, status int, ms real,
+            records int, request_id text) left join establishment e on e.estab = g.estab
+          where g.rp = '' or exists (select from application p where p.rp = g.rp)
+          order by g.place)
+        insert into request_hour (hour, rp, requests, refused, failed, records, ms)
+        select g.hour, g.rp, g.requests, g.refused, g.failed, g.records, g.ms
+        from jsonb_to_recordset(${db.json([...hours.values()])})
+          as g (hour timestamptz, rp text, requests int, refused int, failed int, records bigint, ms float8)
+        where g.rp in ('', ${everybody}) or exists (select from application p where p.rp = g.rp)
+        order by g.hour, g.rp
+        on conflict (hour, rp) do update set requests = request_hour.requests + excluded.requests, refused = request_hour.refused + excluded.refused,
+          failed = request_hour.failed + excluded.failed, records = request_hour.records + excluded.records, ms = request_hour.ms + excluded.ms`;
+    } catch (error) {
+      meter.leaveOut(lines.length);
+      for (const hour of hours.values()) addHour(hour);
+      throw error;
+    }
+  }
+
+  /** One at a time, so that nothing is written twice. */
+  const writeOnce = () => (writing ??= write().finally(() => (writing = undefined)));
+  const timer = setInterval(() => void writeOnce().catch(() => {}), everyMs).unref();
+
+  /** What is under way may have begun before the request that whoever asks has in mind. */
+  const writeAll = async () => {
+    await writing?.catch(() => {});
+    await writeOnce();
+  };
+  return {
+    note,
+    write: writeAll,
+    async close() {
+      clearInterval(timer);
+      await Promise.race([writeAll().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+/** What was asked for, without the ids of records and whatever else may name somebody: at an address that is none, any part may. */
+export function describePath(url: string, route: string | undefined, words: ReadonlySet<string>): string {
+  const parts = (url.split('?', 1)[0] ?? '').slice(0, longestUrl).split('/');
+  const shown = route === undefined ? parts.map((part) => (part === '' || words.has(part.toLowerCase()) ? part : '…')) : fillRoute(parts, route.split('/'));
+  return shown.join('/').slice(0, longestPath);
+}
+
+function fillRoute(parts: readonly string[], route: readonly string[]): string[] {
+  return route.map((pattern, at) => {
+    const name = pattern.startsWith(':') ? pattern.slice(1) : undefined;
+    const part = parts[at] ?? '';
+    return name !== undefined && told.has(name) && (name === 'estab' ? plainEstab : plainPart).test(part) ? part : pattern;
+  });
+}

@@ -1,0 +1,98 @@
+// In charge of what a page on a school's data shows: how each database stands, what waits for a decision, and the last
+// imports. All of one snapshot, so that what is said of the data agrees with what is said of the import. It only reads.
+import { readDatabases, type ComponentDatabase } from './component-databases.ts';
+import type { ImportKind } from './connector.ts';
+import { shownImports } from './faults.ts';
+import { findHeld, listLosses, type HeldImport, type Loss } from './held.ts';
+import { emptyReport, type ImportReport } from './import-report.ts';
+import type { Db, Sql } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+
+/** A report from before there were groups has none. */
+export type Report = Omit<ImportReport, 'faults'> & { faults?: ImportReport['faults'] };
+export type ImportRun = {
+  id: string;
+  at: Date;
+  kind: ImportKind | null;
+  partial: boolean;
+  decision: 'approved' | 'discarded' | 'replaced' | null;
+  decidedAt: Date | null;
+  startedAt: Date;
+  provider: string | null;
+  report: Report;
+};
+/** A line of the list of imports. */
+export type ListedRun = Pick<ImportRun, 'id' | 'at' | 'kind' | 'decision'> & {
+  outcome: Report['outcome'];
+  overtaken: boolean;
+  added: number;
+  changed: number;
+  removed: number;
+  rejected: number;
+  problemsTotal: number;
+};
+/** losses: who would go, where that was asked for. */
+export type Held = HeldImport & { losses: Loss[] };
+export type SourceView = { databases: ComponentDatabase[]; runs: ListedRun[]; last: ImportRun | undefined; held: Held | undefined };
+
+export async function readSource(db: Db, estab: string, { losses = false }: { losses?: boolean } = {}): Promise<SourceView> {
+  return db.begin(async (tx) => {
+    await tx`set transaction isolation level repeatable read, read only`;
+    // Databases that are not installed are left out: a school need not know of them.
+    const databases = (await readDatabases(tx, estab)).filter(({ status }) => status !== 'NotInstalled');
+    const runs = await tx<ListedRun[]>`select ${listed(tx)} from import_run where estab = ${estab} order by finished_at desc, id limit ${shownImports}`;
+    const [first] = runs;
+    const held = await findHeld(tx, estab);
+    return {
+      databases,
+      runs,
+      last: first && (await findRun(tx, estab, first.id)),
+      held: held && { ...held, losses: losses ? await listLosses(tx, estab, held.id) : [] },
+    };
+  });
+}
+
+const listed = (sql: Sql) => sql`
+  id, finished_at as at, kind, decision, outcome, coalesce((report ->> 'overtaken')::boolean, false) as overtaken, ${number(sql, 'added')},
+  ${number(sql, 'changed')}, ${number(sql, 'removed')}, ${number(sql, 'rejected')}, ${number(sql, 'problemsTotal')}`;
+
+/** version: what the roster was at when it had ended. */
+export type PagedRun = ListedRun & { startedAt: Date; version: number | null };
+
+const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
+
+/** By when they began, newest first; `before` is the id of the last one that was seen. */
+export async function listImports(sql: Sql, estab: string, { before, most }: { before?: string | undefined; most: number }): Promise<PagedRun[]> {
+  const older = before !== undefined && uuid.test(before);
+  return sql<PagedRun[]>`
+    select ${listed(sql)}, started_at as "startedAt", version from import_run where estab = ${estab}
+      ${older ? sql`and (started_at, id) < (select b.started_at, b.id from import_run b where b.estab = ${estab} and b.id = ${before})` : sql``}
+    order by started_at desc, id desc limit ${most}`;
+}
+
+function number(sql: Sql, name: 'added' | 'changed' | 'removed' | 'rejected' | 'problemsTotal') {
+  return sql`coalesce((report ->> ${name})::int, 0) as ${sql(name)}`;
+}
+
+async function findRun(sql: Sql, estab: string, id: string): Promise<ImportRun | undefined> {
+  const [row] = await sql<(Omit<ImportRun, 'report'> & Pick<Report, 'outcome'> & { version: number | null; report: Partial<Report> })[]>`
+    select id, finished_at as at, started_at as "startedAt", kind, provider, partial, decision, decided_at as "decidedAt", outcome, version, report
+    from import_run where estab = ${estab} and id::text = ${id}`;
+  if (!row) return undefined;
+  // One from before something was counted is shown all the same.
+  const { faults: _, ...nothing } = emptyReport(estab);
+  const { outcome, version, report, ...run } = row;
+  return { ...run, report: { ...nothing, outcome, version: version ?? 0, ...report } };
+}
+
+export async function requireRun(db: Db, estab: string, id: string): Promise<ImportRun> {
+  const run = await findRun(db, estab, id);
+  if (!run) throw new SchoolbellError('not_found', 'This import is not known any more.');
+  return run;
+}
+
+/** The last import, if it was refused and nothing has been collected since. */
+export function refusedSince({ name, updatedAt, status }: ComponentDatabase, last: ListedRun | undefined): Date | undefined {
+  if (name !== 'SchoolData' || status === 'Paused' || last?.outcome !== 'refused' || last.overtaken) return undefined;
+  return updatedAt === null || updatedAt <= last.at ? last.at : undefined;
+}

@@ -1,0 +1,82 @@
+// Covers the commands on a school's source and its imports: what is shown, a source that is tried before it is saved, none at
+// all, the demo of one school, and who would go with what is held.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
+import { useFakeProvider } from '../../test/fake-provider.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
+import { smallPackage, smallSchool, user } from '../../test/small-school.ts';
+
+const service = await useService();
+const { db } = service;
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir, OUTBOUND_ALLOW: '127.0.0.0/8' };
+const { schoolbell, json, assertFails } = useCommands(settings);
+const connectorOf = async (estab: string) => (await db`select connector from establishment where estab = ${estab}`)[0]?.connector;
+
+type Source = { source: Record<string, string>; databases: { name: string; status: string }[]; collections: { state: string }[]; found?: string };
+
+test('a source is tried with --test, before it is saved and later; its secret is never printed, and kept for its address', async () => {
+  const fake = await useFakeProvider();
+  await service.addSchool('tried');
+  const edit = (url: string, more = '') => `school edit --estab tried --connector oneroster --url ${url} --client-id id ${more}`.trim();
+  await assertFails(/client id and secret|401/, edit(fake.url, '--client-secret wrong --test'));
+  assert.equal(await connectorOf('tried'), null);
+  await json(edit(fake.url, '--client-secret secret --test'));
+  await json(edit(fake.url, '--test'));
+  await assertFails(/type the client secret again/, edit('http://127.0.0.1:9/ims/oneroster/v1p1'));
+  const shown = await json<Source>('school source --estab tried --test');
+  assert.deepEqual(shown.source, { kind: 'oneroster', url: fake.url, clientId: 'id' });
+  assert.match(shown.found ?? '', /^the provider answers, with 1 orgs/);
+  assert.equal(shown.collections[0]?.state, 'waiting');
+  const { out } = await schoolbell('school source --estab tried');
+  assert.match(out, /^kind +oneroster$[^]*^SchoolData +Updating/m);
+  const other = `school source --estab tried --connector oneroster --url ${fake.url} --client-id`;
+  assert.match((await json<Source>(`${other} id --client-secret secret --test`)).found ?? '', /^the provider answers/);
+  await assertFails(/client id and secret|401/, `${other} other --client-secret wrong --test`);
+  await assertFails(/only tried here, with --test/, `${other} other --client-secret wrong`);
+  assert.deepEqual((await json<Source>('school source --estab tried')).source, shown.source, 'what is only tried is not saved');
+  fake.stop();
+  await assertFails(/./, 'school source --estab tried --test');
+});
+
+test('a school that is disconnected keeps what it has', async () => {
+  await service.addSchool('left', smallPackage());
+  await json('school edit --estab left --connector none');
+  assert.equal(await connectorOf('left'), null);
+  const { source, databases } = await json<Source>('school source --estab left');
+  assert.deepEqual([source, databases[0]?.status], [{ kind: 'none' }, 'OK']);
+  await assertFails(/--url does not go with --connector none/, 'school edit --estab left --connector none --url https://mis.example');
+  assert.equal((await json<{ connector: string | null }>('school add --estab fresh --name Fresh --email a@b.example --connector none')).connector, null);
+});
+
+test('the demo of one school is told how to behave', async () => {
+  for (const estab of ['demo-1', 'demo-2']) {
+    await service.addSchool(estab);
+    await json(`school edit --estab ${estab} --connector demo`);
+  }
+  assert.equal((await json<{ schools: number }>('demo mode offline --estab demo-1')).schools, 1);
+  const modes = await db`select settings ->> 'mode' as mode from connector_setting where estab like 'demo-%' order by estab`;
+  assert.deepEqual(modes.map(({ mode }) => mode), ['offline', 'normal']);
+  await assertFails(/there is no demo school/, 'demo mode slow --estab left');
+});
+
+test('imports are listed and shown, and who would go with the one that is held', async () => {
+  const pupils = Array.from({ length: 60 }, (_, at) => user(`x${at}`, 'student', { familyName: `Nr${at}` }));
+  await service.addSchool('held', smallPackage({ users: [...smallSchool.users, ...pupils] }));
+  await assertFails(/nothing is held/, 'import held --estab held');
+  await service.load('held', smallPackage({ users: [user('w', 'wizard')] }));
+  await service.load('held', smallPackage());
+  const listed = await json<{ id: string; outcome: string }[]>('import list --estab held');
+  assert.deepEqual(listed.map(({ outcome }) => outcome), ['held', 'refused', 'done']);
+  assert.equal((await json<unknown[]>(`import list --estab held --before ${listed[1]?.id}`)).length, 1);
+  assert.match((await schoolbell(`import show --estab held ${listed[1]?.id}`)).out, /^outcome +refused$[^]*users\.csv +role +must be one of/m);
+  assert.match((await schoolbell(`import show --estab held --problems ${listed[1]?.id}`)).out, /^File,Line,Column[^]*^users\.csv,2,role,wizard,/m);
+  assert.equal((await json<{ value: string }[]>(`import show --estab held --problems ${listed[1]?.id}`))[0]?.value, 'wizard');
+  await assertFails(/not known any more/, `import show --estab tried ${listed[1]?.id}`);
+  assert.match((await schoolbell('import held --estab held')).out, /^60 of 64 student users \(93\.8 %\) would go$[^]*^users +student +60$/m);
+  type Held = { leaving: { sourcedId: string; name: string }[] };
+  const found = await json<Held>('import held --estab held --collection users --role student --search NR5');
+  assert.deepEqual(found.leaving.map(({ sourcedId }) => sourcedId), ['x5', 'x50', 'x51', 'x52', 'x53', 'x54', 'x55', 'x56', 'x57', 'x58', 'x59']);
+  assert.equal((await json<Held>('import held --estab held --collection users --after x58')).leaving.length, 5);
+  await assertFails(/no such collection/, 'import held --estab held --collection toString');
+});

@@ -1,0 +1,122 @@
+// In charge of the command that shows where a school's data comes from and how it stands, and of trying a source.
+import { requireEstablishment } from '../access/establishments.ts';
+import { prepareSource, type SourceSetup } from '../collection/change-source.ts';
+import { readDatabases } from '../collection/component-databases.ts';
+import { readSettings, type SourceSettings } from '../collection/connector-settings.ts';
+import { renderSentence } from '../collection/import-report.ts';
+import { listCollections } from '../collection/list-collections.ts';
+import { SchoolbellError } from '../errors.ts';
+import { withConnectors } from './collect.ts';
+import { optionalText, text, type Command, type Context, type Given } from './command.ts';
+import { renderPairs, renderTable } from './table.ts';
+
+const listed = 20;
+
+const setupFields = {
+  connector: { value: '<kind>', help: 'where its data comes from: csv, oneroster, demo or none; an import sets csv' },
+  folder: { value: '<path>', help: 'csv: a folder on this server that is watched; without one packages are uploaded' },
+  url: { value: '<url>', help: "oneroster: the provider's root, such as https://host/ims/oneroster/v1p1" },
+  'token-url': { value: '<url>', help: 'oneroster: where tokens come from, if it is not found below the root' },
+  'client-id': { value: '<id>', help: 'oneroster: the credentials' },
+  'client-secret': { value: '<secret>', help: 'oneroster: the credentials; not given, the one that is kept for this address stays', secret: true },
+} as const;
+
+/** What a school gets its data from, and whether that is asked first. */
+export const sourceOptions = { ...setupFields, test: { value: undefined, help: 'ask the source first, and change nothing unless it answers' } } as const;
+
+export const sourceCommands: readonly Command[] = [
+  {
+    name: 'school source',
+    // With --test it sends credentials to an address.
+    effect: 'looks',
+    help: 'Shows where the data of a school comes from, how it stands and when it was last collected; with --test, whether that source, or one given, answers.',
+    options: {
+      estab: { value: '<id>', help: 'the establishment', required: true },
+      ...setupFields,
+      test: { value: undefined, help: 'ask the source, or the one that is given; nothing is changed' },
+    },
+    async run(context, given) {
+      const { db, seal } = context;
+      const { estab } = await requireEstablishment(db, text(given, 'estab'));
+      const settings = await readSettings(db, seal, estab);
+      const source = withoutSecret(settings);
+      const [setup, test] = [parseSetup(given), given.options.test === true];
+      if (setup && !test) throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
+      const found = test ? (await prepare(context, estab, setup ?? settings, true)).found : undefined;
+      const [databases, collections] = [await readDatabases(db, estab), await listCollections(db, estab, { most: listed })];
+      return {
+        data: { estab, source, databases, collections, ...(found === undefined ? {} : { found }) },
+        lines: [
+          ...renderPairs(Object.fromEntries(Object.entries(source).map(([name, value]) => [name, value ?? 'none']))),
+          ...(found === undefined ? [] : [renderSentence(found)]),
+          '',
+          ...renderTable(
+            databases,
+            [
+              { title: 'Database', of: ({ name }) => name },
+              { title: 'Status', of: ({ status }) => status },
+              { title: 'Rows', of: ({ rowCount }) => rowCount, right: true },
+              { title: 'Last collected', of: ({ updatedAt }) => updatedAt ?? 'never' },
+              { title: 'Fresh until', of: ({ expiresAt }) => expiresAt },
+              { title: 'Message', of: ({ message }) => message },
+            ],
+            'nothing is collected for this school',
+          ),
+          '',
+          ...renderTable(
+            collections,
+            [
+              { title: 'Asked for', of: ({ askedAt }) => askedAt },
+              { title: 'Database', of: ({ database }) => database },
+              { title: 'What', of: ({ what }) => what },
+              { title: 'State', of: ({ state }) => state },
+              { title: 'Ended', of: ({ settledAt }) => settledAt },
+              { title: 'Message', of: ({ message }) => message },
+            ],
+            'nothing was collected yet',
+          ),
+        ],
+      };
+    },
+  },
+];
+
+const setupOptions = { csv: ['folder'], oneroster: ['url', 'token-url', 'client-id', 'client-secret'], demo: [], none: [] } as const;
+
+export function parseSetup(given: Given): SourceSetup | undefined {
+  const kind = optionalText(given, 'connector');
+  if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
+    throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
+  const allowed: readonly string[] = kind === undefined ? [] : setupOptions[kind as SourceSetup['kind']];
+  const stranger = Object.values(setupOptions)
+    .flat()
+    .find((name) => given.options[name] !== undefined && !allowed.includes(name));
+  if (stranger)
+    throw new SchoolbellError(
+      'invalid_request',
+      `--${stranger} does not go with ${kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`}`,
+    );
+  if (kind === undefined) return undefined;
+  if (kind === 'demo' || kind === 'none') return { kind };
+  if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };
+  const url = optionalText(given, 'url');
+  if (url === undefined) throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider');
+  return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), clientId: text(given, 'client-id'), clientSecret: text(given, 'client-secret') };
+}
+
+function withoutSecret(settings: SourceSettings): Readonly<Record<string, string | undefined>> {
+  if (settings.kind !== 'oneroster') return settings;
+  const { clientSecret: _, ...shown } = settings;
+  return shown;
+}
+
+function prepare(context: Context, estab: string, setup: SourceSetup, test: boolean): Promise<{ setup: SourceSetup; found: string }> {
+  const { db, seal } = context;
+  if (!test) return prepareSource({ db, seal, providers: undefined }, estab, setup);
+  return withConnectors(context, ({ outbound }) => prepareSource({ db, seal, providers: outbound }, estab, setup));
+}
+
+/** What a command is to save, if anything. */
+export async function prepareGiven(context: Context, estab: string, setup: SourceSetup | undefined, test: boolean): Promise<SourceSetup | undefined> {
+  return setup && (await prepare(context, estab, setup, test)).setup;
+}

@@ -1,0 +1,85 @@
+// Each action on an application and on its secrets, done by its form in a real browser.
+import assert from 'node:assert/strict';
+import { openPage } from '../../../test/browser.ts';
+import { clickEach, phone, useHands } from '../../../test/clicked.ts';
+import { useConsole } from '../../../test/console.ts';
+import { managementToken } from '../../../test/onboarding.ts';
+
+const { service, enter } = await useConsole();
+const { db, url } = service;
+const [name = '', value = ''] = (await enter('admin')).cookie.split('=');
+const opened = await openPage(phone);
+const { page, open, send, read } = useHands(url, opened);
+await page.context().addCookies([{ name, value, url }]);
+const list = '/console/applications';
+const stored = async () => (await db`select * from application where rp = 'reader'`)[0];
+let secrets: string[] = [];
+const opens = async (secret: string) => (await managementToken(url, 'reader', secret)) !== null;
+const shown = (id: string) => page.locator(`#${id}`).inputValue();
+
+clickEach('applications', db, opened, {
+  async '/console/add-application/add'() {
+    await open(list);
+    await page.locator('main a[href="/console/add-application"]').first().click();
+    await send('add-application', {
+      Id: 'reader', Name: 'Reader', Website: 'https://reader.example/', 'Privacy notice': 'https://reader.example/privacy', Contact: 'help@reader.example',
+      'Callback URL': 'https://reader.example/events', 'Redirect URIs': 'https://reader.example/back\nhttp://localhost:1/', 'Tell it of changes': true,
+      School: 'required', Staff: 'optional',
+    });
+    const { client_id, created_at, ...rest } = (await stored()) ?? assert.fail('it is added');
+    assert.equal(await shown('client-id'), client_id);
+    assert.ok(created_at);
+    const expected = {
+      name: 'Reader', website: 'https://reader.example/', privacy_notice: 'https://reader.example/privacy', contact: 'help@reader.example',
+      callback_url: 'https://reader.example/events', redirect_uris: ['https://reader.example/back', 'http://localhost:1/'], state_events: true,
+      required_scopes: ['School'], optional_scopes: ['Staff'],
+    };
+    assert.deepEqual(Object.fromEntries(Object.keys(expected).map((key) => [key, rest[key]])), expected);
+    secrets = [await shown('management')];
+    assert.equal(await opens(secrets[0] ?? ''), true);
+  },
+  async '/console/applications/:rp/edit/save'() {
+    await open(`${list}/reader`);
+    await page.locator(`main a[href="${list}/reader/edit"]`).first().click();
+    await send('edit-application', { Name: 'Reads', Contact: '', 'Redirect URIs': '', 'Tell it of changes': false, Staff: 'none', Student: 'required' });
+    const { name: named, contact, redirect_uris, state_events, required_scopes, optional_scopes, website } = (await stored()) ?? assert.fail('it is there');
+    assert.deepEqual([named, contact, redirect_uris, state_events], ['Reads', null, [], false]);
+    assert.deepEqual([required_scopes, optional_scopes, website], [['School', 'Student'], [], 'https://reader.example/'], 'and what was not touched stays');
+    assert.match(await read('h1'), /^Reads/);
+  },
+  async '/console/applications/:rp/schools/invite'() {
+    await open(`${list}/reader/schools`);
+    await send('invite-school', {
+      'School number': '3805009', 'Name of the school': 'Brook School', 'Address of record': 'office@brook.example',
+      'Why the data is needed': 'For lessons',
+    });
+    const [asked] = await db`select rp, school_name, contact_email, reason, state from invitation where estab = '3805009'`;
+    assert.deepEqual({ ...asked },
+      { rp: 'reader', school_name: 'Brook School', contact_email: 'office@brook.example', reason: 'For lessons', state: 'Invited' });
+  },
+  async '/console/applications/:rp/secrets/:kind/rotate'() {
+    await open(`${list}/reader`);
+    await page.locator(`main a[href="${list}/reader/secrets/management"]`).click();
+    await send('rotate-secret', { 'How long the old one goes on working': '1h' });
+    secrets.push(await shown('new-secret'));
+    assert.deepEqual(await Promise.all(secrets.map(opens)), [true, true]);
+    const [old] = await db<{ hour: boolean }[]>`
+      select valid_until between now() + interval '55 minutes' and now() + interval '1 hour' as hour from application_secret
+      where rp = 'reader' and valid_until is not null`;
+    assert.equal(old?.hour, true);
+  },
+  async '/console/applications/:rp/secrets/:kind/end-old'() {
+    await open(`${list}/reader/secrets/management`);
+    await send('end-old');
+    assert.deepEqual(await Promise.all(secrets.map(opens)), [false, true]);
+  },
+  async '/console/applications/:rp/remove/confirm'() {
+    await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
+      values ('goes', 'Goes', 'https://goes.example/', '{School}', '{}', 'goes.1')`;
+    await open(`${list}/goes/edit`);
+    await page.locator(`main a[href="${list}/goes/remove"]`).click();
+    await send('remove-application', { 'Id of the application': 'goes' });
+    assert.deepEqual(await db`select from application where rp = 'goes'`, []);
+    assert.equal(new URL(page.url()).pathname, list);
+  },
+});

@@ -1,0 +1,63 @@
+// In charge of editing what is said about an application, and what it asks schools for.
+import { editApplication } from '../../onboarding/edit-application.ts';
+import { readCount } from '../../http/forms.ts';
+import { html } from '../../http/html.ts';
+import { formatMany } from '../../http/pages/figures.ts';
+import { addressOf } from '../../http/pages/pager.ts';
+import { renderDoing } from '../doing.ts';
+import { applicationPath, applicationRoute } from '../links.ts';
+import type { Action, Page, Visit } from '../visit.ts';
+import { describeProfile } from './profile.ts';
+import { manySchoolsMs, openApplication, renderApplicationPage } from './place.ts';
+import { asksTheSame, describeProfileGiven, labels, readProfile, renderProfileFields } from './profile-form.ts';
+
+const path = `${applicationRoute}/edit`;
+
+export const editApplicationPage: Page = {
+  path,
+  async show({ db }, visit) {
+    const application = await openApplication(db, visit);
+    const at = applicationPath(application.rp);
+    const fields = renderProfileFields(visit.typed, application);
+    const form = renderDoing(visit, { path: `${at}/edit/save`, id: 'edit-application', label: 'Save', body: fields });
+    return renderApplicationPage(visit, application, {
+      title: 'Edit',
+      tab: '/edit',
+      body: form
+        ? html`<div class="card">${form}</div>
+<section class="card"><h2>Remove the application</h2>
+<p>It goes for good, with its secrets, authorisations and registrations; every school that lets it in is told.</p>
+<p><a href="${at}/remove">See what would be lost</a></p></section>`
+        : html`<div class="card">${describeProfile(application)}</div>`,
+    });
+  },
+};
+
+export const editApplicationAction: Action = {
+  path: `${path}/save`,
+  name: 'application edit',
+  done: 'What you changed is saved.',
+  labels,
+  longestMs: manySchoolsMs,
+  about: (_visit, form) => ({ detail: describeProfileGiven(form) }),
+  async run({ db, changes, seal, config }, visit, form) {
+    const application = await openApplication(db, visit);
+    const given = readProfile(form);
+    const change = { ...given, scopes: asksTheSame(given.scopes, application) ? undefined : given.scopes };
+    const { narrowed, moved } = await editApplication({ db: changes, seal, publicUrl: config.publicUrl }, application.rp, change);
+    return { to: addressOf(applicationPath(application.rp), { narrowed: countOf(narrowed.length), moved: countOf(moved) }) };
+  },
+};
+
+const countOf = (count: number) => (count === 0 ? undefined : String(count));
+
+/** What followed from it, on the page that comes next. */
+export function describeEdited({ notice, query }: Visit): string | undefined {
+  const [narrowed, moved] = [readCount(query, 'narrowed') ?? 0, readCount(query, 'moved') ?? 0];
+  if (notice === undefined) return undefined;
+  return [
+    notice,
+    narrowed > 0 && `${formatMany(narrowed, 'school grants', 'schools grant')} no longer what it does not ask for, and ${narrowed === 1 ? 'is' : 'are'} told.`,
+    moved > 0 && `${formatMany(moved, 'call', 'calls')} that had not arrived ${moved === 1 ? 'goes' : 'go'} to the new callback URL.`,
+  ].filter(Boolean).join(' ');
+}

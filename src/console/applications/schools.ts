@@ -1,0 +1,112 @@
+// In charge of the schools of an application: page by page how each stands and how old its secret is, and asking one more.
+import { SchoolbellError } from '../../errors.ts';
+import { cutPage } from '../../http/cut-page.ts';
+import { html, type Html } from '../../http/html.ts';
+import { renderBadge } from '../../http/pages/badge.ts';
+import { renderEmpty } from '../../http/pages/empty.ts';
+import { renderInput } from '../../http/pages/field.ts';
+import { renderFilters } from '../../http/pages/filters.ts';
+import { renderAgo } from '../../http/pages/moment.ts';
+import { addressOf, renderPager } from '../../http/pages/pager.ts';
+import { renderTable } from '../../http/pages/table.ts';
+import { applicationSchoolStates, listApplicationSchools, type ApplicationSchool } from '../../onboarding/application-schools.ts';
+import { invite } from '../../onboarding/invitations.ts';
+import { renderDoing } from '../doing.ts';
+import { badgeOf } from '../schools/words.ts';
+import { pageLength } from '../layout.ts';
+import { applicationPath, applicationRoute, grantLink } from '../links.ts';
+import { mayChange, type Action, type Page, type Visit } from '../visit.ts';
+import { openApplication, renderApplicationPage } from './place.ts';
+
+const path = `${applicationRoute}/schools`;
+const longestReason = 1_000;
+const labels = { estab: 'School number', name: 'Name of the school', email: 'Address of record', rp: 'Application' } as const;
+
+export const applicationSchoolsPage: Page = {
+  path,
+  async show({ db, now }, visit) {
+    const application = await openApplication(db, visit);
+    const at = `${applicationPath(application.rp)}/schools`;
+    const [words, after, asked] = [visit.query.one('q'), visit.query.one('after'), visit.query.one('state')];
+    const state = applicationSchoolStates.find((one) => one === asked);
+    const found = await listApplicationSchools(db, application.rp, { words, state, after, most: pageLength + 1 });
+    const { shown: page, last } = cutPage(found, pageLength);
+    const chosen = { q: words, state };
+    const nothing = words === '' && state === undefined ? 'No school yet. Those that are asked, and how they decided, will be listed here.' : 'None of these.';
+    const states = applicationSchoolStates.map((value) => ({ value, label: badgeOf(value).badge }));
+    return renderApplicationPage(visit, application, {
+      title: 'Schools',
+      tab: '/schools',
+      body: html`${renderFilters({
+        path: at,
+        filters: [
+          { kind: 'text', name: 'q', label: 'Name or number', value: words },
+          { kind: 'choice', name: 'state', label: 'State', value: state ?? '', all: 'Any state', choices: states },
+        ],
+      })}
+${page.length > 0 ? renderSchools(page, application.rp, now()) : renderEmpty(nothing)}
+${renderPager({ first: after === '' ? undefined : addressOf(at, chosen), next: last && addressOf(at, { ...chosen, after: last.estab }) })}
+${mayChange(visit) && renderInvite(visit, at)}`,
+    });
+  },
+};
+
+/** A school secret is replaced where the school is: it belongs to both. */
+export function renderSchools(schools: readonly ApplicationSchool[], rp: string, now: number): Html {
+  return renderTable({
+    id: 'schools',
+    caption: 'Schools, in the order of their numbers',
+    stacked: true,
+    columns: ['School', 'State', 'May read', 'Since', 'Secret made'],
+    rows: schools.map(({ estab, name, state, scopes, changed, secretMade, oldSecretUntil }) => [
+      html`${grantLink(estab, rp, name)}<br><span class="id quiet">${estab}</span>`,
+      renderBadge(badgeOf(state)),
+      scopes.length === 0 ? html`<span class="quiet">nothing</span>` : scopes.join(', '),
+      renderAgo(changed, now),
+      html`${renderAgo(secretMade, now, 'none')}${oldSecretUntil && html`<br><span class="quiet">the old one ends ${renderAgo(oldSecretUntil, now)}</span>`}`,
+    ]),
+  });
+}
+
+function renderInvite(visit: Visit, at: string): Html {
+  const value = (name: string) => visit.typed?.one(name) ?? '';
+  return html`<section class="card" id="invite"><h2>Ask a school</h2>
+<p>The school decides by itself: a link goes to its address of record. It is kept under Mail as well.</p>
+${renderDoing(visit, {
+  path: `${at}/invite`,
+  id: 'invite-school',
+  label: 'Ask the school',
+  body: html`<div class="asks">
+${renderInput({ name: 'estab', label: labels.estab, type: 'text', autocomplete: 'off', value: value('estab'), hint: 'In England the seven-digit LAESTAB.' })}
+${renderInput({
+  name: 'name', label: labels.name, type: 'text', autocomplete: 'off', optional: true, value: value('name'), hint: 'If it is not known here yet.',
+})}
+${renderInput({
+  name: 'email', label: labels.email, type: 'email', autocomplete: 'off', optional: true, value: value('email'), hint: 'If it is not known here yet.',
+})}
+</div>
+${renderInput({
+  name: 'reason', label: 'Why the data is needed', type: 'text', autocomplete: 'off', optional: true, value: value('reason'),
+  hint: 'As the school will read it. May stay empty.',
+})}`,
+})}</section>`;
+}
+
+export const inviteSchoolAction: Action = {
+  path: `${path}/invite`,
+  name: 'invite',
+  done: 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.',
+  labels,
+  about: (_visit, form) => ({
+    estab: form.one('estab').slice(0, 32), detail: { name: form.one('name'), email: form.one('email'), reason: form.one('reason') },
+  }),
+  async run({ db, changes, config }, visit, form) {
+    const { rp } = await openApplication(db, visit);
+    const [estab, reason] = [form.one('estab'), form.one('reason')];
+    if (reason.length > longestReason) throw new SchoolbellError('invalid_request', `Why the data is needed: ${longestReason} characters are the most.`);
+    await invite(changes, config.publicUrl, {
+      rp, estab, schoolName: form.one('name'), contactEmail: form.one('email'), reason: reason || null, scopes: undefined, by: 'operator',
+    });
+    return { to: `${applicationPath(rp)}/schools` };
+  },
+};

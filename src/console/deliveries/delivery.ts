@@ -1,0 +1,128 @@
+// In charge of the page of one delivery: what became of it and why, what was sent and answered at every attempt, and the
+// button that sends it again.
+import { isUtf8 } from 'node:buffer';
+import { noteRepeatedLook } from '../../access/audit-trail.ts';
+import { SchoolbellError } from '../../errors.ts';
+import { parseAllowList } from '../../http/address-guard.ts';
+import { explainFault } from '../../http/explain-fault.ts';
+import { html, type Html, type HtmlValue } from '../../http/html.ts';
+import { renderFacts } from '../../http/pages/facts.ts';
+import { formatExact, renderAgo } from '../../http/pages/moment.ts';
+import { scriptPaths } from '../../http/pages/scripts.ts';
+import { showSteering } from '../../http/printable.ts';
+import { findDelivery, findOwnerOfDelivery, mostAttempts, type Attempt, type Delivery, type Sent } from '../../notifications/deliveries.ts';
+import { renderResponse } from '../../notifications/kept-answer.ts';
+import { replayDelivery } from '../../notifications/replay-delivery.ts';
+import { findTargetId } from '../../notifications/target-id.ts';
+import { renderDoing } from '../doing.ts';
+import { renderConsole } from '../layout.ts';
+import { applicationLink, deliveriesPath, deliveryPath, schoolLink, targetPath } from '../links.ts';
+import { keptFor } from '../service/things.ts';
+import type { Action, Page, Visit } from '../visit.ts';
+import { renderAttempt, renderText } from './attempt.ts';
+import { asSent, describeEvent, renderMethod, renderState, renderTarget, renderUrl } from './words.ts';
+
+type Whole = Delivery & Sent & { log: readonly Attempt[] };
+
+const longestUrl = 4096;
+const soonMs = 60_000;
+
+export const deliveryPage: Page = {
+  path: `${deliveriesPath}/:id`,
+  async show(parts, visit) {
+    const one = await findDelivery(parts.db, { rp: undefined, estab: undefined }, visit.params.id ?? '');
+    if (!one) throw new SchoolbellError('not_found', `There is no such delivery; what was settled is kept for ${keptFor(parts.config)}.`);
+    // What a writeback says names pupils.
+    if (one.event === 'writeback' && one.body)
+      await noteRepeatedLook(parts.changes, visit.actor, { action: 'look at delivery', estab: one.estab, rp: one.rp, subject: one.id });
+    const now = parts.now();
+    const follows = one.state === 'running' || (one.state === 'waiting' && isSent(one) && one.dueAt.getTime() < now + soonMs);
+    const answersFrom = parseAllowList(parts.config.answersFrom);
+    const attempts = one.log.toReversed();
+    const body = html`<div id="delivery" data-live>
+<h1 class="titled">${describeEvent(one.event)} <span id="outcome">${renderState(one)}</span></h1>
+${renderWhy(one)}</div>
+${renderReplay(visit, one)}
+${follows && html`<p class="unseen" id="follow-words" role="status" data-follow></p><p><a href="${deliveryPath(one.id)}">Look again</a></p>`}
+<section class="card" id="facts" data-live>${renderFacts(describe(one, now))}</section>
+${renderBody(one)}
+<section id="attempts" data-live><h2>Attempts</h2>
+${attempts.length === 0 && html`<p class="quiet">It was not tried yet.</p>`}
+${one.attempts > mostAttempts && html`<p class="quiet">The latest ${mostAttempts} of ${one.attempts}.</p>`}
+${attempts.map((attempt, at) => renderAttempt({ attempt, delivery: one, answersFrom, now, open: at === 0 }))}</section>`;
+    return renderConsole(visit, {
+      title: `${describeEvent(one.event)} ${one.id}`,
+      section: 'deliveries',
+      body,
+      back: { path: deliveriesPath, label: 'All deliveries' },
+      scripts: follows ? [scriptPaths.follow] : [],
+    });
+  },
+};
+
+const isSent = ({ target, pausedAt }: Delivery) => target !== 'disabled' && pausedAt === null;
+
+function describe(one: Whole, now: number): (readonly [string, HtmlValue] | false)[] {
+  const { id, state, createdAt, settledAt, dueAt, attempts, estab, rp, method, url, databaseName } = one;
+  return [
+    ['Id', html`<span class="id">${id}</span>`],
+    ['To', html`${renderMethod(method)} ${renderUrl(url, longestUrl)}`],
+    ['Target', renderTarget(one)],
+    ['School', schoolLink(estab)],
+    ['Application', applicationLink(rp)],
+    databaseName !== null && ['Database', databaseName],
+    ['Made', renderAgo(createdAt, now)],
+    ['Attempts', String(attempts)],
+    state === 'waiting' && isSent(one) && ['Next try', html`${renderAgo(dueAt, now)} <span class="quiet">(${formatExact(dueAt)})</span>`],
+    settledAt !== null && ['Settled', renderAgo(settledAt, now)],
+  ];
+}
+
+/** The reason, and what to do, before everything else. */
+function renderWhy(one: Whole): Html | undefined {
+  const last = one.log.at(-1);
+  const fault = last && !last.success ? explainFault(last, { over: one.state !== 'waiting' && one.state !== 'running' }) : undefined;
+  const target = findTargetId(one.lane);
+  const link = target && html` <a href="${targetPath(target.id)}">To the target</a>`;
+  const held = one.target === 'disabled'
+    ? html`<p>Its target is disabled: ${asSent(one.targetWhy ?? '')}. Nothing more is sent there until it is enabled.${link}</p>`
+    : one.pausedAt !== null && html`<p>Its target is paused: what waits is sent when it is resumed.${link}</p>`;
+  if (one.state === 'done' || (!fault && !held)) return undefined;
+  return html`<div class="${one.state === 'failed' ? 'box problem' : 'card held'}" id="why">
+${fault && html`<p><strong>${showSteering(fault.what)}</strong></p><p>${fault.advice}</p>`}${held}</div>`;
+}
+
+function renderReplay(visit: Visit, { id, state }: Delivery): Html | undefined {
+  const label = state === 'waiting' ? 'Replay it now' : 'Replay this delivery';
+  const doing = state === 'running' ? undefined : renderDoing(visit, { path: `${deliveryPath(id)}/replay`, id: 'replay', label });
+  return doing && html`<div class="actions steering">${doing}</div>`;
+}
+
+function renderBody({ contentType, bytes, body, sealed }: Whole): Html {
+  if (bytes === null && !sealed) return html`<section class="card"><h2>What is sent</h2><p class="quiet">No body: a GET says it all.</p></section>`;
+  if (!body)
+    return html`<section class="card"><h2>What is sent</h2>
+<p class="quiet">${contentType ?? 'A body'}: not shown, since ${sealed ? 'it carries the school secret' : 'a form can hold what a person typed'}.</p>
+</section>`;
+  return html`<section class="card"><h2>What is sent</h2>${renderText(prettify(body), 'sent')}</section>`;
+}
+
+function prettify(body: Buffer): string {
+  if (!isUtf8(body)) return renderResponse(body);
+  try {
+    return JSON.stringify(JSON.parse(body.toString('utf8')), null, 2);
+  } catch {
+    return renderResponse(body);
+  }
+}
+
+export const replayAction: Action = {
+  path: `${deliveriesPath}/:id/replay`,
+  name: 'replay',
+  done: 'It is sent again, under the same webhook-id.',
+  about: async ({ params }, _form, { db }) => ({ subject: params.id, ...(await findOwnerOfDelivery(db, params.id ?? '')) }),
+  async run({ changes }, { params }) {
+    const { id } = await replayDelivery(changes, params.id ?? '');
+    return { to: deliveryPath(id) };
+  },
+};

@@ -1,0 +1,39 @@
+// The live tail in a real browser: what is sent while it is open appears by itself, on the page that was opened, until it is stopped.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPage } from '../../../test/browser.ts';
+import { enter } from '../../../test/console.ts';
+import { useDelivering, useReceiver } from '../../../test/delivery.ts';
+import { enqueueOneOff } from '../../notifications/one-off.ts';
+
+const { service, db, addSchool, settled } = await useDelivering();
+const [name = '', value = ''] = (await enter(service, 'viewer')).cookie.split('=');
+const receiver = await useReceiver();
+
+test('what is sent stands there by itself with what became of it, the newest first, and no more once it is stopped', async () => {
+  const { estab, rp } = await addSchool();
+  const sendOne = () => db.begin((tx) => enqueueOneOff(tx, { estab, rp, event: 'writeback', url: `${receiver.origin}/w`, body: {} }));
+  const { page, complaints } = await openPage();
+  page.setDefaultTimeout(60_000);
+  await page.context().addCookies([{ name, value, url: service.url }]);
+  await page.goto(`${service.url}/console/deliveries`);
+  await page.getByRole('link', { name: 'Live tail' }).click();
+  await page.locator('#tail').waitFor();
+  await page.evaluate('window.opened = true');
+  const at = await page.locator('#tail-at').innerText();
+  const rowOf = (id: string) => page.locator('#latest tbody tr').filter({ has: page.locator(`a[href="/console/deliveries/${id}"]`) });
+  const [first, second] = [await sendOne(), await sendOne()];
+  await settled(estab);
+  for (const id of [first, second]) await rowOf(id).locator('.badge.good').waitFor();
+  assert.match((await page.locator('#latest tbody tr a').first().getAttribute('href')) ?? '', new RegExp(`${second}$`));
+  assert.notEqual(await page.locator('#tail-at').innerText(), at, 'of when it is goes along');
+  assert.equal(await page.evaluate('window.opened'), true, 'it was never loaded anew');
+  await page.locator('main a[href*="stopped=yes"]').click();
+  await page.waitForURL(/stopped=yes/);
+  const third = await sendOne();
+  assert.deepEqual([await page.locator('script').count(), await page.locator('[data-follow]').count(), await rowOf(third).count()], [0, 0, 0]);
+  assert.equal(await rowOf(second).count(), 1);
+  await page.getByRole('link', { name: 'Go on' }).click();
+  await rowOf(third).waitFor();
+  assert.deepEqual(complaints, []);
+});

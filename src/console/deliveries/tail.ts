@@ -1,0 +1,39 @@
+// In charge of the live tail: the newest deliveries, fetched again every two seconds, until somebody stops it.
+import { html } from '../../http/html.ts';
+import { renderEmpty } from '../../http/pages/empty.ts';
+import { renderFilters } from '../../http/pages/filters.ts';
+import { formatExact } from '../../http/pages/moment.ts';
+import { addressOf } from '../../http/pages/pager.ts';
+import { scriptPaths } from '../../http/pages/scripts.ts';
+import { browseDeliveries } from '../../notifications/browse-deliveries.ts';
+import { renderConsole } from '../layout.ts';
+import { tailPath } from '../links.ts';
+import type { Page } from '../visit.ts';
+import { renderDeliveries } from './table.ts';
+import { listChoices, renderPlaces } from './words.ts';
+
+const shown = 50;
+
+export const tailPage: Page = {
+  path: tailPath,
+  async show(parts, visit) {
+    const rp = visit.query.one('rp').slice(0, 100);
+    const stopped = visit.query.one('stopped') === 'yes';
+    const { deliveries } = await browseDeliveries(parts.db, { rp: rp === '' ? undefined : rp, most: shown });
+    const now = parts.now();
+    const here = addressOf(tailPath, { rp });
+    const filter = { name: 'rp', label: 'Application', value: rp, kind: 'choice' as const, all: 'Any application', choices: await listChoices(parts) };
+    const body = html`<h1>Live tail</h1>
+${renderPlaces(tailPath)}
+${renderFilters({ path: tailPath, filters: [filter] })}
+<p id="tail-at" class="quiet" data-live>The newest ${shown}, as of ${formatExact(new Date(now))}.</p>
+<p>${stopped
+      ? html`Stopped. <a href="${here}">Go on</a>`
+      : html`<a href="${addressOf(tailPath, { rp, stopped: 'yes' })}">Stop here</a> · <a href="${here}">Look again</a>`}</p>
+${!stopped && html`<p class="unseen" id="follow-words" role="status" data-follow></p>`}
+<div id="tail" data-live>${deliveries.length > 0
+      ? renderDeliveries({ id: 'latest', caption: 'Newest first', deliveries, now })
+      : renderEmpty('Nothing was sent yet. What is sent appears here by itself.')}</div>`;
+    return renderConsole(visit, { title: 'Live tail', section: 'deliveries', body, scripts: stopped ? [] : [scriptPaths.follow] });
+  },
+};

@@ -1,0 +1,154 @@
+// In charge of the page of one target: how it is doing, what was sent there lately, and what an operator can do about it.
+import type { Db } from '../../db/connect.ts';
+import type { Form } from '../../http/forms.ts';
+import { html, type Html, type HtmlValue } from '../../http/html.ts';
+import { renderEmpty } from '../../http/pages/empty.ts';
+import { renderFacts } from '../../http/pages/facts.ts';
+import { renderInput } from '../../http/pages/field.ts';
+import { renderForm } from '../../http/pages/form.ts';
+import { formatExact, renderAgo } from '../../http/pages/moment.ts';
+import { addressOf } from '../../http/pages/pager.ts';
+import { browseDeliveries, type Browsed } from '../../notifications/browse-deliveries.ts';
+import { enableTarget, pauseTarget, resumeTarget, testTarget } from '../../notifications/steer-target.ts';
+import { findOwnerOfTarget, requireTarget, type Target } from '../../notifications/targets.ts';
+import { renderDoing } from '../doing.ts';
+import { renderConsole } from '../layout.ts';
+import { applicationLink, deliveriesPath, deliveryPath, schoolLink, targetPath, targetsPath } from '../links.ts';
+import { keptFor } from '../service/things.ts';
+import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
+import { readReplayed, replayWhatFailed } from './list.ts';
+import { renderDeliveries } from './table.ts';
+import { countWaiting } from './targets.ts';
+import { asSent, lookedBackWords, renderTargetState, renderUrl, targetKinds } from './words.ts';
+
+const latest = 20;
+const longestUrl = 4096;
+const path = `${targetsPath}/:id`;
+
+export const targetPage: Page = {
+  path,
+  async show(parts, visit) {
+    const target = await requireTarget(parts.db, visit.params.id ?? '');
+    const lately = await browseDeliveries(parts.db, { ...whichOf(target), most: latest });
+    const success = await findLastSuccess(parts.db, target, lately);
+    const now = parts.now();
+    const body = html`<h1 class="titled">${targetKinds[target.kind]} of ${target.application} ${renderTargetState(target)}</h1>
+${renderStanding(target, now)}
+${mayChange(visit) && renderSteering(visit, target)}
+<section class="card">${renderFacts(describe(target, success, { now, kept: keptFor(parts.config) }))}</section>
+${renderLately(target, lately, now)}
+${mayChange(visit) && renderReplay(visit, target)}`;
+    const shown = { ...visit, notice: readReplayed(visit) };
+    return renderConsole(shown, { title: `Target ${target.id}`, section: 'deliveries', body, back: { path: targetsPath, label: 'All targets' } });
+  },
+};
+
+const whichOf = ({ key, rp, estab }: Target) => ({ lane: key, rp, estab: estab ?? undefined });
+
+type Success = { at: Date | null } | { not: Date };
+
+/** Among the latest that were delivered to anybody like it; where it is not among them, it was before those. */
+async function findLastSuccess(db: Db, target: Target, lately: Browsed): Promise<Success> {
+  const seen = lately.deliveries.find(({ state }) => state === 'done');
+  if (seen) return { at: seen.settledAt };
+  const { deliveries, lookedBack } = await browseDeliveries(db, { ...whichOf(target), state: 'done', most: 1 });
+  const [last] = deliveries;
+  return last || !lookedBack ? { at: last?.settledAt ?? null } : { not: lookedBack };
+}
+
+function describe(target: Target, success: Success, { now, kept }: { now: number; kept: string }): (readonly [string, HtmlValue] | false)[] {
+  const { id, url, method, rp, application, estab, school, databaseName, failures, failingSince, nextAt } = target;
+  return [
+    ['Id', html`<span class="id">${id}</span>`],
+    ['URL', html`${method !== null && html`<code>${method}</code> `}${renderUrl(url, longestUrl)}`],
+    ['Application', applicationLink(rp, application)],
+    ['School', estab === null ? html`<span class="quiet">all of the application’s</span>` : html`${schoolLink(estab)} ${school}`],
+    databaseName !== null && ['Database', databaseName],
+    ['Last success', 'at' in success ? renderAgo(success.at, now, `none in ${kept}`) : html`<span class="quiet">none since ${formatExact(success.not)}</span>`],
+    failingSince !== null && ['Failing since', renderAgo(failingSince, now)],
+    ['Failures in a row', String(failures)],
+    ['Waiting', countWaiting(target)],
+    nextAt !== null && ['Next try', renderAgo(nextAt, now)],
+  ];
+}
+
+function renderStanding({ pausedAt, pausedBy, disabledAt, disabledWhy, openUntil }: Target, now: number): Html | undefined {
+  if (!pausedAt && !disabledAt && !openUntil) return undefined;
+  return html`<div class="${disabledAt ? 'box problem' : 'card held'}">
+${disabledAt && html`<p><strong>Disabled</strong> ${renderAgo(disabledAt, now)}: ${asSent(disabledWhy ?? '')}. Nothing more is sent there.</p>`}
+${pausedAt && html`<p><strong>Paused</strong> ${renderAgo(pausedAt, now)} by ${pausedBy}.
+What comes meanwhile waits, and goes out in its order when it is resumed.</p>`}
+${openUntil && !pausedAt && !disabledAt && html`
+<p>It has failed again and again, so that it is left alone until ${formatExact(openUntil)}; one call then decides.</p>`}
+</div>`;
+}
+
+function renderSteering(visit: Visit, target: Target): Html {
+  const doing = (verb: string, label: string, look?: 'second') => renderDoing(visit, { path: `${targetPath(target.id)}/${verb}`, id: verb, label, look });
+  const { pausedAt, disabledAt, kind } = target;
+  return html`<div class="actions steering">
+${disabledAt && doing('enable', 'Enable it again')}
+${pausedAt ? doing('resume', 'Resume', disabledAt ? 'second' : undefined) : doing('pause', 'Pause', 'second')}
+${kind === 'registration' && !pausedAt && doing('test', 'Send a test', 'second')}
+</div>`;
+}
+
+function renderLately(target: Target, { deliveries, next, lookedBack }: Browsed, now: number): Html {
+  const { rp, estab, id } = target;
+  const all = addressOf(deliveriesPath, { target: id, rp, estab: estab ?? '' });
+  if (deliveries.length === 0) return renderEmpty(lookedBack ? `Nothing was sent there lately. ${lookedBackWords(lookedBack)}` : 'Nothing was sent there yet.');
+  return html`${renderDeliveries({ id: 'lately', caption: 'Sent there lately', deliveries, now })}
+${next !== undefined && html`<p><a href="${all}">All deliveries to this target</a></p>`}`;
+}
+
+function renderReplay({ token, typed }: Visit, target: Target): Html {
+  const body = html`<div class="in-line">
+${renderInput({ name: 'failed-since', label: 'Failed since (UTC)', type: 'datetime-local', autocomplete: 'off', value: typed?.one('failed-since') })}
+<div class="field"><button type="submit" class="second">Replay what failed here</button></div></div>`;
+  return html`<section class="card"><h2>Send again what failed</h2>
+${renderForm({ path: `${targetPath(target.id)}/replay-failed`, token, id: 'replay-failed', body })}</section>`;
+}
+
+const idOf = ({ params }: Visit) => params.id ?? '';
+const about = async (visit: Visit, _form: Form, { db }: ConsoleParts) => ({ subject: idOf(visit), ...(await findOwnerOfTarget(db, idOf(visit))) });
+
+export const targetActions: readonly Action[] = [
+  {
+    path: `${path}/pause`,
+    name: 'target pause',
+    done: 'The target is paused. What comes meanwhile waits.',
+    about,
+    run: async ({ changes }, visit) => ({ to: targetPath((await pauseTarget(changes, idOf(visit), visit.operator.name)).id) }),
+  },
+  {
+    path: `${path}/resume`,
+    name: 'target resume',
+    done: 'The target is not paused any more. What has waited is sent, in its order.',
+    about,
+    run: async ({ changes }, visit) => ({ to: targetPath((await resumeTarget(changes, idOf(visit))).id) }),
+  },
+  {
+    path: `${path}/enable`,
+    name: 'target enable',
+    done: 'The target is enabled. What had failed can be replayed.',
+    about,
+    run: async ({ changes }, visit) => ({ to: targetPath((await enableTarget(changes, idOf(visit))).id) }),
+  },
+  {
+    path: `${path}/test`,
+    name: 'target test',
+    done: 'A test is sent. This is it.',
+    about,
+    run: async ({ changes }, visit) => ({ to: deliveryPath(await testTarget(changes, idOf(visit))) }),
+  },
+  {
+    path: `${path}/replay-failed`,
+    name: 'replay',
+    done: 'What failed since then is sent again.',
+    about: async (visit, form, parts) => ({ ...(await about(visit, form, parts)), detail: { since: form.one('failed-since') } }),
+    async run({ changes }, visit, form) {
+      const { id, rp, key } = await requireTarget(changes, idOf(visit));
+      return { to: addressOf(targetPath(id), await replayWhatFailed(changes, { form, rp, lane: key })) };
+    },
+  },
+];

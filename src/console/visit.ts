@@ -1,0 +1,79 @@
+// In charge of what a page or an action of the console is given and gives: who is there, what was asked, and what is shown.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import type { Actor, Deed } from '../access/audit-trail.ts';
+import type { Seal } from '../access/seal.ts';
+import type { Opening } from '../access/scopes.ts';
+import type { UploadLimits } from '../collection/uploads.ts';
+import type { Config } from '../config.ts';
+import type { Db } from '../db/connect.ts';
+import type { Retained } from '../describe-retention.ts';
+import type { Form } from '../http/forms.ts';
+import type { Outbound } from '../http/outbound.ts';
+import type { HashPool } from '../access/hash-pool.ts';
+import type { Operator } from '../operators/sessions.ts';
+
+/** db: what pages read with, so that they hold up no API. changes: what actions write with. tries: for passwords. */
+export type ConsoleParts = Readonly<{
+  db: Db;
+  changes: Db;
+  tries: Db;
+  seal: Seal;
+  config: Config;
+  hashing: HashPool;
+  providers: Outbound;
+  uploads: UploadLimits;
+  openings: readonly Opening[];
+  /** How long what is kept. */
+  retained: readonly Retained[];
+  now: () => number;
+}>;
+
+export type Visit = Readonly<{
+  operator: Operator;
+  actor: Actor;
+  /** Of every form on the page. */
+  token: string;
+  params: Readonly<Record<string, string>>;
+  query: Form;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** What was just done. */
+  notice?: string | undefined;
+  /** Why what was just asked for was not done, and what had been typed: the page is shown again with both. */
+  problem?: string | undefined;
+  typed?: Form | undefined;
+}>;
+
+export const mayChange = ({ operator }: Pick<Visit, 'operator'>) => operator.role === 'admin';
+
+/** scripted: a script of ours comes along, and the page's policy lets it in. */
+export type Shown = Readonly<{ html: string; scripted: boolean }>;
+/** On to another page, or a page that is shown this once (a new secret). */
+export type Went = Readonly<{ to: string }> | Shown;
+
+/** A file to be kept. */
+export type Sent = Readonly<{ bytes: Readable; headers: Readonly<Record<string, string>> }>;
+
+export type Page = Readonly<{ path: string; show(parts: ConsoleParts, visit: Visit): Promise<Shown | Sent> }>;
+
+/**
+ * path: below that of the page which has its form (`/console/schools/:estab/pause`), and what is refused is said there.
+ * name: as the audit trail has it, which is the command's where one does the same. done: what the next page says. may: an
+ * operator does this to their own account, whatever their role. labels: the function behind is that of a command, and what
+ * it calls --time-zone is the field Time zone here. about: what the trail should know beside the school and application of
+ * the path. longestMs: where somebody else than the database is waited for, a turn at hashing say, or many schools are dealt
+ * with one by one. file: it comes with one, so that the token and whatever else is to be known before the file stands in the
+ * address.
+ */
+export type Action = Readonly<{
+  path: string;
+  name: string;
+  done?: string;
+  may?: 'self';
+  labels?: Readonly<Record<string, string>>;
+  longestMs?: number | ((parts: ConsoleParts) => number);
+  file?: true;
+  about?(visit: Visit, form: Form, parts: ConsoleParts): Omit<Deed, 'action'> | Promise<Omit<Deed, 'action'>>;
+  run(parts: ConsoleParts, visit: Visit, form: Form): Promise<Went>;
+}>;

@@ -1,0 +1,105 @@
+// Covers the checks before going live: each says what was found and what is to be done, and one that fails ends with 1.
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { assertFailed, useCommands } from '../../test/commands.ts';
+import { receiveMail } from '../../test/mail-receiver.ts';
+import { useService } from '../../test/service.ts';
+import { readConfig } from '../config.ts';
+import { connect } from '../db/connect.ts';
+import { policies } from '../db/policies.ts';
+import { checkLive, judgeOffset, judgeRoom, type Finding } from './check-live.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'schoolbell-check-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const mail = await receiveMail();
+const service = await useService();
+const sound = {
+  DATABASE_URL: service.databaseUrl, DATA_DIR: service.dataDir, SECRET_KEY: 'v3ry-Random_key/for+going=live.Really', PUBLIC_URL: 'https://bell.trust.example',
+  TRUST_PROXY: '10.0.0.1', SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <bell@trust.example>',
+};
+const { run } = useCommands(sound);
+
+type Checked = { ok: boolean; checks: Finding[] };
+async function check(change: Record<string, string | undefined> = {}): Promise<Checked & { code: number; err: string; of(name: string): Finding | undefined }> {
+  const env = Object.fromEntries(Object.entries({ ...sound, ...change }).filter((pair): pair is [string, string] => pair[1] !== undefined));
+  const { code, out, err } = await run(['status', '--check', '--json'], env);
+  const checked = JSON.parse(out) as Checked;
+  return { ...checked, code, err, of: (name) => checked.checks.find((one) => one.check === name) };
+}
+
+test('one that may go live: every check is ok, but for the role of the tests, and it ends with 0', async () => {
+  const { ok, code, err, checks } = await check();
+  assert.deepEqual([ok, code, err, checks.filter(({ verdict }) => verdict === 'fail')], [true, 0, '', []]);
+  assert.deepEqual(
+    checks.map(({ check: name }) => name),
+    [
+      'public address', 'proxy', 'mail', 'demo', 'secret key', 'outgoing calls', 'rate limit', 'database rights', 'clock', 'disk', 'database connections',
+      'migrations', 'held imports', 'failing schools', 'stale schools', 'failing targets', 'schools to confirm', 'unanswered invitations', 'failing mails',
+    ],
+  );
+  for (const { verdict, todo } of checks) assert.equal(verdict === 'ok', todo === null);
+  const { out } = await run(['status', '--check']);
+  assert.match(out, /^CHECK +VERDICT +FOUND[^]*^mail +ok +127\.0\.0\.1:\d+ lets us in, from Schoolbell <bell@trust\.example>$/m);
+  assert.doesNotMatch(out, /\t/);
+});
+
+const wrong: [what: string, change: Record<string, string | undefined>, check: string, verdict: string, found: RegExp, todo: RegExp][] = [
+  ['no https', { PUBLIC_URL: 'http://bell.trust.example' }, 'public address', 'fail', /not https/, /set PUBLIC_URL/],
+  ['a proxy that is not trusted', { TRUST_PROXY: undefined }, 'proxy', 'warn', /none is trusted/, /TRUST_PROXY/],
+  ['no mail', { SMTP_URL: undefined }, 'mail', 'fail', /no SMTP_URL/, /set SMTP_URL and MAIL_FROM/],
+  ['mail that is away', { SMTP_URL: 'smtp://u:s3cret@127.0.0.1:1' }, 'mail', 'fail', /^127\.0\.0\.1:1: .*ECONNREFUSED/, /SMTP_URL/],
+  ['the demo', { DEMO: 'on' }, 'demo', 'fail', /the demo is on/, /DEMO=off/],
+  ['a weak key', { SECRET_KEY: 'abababababababababababababababababab' }, 'secret key', 'fail', /guessed/, /openssl rand/],
+  ['two keys', { SECRET_KEY: `${'0123456789abcdef'.repeat(2)},${sound.SECRET_KEY}` }, 'secret key', 'warn', /an old key still/, /keys reseal/],
+  ['calls into the own network', { OUTBOUND_ALLOW: '10.0.0.0/8' }, 'outgoing calls', 'warn', /10\.0\.0\.0\/8/, /OUTBOUND_ALLOW/],
+  ['no limit', { RATE_LIMIT_PER_MINUTE: '0' }, 'rate limit', 'warn', /there is none/, /set it/],
+];
+for (const [what, change, name, verdict, found, todo] of wrong) {
+  test(`${what}: ${verdict}`, async () => {
+    const { ok, code, err, of } = await check(change);
+    const finding = of(name);
+    assert.equal(finding?.verdict, verdict, JSON.stringify(finding));
+    assert.match(finding.found, found);
+    assert.match(finding.todo ?? '', todo);
+    assert.doesNotMatch(JSON.stringify(finding), /s3cret|v3ry-Random/);
+    assert.deepEqual([ok, code], verdict === 'fail' ? [false, 1] : [true, 0]);
+    if (verdict === 'fail') assertFailed({ code, out: '', err }, new RegExp(`not ready to go live: ${name}`));
+  });
+}
+
+test('a key in a file: others must not read it, and a copy of it is to be kept', async () => {
+  const config = { ...readConfig({ ...sound, DATA_DIR: folder }), secretKeys: [] };
+  const judge = async () => (await checkLive({ db: service.db, config })).find(({ check: name }) => name === 'secret key');
+  assert.deepEqual(await judge().then((one) => [one?.verdict, /ENOENT/.test(one?.found ?? '')]), ['fail', true]);
+  writeFileSync(join(folder, 'secret.key'), 'x'.repeat(43), { mode: 0o600 });
+  assert.equal((await judge())?.verdict, 'warn');
+  chmodSync(join(folder, 'secret.key'), 0o644);
+  assert.deepEqual(await judge().then((one) => [one?.verdict, one?.todo]), ['fail', `chmod 600 ${join(folder, 'secret.key')}`]);
+});
+
+test('clocks that are apart, and a disk that is nearly full', () => {
+  assert.deepEqual([0, 1.9, 3, 29, 31, 3600].map((seconds) => judgeOffset(seconds).verdict), ['ok', 'ok', 'warn', 'warn', 'fail', 'fail']);
+  assert.deepEqual([20, 5, 4.9, 1, 0.9, 0].map((gib) => judgeRoom(gib * 1024 ** 3, '/data').verdict), ['ok', 'ok', 'warn', 'warn', 'fail', 'fail']);
+  assert.match(judgeOffset(3600).todo ?? '', /NTP/);
+});
+
+test('a role without the right to make tables is found', async () => {
+  await service.db`create role checked_role login password 'x'`;
+  try {
+    await service.db`grant select, update on all tables in schema public to checked_role`;
+    await service.db`revoke create on schema public from public`;
+    const config = readConfig(sound);
+    const url = new URL(service.databaseUrl);
+    [url.username, url.password] = ['checked_role', 'x'];
+    const db = connect(url.href, policies.commands);
+    const findings = await checkLive({ db, config }).finally(() => db.end({ timeout: 1 }));
+    const rights = findings.find(({ check: name }) => name === 'database rights');
+    assert.deepEqual([rights?.verdict, rights?.found], ['fail', 'checked_role may not create tables']);
+  } finally {
+    await service.db`drop owned by checked_role`;
+    await service.db`drop role checked_role`;
+  }
+});

@@ -1,0 +1,100 @@
+// In charge of what the operator sees of an application at a school: whether it may read and what, what it asks for, when
+// that was decided, and how old its secrets are. It only reads.
+import { requireApplication, type Application } from '../access/applications.ts';
+import { listSecrets, type KeptSecret } from '../access/credentials.ts';
+import { shownState } from '../access/authorisations.ts';
+import type { Db } from '../db/connect.ts';
+import { cutPage } from '../http/cut-page.ts';
+import { pausedBy } from './pause-school.ts';
+
+/** pausedBy: of one that is paused. */
+export type ListedGrant = {
+  rp: string;
+  application: string;
+  state: string;
+  pausedBy: string | null;
+  scopes: string[];
+  since: Date;
+  lastRead: Date | null;
+};
+
+/** Somebody asks the school to decide, or would, were the school confirmed. contact, schoolName: as whoever asked wrote them. */
+export type Asked = {
+  rp: string;
+  application: string;
+  state: 'Proposed' | 'Invited' | 'Expired';
+  by: 'application' | 'operator';
+  reason: string | null;
+  required: string[];
+  optional: string[];
+  schoolName: string;
+  contact: string;
+  askedAt: Date;
+  expiresAt: Date | null;
+};
+
+/** state: none, where the school has never approved. */
+export type Grant = {
+  application: Application;
+  state: 'Approved' | 'Installing' | 'Live' | 'Paused' | 'Revoked' | undefined;
+  scopes: string[];
+  approvedAt: Date | null;
+  changedAt: Date | null;
+  liveAt: Date | null;
+  lastRead: Date | null;
+  asked: Asked | undefined;
+  secrets: KeptSecret[];
+};
+
+/** More than any school has; whoever has more finds them by the application. */
+const mostListed = 200;
+
+export async function listGrants(db: Db, estab: string): Promise<ListedGrant[]> {
+  return db<ListedGrant[]>`
+    select a.rp, p.name as application, ${shownState(db)} as state, ${pausedBy(db)} as "pausedBy", a.scopes, a.changed_at as since,
+      (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead"
+    from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab}
+    order by a.state = 'Revoked', lower(p.name), a.rp limit ${mostListed}`;
+}
+
+export async function listAsked(db: Db, estab: string, rp?: string): Promise<Asked[]> {
+  return db<Asked[]>`
+    select i.rp, p.name as application, case when i.state = 'Invited' and i.expires_at <= now() then 'Expired' else i.state end as state, i.invited_by as by,
+      i.reason, i.required_scopes as required, i.optional_scopes as optional, i.school_name as "schoolName", i.contact_email as contact,
+      coalesce(i.invited_at, i.created_at) as "askedAt", i.expires_at as "expiresAt"
+    from invitation i join application p using (rp)
+    where i.estab = ${estab} and i.state in ('Proposed', 'Invited') ${rp === undefined ? db`` : db`and i.rp = ${rp}`}
+    order by i.created_at, i.rp limit ${mostListed}`;
+}
+
+export async function readGrant(db: Db, estab: string, rp: string): Promise<Grant> {
+  const application = await requireApplication(db, rp);
+  const [[row], [asked], secrets] = await Promise.all([
+    db<Omit<Grant, 'application' | 'asked' | 'secrets'>[]>`
+      select ${shownState(db)} as state, a.scopes, a.created_at as "approvedAt", a.changed_at as "changedAt", a.installed_at as "liveAt",
+        (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead"
+      from authorisation a join establishment e using (estab) where a.estab = ${estab} and a.rp = ${rp}`,
+    listAsked(db, estab, rp),
+    listSecrets(db, { rp, estab, kind: 'school' }),
+  ]);
+  const none = { state: undefined, scopes: [], approvedAt: null, changedAt: null, liveAt: null, lastRead: null };
+  return { application, ...(row ?? none), asked, secrets };
+}
+
+export type Stranger = { rp: string; name: string; required: string[]; optional: string[] };
+
+/** Applications that may not read data of the school, by their identifiers. after: the last that was seen. */
+export async function listStrangers(
+  db: Db,
+  estab: string,
+  { q, after, most }: { q: string; after?: string | undefined; most: number },
+): Promise<{ applications: Stranger[]; next: string | undefined }> {
+  const asked = q.toLowerCase();
+  const rows = await db<Stranger[]>`
+    select p.rp, p.name, p.required_scopes as required, p.optional_scopes as optional from application p
+    where not exists (select from authorisation a where a.estab = ${estab} and a.rp = p.rp and a.state <> 'Revoked')
+      and (strpos(lower(p.name), ${asked}) > 0 or strpos(lower(p.rp), ${asked}) > 0) ${after === undefined ? db`` : db`and p.rp > ${after}`}
+    order by p.rp limit ${most + 1}`;
+  const { shown, last } = cutPage(rows, most);
+  return { applications: shown, next: last?.rp };
+}

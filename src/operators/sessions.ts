@@ -1,0 +1,94 @@
+// In charge of who is at the console: a random cookie, kept as a hash, and whose it is. It ends after twelve hours, when its
+// password, role or second factor changes, and when its account is removed.
+import type { FastifyRequest } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { hashSecret } from '../access/secrets.ts';
+import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { findCookie, renderCookie } from '../http/cookies.ts';
+import { markOf } from './known-browser.ts';
+
+export type Role = 'admin' | 'viewer';
+/** proven: has shown the second factor, or needs none. */
+export type Operator = Readonly<{
+  id: string;
+  signInName: string;
+  name: string;
+  role: Role;
+  hasSecondFactor: boolean;
+  proven: boolean;
+  key: string;
+}>;
+
+/** What the browser is to hold, and whether it opens everything already. mark: by which it is known when it comes back. */
+export type Opened = Readonly<{ cookie: string; key: string; proven: boolean; mark: string }>;
+/** shown: the second factor, just now. */
+export type Opening = Readonly<{ address: string; publicUrl: string; shown?: boolean }>;
+
+const sessionHours = 12;
+const listedSessions = 50;
+export const consoleCookie = { name: 'schoolbell_console', path: '/console' } as const;
+
+/** The account is locked while it is looked at, so that a second factor or a password which changes meanwhile ends this session too. */
+export async function openSession(sql: Sql, account: string, { address, publicUrl, shown = false }: Opening): Promise<Opened> {
+  const key = randomBytes(32).toString('base64url');
+  const [opened] = await sql<{ proven: boolean; hash: string | null }[]>`
+    with a as (
+      update console_account set last_signed_in = case when ${shown}::boolean or sealed_totp is null then now() else last_signed_in end
+      where id = ${account} returning id, sealed_totp, password_hash, ${shown}::boolean or sealed_totp is null as proven
+    ), opened as (
+      insert into console_session (hash, account, proven, address, expires_at)
+      select ${hashSecret(key)}, id, proven, ${address}, now() + make_interval(hours => ${sessionHours}) from a
+    )
+    select a.proven and ${isEnough(sql)} as proven, a.password_hash as hash from a`;
+  const cookie = renderCookie(consoleCookie, key, publicUrl, sessionHours * 3600);
+  return { cookie, key, proven: opened?.proven === true, mark: markOf(account, opened?.hash ?? null) };
+}
+
+/** Of an account that has no second factor where all need one nothing is proven, from the moment on that this is switched on. */
+function isEnough(sql: Sql): Fragment {
+  return sql`(a.sealed_totp is not null or not exists (select from console_rule where name = 'second factor' and required))`;
+}
+
+export async function findOperator(db: Db, request: FastifyRequest): Promise<Operator | undefined> {
+  const key = findCookie(request, consoleCookie);
+  if (!key) return undefined;
+  const [row] = await db<Omit<Operator, 'key'>[]>`
+    select a.id, a.sign_in_name as "signInName", a.name, a.role, a.sealed_totp is not null as "hasSecondFactor", s.proven and ${isEnough(db)} as proven
+    from console_session s join console_account a on a.id = s.account
+    where s.hash = ${hashSecret(key)} and s.expires_at > now()`;
+  return row && { ...row, key };
+}
+
+/**
+ * Looked at again by whoever has locked the account: what ended the session since the request began, a second factor that was
+ * switched on say, ends what is under way with it too.
+ */
+export async function requireSession(tx: Tx, { id, key, proven }: Operator): Promise<void> {
+  const [kept] = await tx<{ proven: boolean }[]>`
+    select proven from console_session where hash = ${hashSecret(key)} and account = ${id} and expires_at > now() for update`;
+  if (!kept || (proven && !kept.proven)) throw new SchoolbellError('forbidden', 'You were signed out meanwhile, and nothing was changed. Sign in again.');
+}
+
+export type SessionLine = Readonly<{ address: string; created: Date; proven: boolean; own: boolean }>;
+
+/** The newest; own: the one that asks. */
+export async function listSessions(db: Db, { id, key }: Operator): Promise<SessionLine[]> {
+  return db<SessionLine[]>`
+    select address, created_at as created, proven, hash = ${hashSecret(key)} as own from console_session
+    where account = ${id} and expires_at > now() order by created_at desc limit ${listedSessions}`;
+}
+
+export async function endSession(sql: Sql, key: string): Promise<void> {
+  await sql`delete from console_session where hash = ${hashSecret(key)}`;
+}
+
+/** Everywhere; but for the one that is given. */
+export async function endSessionsOf(sql: Sql, account: string, but = ''): Promise<void> {
+  await sql`delete from console_session where account = ${account} and hash <> ${hashSecret(but)}`;
+}
+
+export async function forgetConsoleSessions(db: Db): Promise<void> {
+  await db`delete from console_session where expires_at < now()`;
+  await db`delete from console_link where expires_at < now()`;
+}

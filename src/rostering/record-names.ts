@@ -1,0 +1,33 @@
+// In charge of what a record is called where another refers to it: a person by their name, a class by its title.
+import type { Db, Fragment, Sql } from '../db/connect.ts';
+import { collections } from '../roster/collections.ts';
+import type { CollectionName } from '../roster/resource.ts';
+
+export type NamedRecord = Readonly<{ sourcedId: string; name: string; kind: string; status: string }>;
+
+/** Of a row t of the collection's table. */
+const names: Readonly<Record<CollectionName, (sql: Sql) => Fragment>> = {
+  orgs: (sql) => sql`t.name`,
+  academicSessions: (sql) => sql`t.title`,
+  courses: (sql) => sql`t.title`,
+  classes: (sql) => sql`t.title`,
+  users: (sql) => sql`(t.given_name || ' ' || t.family_name)`,
+  enrollments: (sql) => sql`concat_ws(' in ',
+    (select u.given_name || ' ' || u.family_name from roster_user u where u.estab = t.estab and u.sourced_id = t.user_id),
+    (select c.title from roster_class c where c.estab = t.estab and c.sourced_id = t.class_id))`,
+  demographics: (sql) =>
+    sql`coalesce((select u.given_name || ' ' || u.family_name from roster_user u where u.estab = t.estab and u.sourced_id = t.sourced_id), t.sourced_id)`,
+};
+
+export function nameOf(sql: Sql, collection: CollectionName): Fragment {
+  return names[collection](sql);
+}
+
+/** By their ids; what is not there any more has no name. */
+export async function nameRecords(db: Db, estab: string, collection: CollectionName, ids: readonly string[]): Promise<Map<string, NamedRecord>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db<NamedRecord[]>`
+    select t.sourced_id as "sourcedId", ${nameOf(db, collection)} as name, t.kind, t.status from ${db(collections[collection].table)} t
+    where t.estab = ${estab} and t.sourced_id = any(${ids}::text[])`;
+  return new Map(rows.map((row) => [row.sourcedId, row]));
+}

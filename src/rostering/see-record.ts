@@ -1,0 +1,91 @@
+// In charge of showing an operator what the rostering API answers about one record, to an application or to whoever might see
+// everything: by the walk that answers requests, in each dialect there is. What is looked at here is no disclosure.
+import { findStanding, requireReach, type Caller, type Reach } from '../access/authenticate.ts';
+import { scopeNames } from '../access/scopes.ts';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError, type ErrorCode } from '../errors.ts';
+import { collections } from '../roster/collections.ts';
+import type { CollectionName } from '../roster/resource.ts';
+import { answerOperation, type Answering } from './answer.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { operations, type Operation } from './operations.ts';
+import { createVersionNames } from './pin.ts';
+import { createRemembered } from './remembered.ts';
+import { createFactsReader, RosterMoved } from './roster-facts.ts';
+import { dialects } from './routes.ts';
+import type { Reader } from './select-page.ts';
+
+export type RecordJson = Readonly<Record<string, unknown>>;
+export type Refusal = Readonly<{ code: ErrorCode; message: string }>;
+/** record: what is answered. refused: with what instead. Neither: the dialect has no such operation. */
+export type Sight = Readonly<{ dialect: string; address: string; record?: RecordJson; refused?: Refusal }>;
+export type Asked = Readonly<{ estab: string; collection: CollectionName; sourcedId: string }>;
+
+const tries = 3;
+
+/** Who may see everything of a school. */
+export async function findFullReach(db: Db, estab: string): Promise<Reach | undefined> {
+  const [row] = await db<Omit<Reach, 'scopes'>[]>`select estab, id as "rosterId", version, kept_from as "keptFrom" from roster where estab = ${estab}`;
+  return row && { ...row, scopes: scopeNames };
+}
+
+/** An application at this school alone, although in one dialect it may read several schools at once. */
+export async function requireApplicationReach(db: Db, rp: string, estab: string): Promise<Reach> {
+  const standing = await findStanding(db, rp, estab);
+  const [reach] = standing ? requireReach([standing]) : [];
+  if (!reach) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
+  return reach;
+}
+
+/** The one operation that reads a record of this collection by its id, whatever its kind. */
+export function requireSingle(collection: CollectionName): Operation {
+  const operation = operations.find((one) => one.collection === collection && one.single && !one.kinds && !one.relation);
+  if (!operation) throw new Error(`no operation reads one of ${collection}`);
+  return operation;
+}
+
+export function callerWith(rp: string, reach: Reach): Caller {
+  return { rp, reach: [reach], oneRosterScopes: undefined };
+}
+
+/** In each dialect. findReach: again where the roster moved meanwhile; what it throws is what every request is answered with. */
+export async function seeRecord(db: Db, publicUrl: string, rp: string, findReach: () => Promise<Reach>, asked: Asked): Promise<Sight[]> {
+  const operation = requireSingle(asked.collection);
+  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
+  const sights: Sight[] = [];
+  for (const dialect of dialects) {
+    const answering: Answering = {
+      reader,
+      pages: createRemembered(0),
+      dialect,
+      turnstile: async () => () => {},
+      names: createVersionNames(db),
+      address: publicUrl + dialect.root,
+    };
+    sights.push(await seeIn(answering, dialect, operation, rp, findReach, asked.sourcedId));
+  }
+  return sights;
+}
+
+async function seeIn(
+  answering: Answering,
+  dialect: Dialect,
+  operation: Operation,
+  rp: string,
+  findReach: () => Promise<Reach>,
+  sourcedId: string,
+): Promise<Sight> {
+  const sight = { dialect: dialect.name, address: `${dialect.root}${operation.path.replace(':id', encodeURIComponent(sourcedId))}` };
+  if (!dialect.offers(operation.name)) return sight;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const asked = { rp, params: { id: sourcedId }, query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, head: false, note: () => {} };
+      const { body } = await answerOperation(answering, operation, callerWith(rp, await findReach()), asked);
+      const answered = JSON.parse(String(body)) as Record<string, RecordJson>;
+      return { ...sight, record: answered[collections[operation.collection].one] ?? {} };
+    } catch (error) {
+      if (error instanceof SchoolbellError && error.code !== 'unexpected') return { ...sight, refused: { code: error.code, message: error.message } };
+      if (!(error instanceof RosterMoved) || attempt === tries) throw error;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+// In charge of a service whose console is used in tests: operators, and what they read and send.
+import { createHashPool } from '../src/access/hash-pool.ts';
+import { formToken } from '../src/http/form-token.ts';
+import { consoleCookie, openSession, type Role } from '../src/operators/sessions.ts';
+import { useService, type Service } from './service.ts';
+
+export type Read = { status: number; location: string | null; text: string; headers: Headers };
+
+export type AtConsole = {
+  /** What a browser holds. */
+  cookie: string;
+  token: string;
+  get(path: string): Promise<Read>;
+  /** With the form's token, unless another is given. */
+  post(path: string, fields?: Readonly<Record<string, string>>): Promise<Read>;
+};
+
+export type ConsoleService = { service: Service; enter(role?: Role, name?: string): Promise<AtConsole> };
+
+type Given = Parameters<typeof useService>;
+
+export async function useConsole(env: Given[0] = {}, parts: Given[1] = {}): Promise<ConsoleService> {
+  // One thread is enough, and ends with the service.
+  const service = await useService(env, { hashing: createHashPool({ threads: 1 }), ...parts });
+  return { service, enter: (role = 'admin', name: string = role) => enter(service, role, name) };
+}
+
+/** At the console of any service. */
+export async function enter({ db, url }: Service, role: Role, name: string = role): Promise<AtConsole> {
+  const [account] = await db<{ id: string }[]>`
+    insert into console_account (sign_in_name, name, role, created_by) values (${name}, ${`Operator ${name}`}, ${role}, 'test')
+    on conflict (sign_in_name) do update set role = excluded.role returning id`;
+  const opened = await openSession(db, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true });
+  const cookie = opened.cookie.split(';', 1)[0] ?? '';
+  const token = formToken(cookie.slice(consoleCookie.name.length + 1));
+  const send = async (path: string, init: RequestInit): Promise<Read> => {
+    const response = await fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { accept: 'text/html', cookie, ...init.headers } });
+    return { status: response.status, location: response.headers.get('location'), text: await response.text(), headers: response.headers };
+  };
+  return {
+    cookie,
+    token,
+    get: (path) => send(path, {}),
+    post: (path, fields = {}) => send(path, { method: 'POST', body: new URLSearchParams({ token, ...fields }) }),
+  };
+}
