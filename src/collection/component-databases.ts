@@ -64,7 +64,7 @@ function messageOf(status: DatabaseStatus, message: string | null): string | nul
 }
 
 /** What is being refreshed is Updating, but Expired as long as there is an older state to serve. */
-function statusOf({ stored, refreshing, expired, updatedAt }: Row): DatabaseStatus {
+function statusOf({ stored, refreshing, expired, updatedAt }: Pick<Row, 'stored' | 'refreshing' | 'expired' | 'updatedAt'>): DatabaseStatus {
   if (refreshing) return stored === 'OK' && expired && updatedAt ? 'Expired' : 'Updating';
   return stored === 'OK' && expired ? 'Expired' : stored;
 }
@@ -120,19 +120,30 @@ export async function isAskable(sql: Sql, estab: string, name: DatabaseName): Pr
 
 /**
  * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. Where packages
- * are uploaded there is nobody to ask.
+ * are uploaded there is nobody to ask. `whileIn`: only where the status is still one of these once the database is locked; a collection
+ * may have ended since it was read.
  */
 export async function requestCollection(
   sql: Sql,
   estab: string,
   name: DatabaseName,
-  how: { force?: boolean; full?: boolean; rosterFirst?: boolean; upload?: string; approved?: string; partial?: boolean } = {},
+  how: {
+    force?: boolean;
+    full?: boolean;
+    rosterFirst?: boolean;
+    upload?: string;
+    approved?: string;
+    partial?: boolean;
+    whileIn?: readonly DatabaseStatus[];
+  } = {},
 ): Promise<void> {
-  const [row] = await sql<{ refreshing: boolean; uploaded: boolean }[]>`
-    select refreshing_since is not null as refreshing, exists (select from establishment e left join connector_setting s on s.estab = e.estab
+  const [row] = await sql<(Pick<Row, 'stored' | 'expired' | 'updatedAt' | 'refreshing'> & { uploaded: boolean })[]>`
+    select status as stored, updated_at as "updatedAt", refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired,
+      exists (select from establishment e left join connector_setting s on s.estab = e.estab
       where e.estab = ${estab} and e.connector = 'csv' and not coalesce(s.settings ? 'folder', false)) as uploaded
     from component_database where estab = ${estab} and name = ${name} for update`;
   if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force && how.approved === undefined)))) return;
+  if (how.whileIn && !how.whileIn.includes(statusOf(row))) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(
     sql,

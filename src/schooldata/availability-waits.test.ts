@@ -6,6 +6,7 @@ import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
 import { changeState } from '../access/authorisations.ts';
+import { readDatabases, recordCollected } from '../collection/component-databases.ts';
 import { setConnector } from '../collection/connector-settings.ts';
 import { mostOpenWaits, sweepWaits } from './availability.ts';
 
@@ -83,6 +84,24 @@ test('data that is ready is told at once, and the answer is the same object', as
   assert.match(body.RequestId ?? '', /^[0-9a-f-]{36}$/);
   assert.deepEqual(await callsOf(estab), [{ url: `${receiver}/cb?estab=${estab}`, body }]);
   assert.deepEqual([await openOf(estab), await collectionsOf(estab)], [0, []]);
+});
+
+test('a collection that ends while somebody looks whether it has is not followed by another', async () => {
+  const { estab, ask } = await newSchool();
+  await expire(estab, 'SchoolData');
+  await ask('Students');
+  let looking: Promise<number> | undefined;
+  await db.begin(async (tx) => {
+    await recordCollected(tx, estab, 'SchoolData', { rowCount: 1, changed: false });
+    looking = sweepWaits(db, { estab });
+    await until('whoever looks stands at the lock', async () =>
+      (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+  });
+  assert.equal(await looking, 0);
+  assert.equal(await sweepWaits(db, { estab }), 1);
+  assert.deepEqual(await collectionsOf(estab), ['SchoolData waiting']);
+  const [database] = await readDatabases(db, estab, ['SchoolData']);
+  assert.deepEqual([database?.status, database?.refreshing], ['OK', false]);
 });
 
 test('never ready: nothing until ten minutes after the request, then once, with TimedOut', async () => {

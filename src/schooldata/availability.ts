@@ -81,7 +81,7 @@ export async function refreshStale(sql: Sql, estab: string, names: readonly Data
   const databases = await readDatabases(sql, estab, names);
   // Each is locked: in the order in which whoever needs several of them locks them.
   for (const { name, status } of databases.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
-    if (statuses.includes(status)) await requestCollection(sql, estab, name);
+    if (statuses.includes(status)) await requestCollection(sql, estab, name, { whileIn: statuses });
 }
 
 /** Ends every wait that can be decided now; `estab`: only those of one school, whenever they were due to be looked at. */

@@ -144,7 +144,7 @@ test('after signing in one goes to where one was going, within the console and n
   assert.equal(asked.location, '/console/sign-in?to=%2Fconsole%2Faccount%3Fx%3D1');
   const places: [string, string][] = [
     ['/console/account?x=1', '/console/account?x=1'], ['https://evil.example/console', '/console'], ['//evil.example', '/console'],
-    ['/console//evil', '/console//evil'], ['/consoles', '/console'], ['/console\\evil.example', '/console'], ['/console/\r\nset-cookie: a=b', '/console'], 
+    ['/console//evil', '/console//evil'], ['/consoles', '/console'], ['/console\\evil.example', '/console'], ['/console/\r\nset-cookie: a=b', '/console'],
     ['/school', '/console'], ['/console?to=<b>', '/console'], ['/console/../school', '/console'], ['/console/%2e%2E/school', '/console'],
     ['/console/x/..//evil.example', '/console//evil.example'], ['/console/..//evil.example', '/console'],
     ['/console/audit?before=operator~2026-11-16T08:00:00.123456Z~17!decision~1', '/console/audit?before=operator~2026-11-16T08:00:00.123456Z~17!decision~1'],
