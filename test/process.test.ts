@@ -8,8 +8,9 @@ import { dirname, join, sep } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, home, isRoot, launch, launchService,
-  listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token, type Options,
+  assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, holdDemoStill, home, isRoot, launch,
+  launchService, listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
+  type Options,
 } from './processes.ts';
 import { freePort, rootA } from './service.ts';
 
@@ -25,6 +26,7 @@ test('the first start prints lines that work, and the next start finds everythin
   assert.deepEqual(lines.map((line) => line.includes(`${first.url}${rootA}/`)), [true, false]);
   for (const line of lines) assert.equal((JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8' })) as { users: unknown[] }).users.length, 2, line);
   for (const secret of ['demo.json', 'secret.key', 'postgres.password']) assert.equal(statSync(join(data, secret)).mode & 0o777, 0o600, secret);
+  await holdDemoStill(data);
   whole = await standing(first, data);
   // The demo moves a little with time.
   assert.ok(Math.abs(Number(sizes(whole).enrollments) - 14_903) < 300, sizes(whole).enrollments);

@@ -112,6 +112,16 @@ export async function listsDemo(dataDir: string): Promise<void> {
   assert.deepEqual(((await command(dataDir, ['school', 'list'])) as { estab: string }[]).map(({ estab }) => estab), ['9990001']);
 }
 
+/** The demo moves every ten minutes, and is collected again; a test that compares what is served with what was served keeps it as it is. */
+export async function holdDemoStill(dataDir: string): Promise<void> {
+  const isCollected = async () => {
+    const states = ((await command(dataDir, ['work', 'list', '--kind', 'collect'])) as { state: string }[]).map(({ state }) => state);
+    return states.length > 0 && states.every((state) => state !== 'waiting' && state !== 'running');
+  };
+  await eventually('the demo is collected', isCollected);
+  await command(dataDir, ['demo', 'mode', 'offline']);
+}
+
 export const processes = () => readdirSync('/proc').map(Number).filter((pid) => pid > 1);
 
 export function commandLine(pid: number): string {

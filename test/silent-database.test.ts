@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import {
-  assertStopped, children, command, ended, eventually, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus,
+  assertStopped, children, command, ended, eventually, holdDemoStill, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus,
   servesAgain, signalAll, standing, start, stop, token, type Running,
 } from './processes.ts';
 import { rootA, rootB } from './service.ts';
@@ -95,6 +95,7 @@ test('SIGTERM while the database does not answer ends the process in time', long
 
 test('the embedded server is killed under statements ten times, and each time comes back, also on another port', longest, async () => {
   const service = await start(data);
+  await holdDemoStill(data);
   const before = await standing(service, data);
   const asks = await useAsks(service, service);
   const squatters: Server[] = [];
@@ -140,6 +141,7 @@ test('a full disk is said by /readyz and in the log, and what was refused is who
     mkdirSync(folder);
     chmodSync(folder, 0o711);
     const service = await start(folder, { env: { LOG_LEVEL: 'warn' } });
+    await holdDemoStill(folder);
     const before = await standing(service, folder);
     await eventually('it is not ready', async () => {
       fill();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped, backends, command, curlLines, ended, eventually, home, initdbs, launchService, longest, openList, parentOf, sizes, standing,
+  assertStopped, backends, command, curlLines, ended, eventually, holdDemoStill, home, initdbs, launchService, longest, openList, parentOf, sizes, standing,
   start, stop, token,
 } from './processes.ts';
 
@@ -30,6 +30,7 @@ test('killed again and again during its first start, it starts, and the demo is 
     assert.equal(await ended(killed), 'SIGKILL', `${what}: ${killed.output()}`);
   }
   const service = await start(folder);
+  await holdDemoStill(folder);
   const whole = sizes(await standing(service, folder));
   // The demo moves a little with time.
   assert.ok(Math.abs(Number(whole.enrollments) - 14_903) < 300, whole.enrollments);
