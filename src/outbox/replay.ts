@@ -47,23 +47,25 @@ export type Failed = { since: Date; rps: readonly string[]; lane?: string | unde
 const replayedAtOnce = 1_000;
 
 /**
- * What failed since then, the newest of each topic, unless something newer was said or the lane has ended. So many at a time,
- * so that no lane is held for long.
+ * What failed since then, the newest of each topic, unless something newer was said or the lane has ended, up to the moment at which
+ * its lane is held. So many at a time, so that no lane is held for long.
  */
 export async function replayFailedSince(db: Db, kind: string, failed: Failed): Promise<string[]> {
   const found = await db<{ estab: string; id: string }[]>`
     select o.estab, o.id from outbox o
-    where ${isFailed(db, kind, failed)} and o.lane not in (select key from lane where disabled_at is not null)
-      and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq)
+    where ${isFailed(db, kind, failed)} and ${isLastWord(db)}
     order by o.settled_at desc limit ${failed.most}`;
   const replayed: string[] = [];
   for (let at = 0; at < found.length; at += replayedAtOnce) {
     const batch = found.slice(at, at + replayedAtOnce);
     const given = db`unnest(${batch.map(({ estab }) => estab)}::text[], ${batch.map(({ id }) => id)}::text[])`;
-    replayed.push(...(await replay(db, db`o.state = 'failed' and (o.estab, o.id) in (select * from ${given})`)));
+    replayed.push(...(await replay(db, db`o.state = 'failed' and ${isLastWord(db)} and (o.estab, o.id) in (select * from ${given})`)));
   }
   return replayed;
 }
+
+const isLastWord = (sql: Sql): Fragment => sql`o.lane not in (select key from lane where disabled_at is not null)
+  and not exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq)`;
 
 /** By the index of an application's work in one state, not by that of all that was settled since. */
 const isFailed = (sql: Sql, kind: string, { since, rps, lane }: Failed): Fragment =>
