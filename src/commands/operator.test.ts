@@ -41,6 +41,8 @@ test('add mails and prints a link that works once; list, edit and remove see the
 test('a role and the second factor are changed, and the last admin stays', async () => {
   await assertFails(/last admin who can sign in/, 'operator edit --role viewer eve@trust.example');
   await assertFails(/last admin who can sign in/, 'operator remove eve@trust.example');
+  await assertFails(/last admin who can sign in/, 'operator edit --name Evelyn --role viewer eve@trust.example');
+  assert.deepEqual((await json<Line[]>('operator list')).map(({ name }) => name), ['Eve Adams'], 'of what is refused in part nothing is done');
   await addOperator(db, 'boss@trust.example');
   const eve = await signIn(url, 'eve@trust.example');
   const edited = await run(['operator', 'edit', '--role', 'viewer', 'Eve Adams']);

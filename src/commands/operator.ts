@@ -1,8 +1,8 @@
 // In charge of the commands on operators of the console.
 import { isAdminKept } from '../operators/admin.ts';
 import {
-  changeRole, findSignInName, inviteAgain, inviteOperator, listOperators, removeOperator, rename, requireOperatorLine, requireSecondFactorOfAll,
-  resetSecondFactor, roles, type Invited, type OperatorParts,
+  editOperator, findSignInName, inviteAgain, inviteOperator, listOperators, removeOperator, requireOperatorLine, requireSecondFactorOfAll, roles,
+  type Invited, type OperatorParts,
 } from '../operators/operators.ts';
 import { isSecondFactorRequired } from '../operators/second-factor.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -80,9 +80,7 @@ export const operatorCommands: readonly Command[] = [
       const reset = given.options['reset-second-factor'] === true;
       if (called === undefined && role === undefined && !reset)
         throw new SchoolbellError('invalid_request', 'give --name, --role, --reset-second-factor or several of them');
-      if (called !== undefined) await rename(context.db, name, called);
-      if (role !== undefined) await changeRole(context.db, partsOf(context), name, role);
-      if (reset) await resetSecondFactor(context.db, name);
+      await editOperator(context.db, partsOf(context), name, { name: called, role, resetsSecondFactor: reset });
       const data = await requireOperatorLine(context.db, name);
       return { data, lines: [`${data.signInName} (${data.name}) is ${data.role}, with the second factor ${data.hasSecondFactor ? 'on' : 'off'}`] };
     },

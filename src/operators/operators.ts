@@ -92,15 +92,32 @@ export async function inviteAgain(db: Db, { publicUrl, by: asking }: OperatorPar
   });
 }
 
-export async function changeRole(db: Db, parts: OperatorParts, signInName: string, given: string): Promise<void> {
-  const role = requireRole(given);
+export type OperatorChange = Readonly<{ name?: string | undefined; role?: string | undefined; resetsSecondFactor?: boolean }>;
+
+/** All that is given, or, if any of it is refused, nothing. */
+export async function editOperator(db: Db, parts: OperatorParts, signInName: string, given: OperatorChange): Promise<void> {
+  const name = given.name === undefined ? undefined : requireName(given.name);
+  const role = given.role === undefined ? undefined : requireRole(given.role);
   await changing(db, parts.by, signInName, async (tx, account) => {
-    if (account.role === role) throw new SchoolbellError('conflict', `${account.signInName} is ${role === 'admin' ? 'an admin' : 'a viewer'} already.`);
-    requireNotKept(parts, account.signInName, 'Its role stays as it is.');
-    await requireAnotherAdmin(tx, account.id);
-    await tx`update console_account set role = ${role} where id = ${account.id}`;
-    await endSessionsOf(tx, account.id);
+    if (name !== undefined) await tx`update console_account set name = ${name} where id = ${account.id}`;
+    if (role !== undefined) await changeRole(tx, parts, account, role);
+    if (given.resetsSecondFactor) await resetSecondFactor(tx, account);
   });
+}
+
+async function changeRole(tx: Tx, parts: OperatorParts, account: Account, role: Role): Promise<void> {
+  if (account.role === role) throw new SchoolbellError('conflict', `${account.signInName} is ${role === 'admin' ? 'an admin' : 'a viewer'} already.`);
+  requireNotKept(parts, account.signInName, 'Its role stays as it is.');
+  await requireAnotherAdmin(tx, account.id);
+  await tx`update console_account set role = ${role} where id = ${account.id}`;
+  await endSessionsOf(tx, account.id);
+}
+
+/** For somebody who has lost it; they set up another when they sign in next, if all need one. */
+async function resetSecondFactor(tx: Tx, { id, name, hasSecondFactor }: Account): Promise<void> {
+  if (!hasSecondFactor) throw new SchoolbellError('conflict', `${name} has no second factor.`);
+  await forgetSecondFactor(tx, id);
+  await endSessionsOf(tx, id);
 }
 
 export async function removeOperator(db: Db, parts: OperatorParts, signInName: string): Promise<void> {
@@ -109,20 +126,6 @@ export async function removeOperator(db: Db, parts: OperatorParts, signInName: s
     await requireAnotherAdmin(tx, account.id);
     await tx`delete from console_account where id = ${account.id}`;
   });
-}
-
-/** For somebody who has lost it; they set up another when they sign in next, if all need one. */
-export async function resetSecondFactor(db: Db, signInName: string, by?: Operator): Promise<void> {
-  await changing(db, by, signInName, async (tx, { id, name, hasSecondFactor }) => {
-    if (!hasSecondFactor) throw new SchoolbellError('conflict', `${name} has no second factor.`);
-    await forgetSecondFactor(tx, id);
-    await endSessionsOf(tx, id);
-  });
-}
-
-export async function rename(db: Db, signInName: string, given: string): Promise<void> {
-  const name = requireName(given);
-  await changing(db, undefined, signInName, (tx, { id }) => tx`update console_account set name = ${name} where id = ${id}`);
 }
 
 export async function requireSecondFactorOfAll(db: Db, required: boolean): Promise<void> {

@@ -8,12 +8,13 @@ import { renderAgo } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { adminName } from '../../operators/admin.ts';
 import { changePassword } from '../../operators/change-password.ts';
-import { rename } from '../../operators/operators.ts';
+import { editOperator } from '../../operators/operators.ts';
 import { endSessionsOf, listSessions, type SessionLine } from '../../operators/sessions.ts';
 import { renderConsole } from '../layout.ts';
 import type { Action, Page, Visit } from '../visit.ts';
 import { passwordHint, requireSame } from './invited.ts';
 import { factorPath } from './factor-page.ts';
+import { operatorParts } from './operators.ts';
 import { cookiesOf, longestHashingMs } from './outside.ts';
 
 const path = '/console/account';
@@ -104,8 +105,8 @@ export const accountActions: readonly Action[] = [
     done: 'Your name is saved.',
     may: 'self',
     about: ({ operator }, form) => ({ detail: { name: form.one('name'), before: operator.name } }),
-    async run({ changes }, { operator }, form) {
-      await rename(changes, operator.signInName, form.one('name'));
+    async run(parts, visit, form) {
+      await editOperator(parts.changes, operatorParts(parts, visit), visit.operator.signInName, { name: form.one('name') });
       return { to: path };
     },
   },

@@ -7,7 +7,7 @@ import { renderFacts } from '../../http/pages/facts.ts';
 import { renderSelect } from '../../http/pages/field.ts';
 import { renderAgo } from '../../http/pages/moment.ts';
 import { adminName, isAdminKept } from '../../operators/admin.ts';
-import { changeRole, inviteAgain, removeOperator, requireOperatorLine, resetSecondFactor, type OperatorLine } from '../../operators/operators.ts';
+import { editOperator, inviteAgain, removeOperator, requireOperatorLine, type OperatorLine } from '../../operators/operators.ts';
 import { renderDoing, type Doing } from '../doing.ts';
 import { renderConsole } from '../layout.ts';
 import { operatorPath, operatorsPath } from '../links.ts';
@@ -102,7 +102,7 @@ export const operatorActions: readonly Action[] = [
     done: 'The role is changed.',
     about: (visit, form) => ({ ...about(visit), detail: { role: cutText(form.one('role'), 20) } }),
     async run(parts, visit, form) {
-      await changeRole(parts.changes, operatorParts(parts, visit), nameOf(visit), form.one('role'));
+      await editOperator(parts.changes, operatorParts(parts, visit), nameOf(visit), { role: form.one('role') });
       return { to: operatorPath(nameOf(visit)) };
     },
   },
@@ -115,7 +115,7 @@ export const operatorActions: readonly Action[] = [
       // Whoever finds a browser signed in would get rid of it without a code.
       if (nameOf(visit).toLowerCase() === visit.operator.signInName)
         throw new SchoolbellError('conflict', 'Your own second factor is switched off on the page of your account, with a code or your password.');
-      await resetSecondFactor(parts.changes, nameOf(visit), visit.operator);
+      await editOperator(parts.changes, operatorParts(parts, visit), nameOf(visit), { resetsSecondFactor: true });
       return { to: operatorPath(nameOf(visit)) };
     },
   },
