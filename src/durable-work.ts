@@ -8,6 +8,7 @@ import { forgottenKind } from './identity/forgotten-password.ts';
 import { withoutSecrets } from './mail/links.ts';
 import { mailKind } from './mail/mail.ts';
 import { linkKind } from './onboarding/ask-link.ts';
+import { operatorLinkKind } from './operators/forgotten-password.ts';
 import { findWork, type Work, type WorkState } from './outbox/list-work.ts';
 import { replayOne } from './outbox/replay.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -26,7 +27,7 @@ const refuse = (message: string) => {
   throw new SchoolbellError('conflict', message);
 };
 
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds = {
   [collectKind]: {
     label: 'Collecting',
     about: ({ database, upload }) => `${word(database)}${upload === undefined ? '' : ', an uploaded package'}`,
@@ -42,13 +43,19 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   [linkKind]: { label: 'Link for a school', about: () => '', failed: replay },
   [forgottenKind]: { label: 'Link for a forgotten password', about: () => '', failed: replay },
-};
+  [operatorLinkKind]: { label: 'Link for an operator', about: () => '', failed: replay },
+} as const satisfies Readonly<Record<string, Kind>>;
 
-/** The kinds that have a name; of an older or newer version there may be others. */
+/** `work` has a handler for each of these, and for calls. */
+export type WorkKind = keyof typeof kinds;
+/** Of an older or newer version there may be others. */
+const named: Readonly<Record<string, Kind | undefined>> = kinds;
+
+/** The kinds that have a name. */
 export const workKinds: readonly { kind: string; label: string }[] = Object.entries(kinds).map(([kind, { label }]) => ({ kind, label }));
 
-export const labelOfWork = (kind: string) => kinds[kind]?.label ?? kind;
-export const describeWork = ({ kind, payload }: Pick<Work, 'kind' | 'payload'>) => kinds[kind]?.about(payload) ?? '';
+export const labelOfWork = (kind: string) => named[kind]?.label ?? kind;
+export const describeWork = ({ kind, payload }: Pick<Work, 'kind' | 'payload'>) => named[kind]?.about(payload) ?? '';
 
 export async function requireWork(db: Db, id: string): Promise<Work> {
   const work = await findWork(db, id);
@@ -67,7 +74,7 @@ export async function retryWork(db: Db, id: string): Promise<Work> {
   const work = await requireWork(db, id);
   const why = await findRefusal(db, work);
   if (why !== undefined) throw new SchoolbellError('conflict', why);
-  await (work.state === 'failed' ? (kinds[work.kind]?.failed ?? replay)(db, work) : replay(db, work));
+  await (work.state === 'failed' ? (named[work.kind]?.failed ?? replay)(db, work) : replay(db, work));
   return work;
 }
 
@@ -80,7 +87,7 @@ export async function findRefusal(sql: Sql, work: Work): Promise<string | undefi
     if (hasBody) return undefined;
     return 'This mail was sent, and its text erased: its links are for the receiver alone. Let them ask for a new one.';
   }
-  return state === 'failed' ? kinds[kind]?.refusal?.(sql, work) : ended[state];
+  return state === 'failed' ? named[kind]?.refusal?.(sql, work) : ended[state];
 }
 
 /** Of a collection that was read but not merged: which import says more of it. */

@@ -9,6 +9,7 @@ import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
 import { policies, workPools } from './db/policies.ts';
+import type { WorkKind } from './durable-work.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
@@ -20,7 +21,7 @@ import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { createOperatorLinkSending, operatorLinkKind } from './operators/forgotten-password.ts';
-import { startWorker, type Handlers } from './outbox/worker.ts';
+import { startWorker, type Handler } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
 import { createWriteback } from './schooldata/write-back.ts';
@@ -67,7 +68,10 @@ async function onStatus(db: Db, seal: Seal, config: Config, estab: string): Prom
   await tellTroubles(db, tellingOf(config), { estab });
 }
 
-function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): Handlers {
+/** Mails have one that is closed at the end. */
+type OwnHandlers = Readonly<Record<Exclude<WorkKind, typeof mailKind> | typeof callKind, Handler>>;
+
+function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): OwnHandlers {
   const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
   return {
     [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version, { answersFrom: parseAllowList(config.answersFrom) }),

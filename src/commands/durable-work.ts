@@ -1,5 +1,5 @@
 // In charge of the commands that show durable work and try it again.
-import { describeWork, labelOfWork, requireWork, retryWork } from '../durable-work.ts';
+import { describeWork, labelOfWork, requireWork, retryWork, workKinds } from '../durable-work.ts';
 import { SchoolbellError } from '../errors.ts';
 import { listWork, listWorkKinds, workStates, type Work } from '../outbox/list-work.ts';
 import { optionalText, type Command } from './command.ts';
@@ -13,7 +13,7 @@ export const workCommands: readonly Command[] = [
     effect: 'reads',
     help: `Lists the latest ${listed} pieces of durable work but calls (deliveries shows those): collecting, writebacks, mails, links.`,
     options: {
-      kind: { value: '<kind>', help: 'of one kind: collect, writeback, mail, sign-in-link, password-link' },
+      kind: { value: '<kind>', help: `of one kind: ${workKinds.map(({ kind }) => kind).join(', ')}` },
       state: { value: '<state>', help: workStates.join(', ') },
       estab: { value: '<id>', help: 'of one establishment' },
     },
