@@ -40,7 +40,7 @@ test('add mails and prints a link that works once; list, edit and remove see the
 
 test('a role and the second factor are changed, and the last admin stays', async () => {
   await assertFails(/last admin who can sign in/, 'operator edit --role viewer eve@trust.example');
-  await assertFails(/last admin who can sign in/, 'operator remove eve@trust.example');
+  await assertFails(/last admin who can sign in/, 'operator remove --yes eve@trust.example');
   await assertFails(/last admin who can sign in/, 'operator edit --name Evelyn --role viewer eve@trust.example');
   assert.deepEqual((await json<Line[]>('operator list')).map(({ name }) => name), ['Eve Adams'], 'of what is refused in part nothing is done');
   await addOperator(db, 'boss@trust.example');
@@ -67,14 +67,17 @@ test('whether all need a second factor', async () => {
 test('remove by address or by name, which asks where somebody is there; admin stays while a setting rules it', async () => {
   await addOperator(db, 'admin', 'viewer');
   const ruled = { ...settings, ADMIN_PASSWORD: 'a password that is set' };
-  const refused = await run(['operator', 'remove', 'admin'], ruled);
+  const refused = await run(['operator', 'remove', '--yes', 'admin'], ruled);
   assert.deepEqual([refused.code, /ADMIN_PASSWORD/.test(refused.err)], [1, true]);
   assert.match((await schoolbell('operator remove --dry-run eve@trust.example')).out, /would go/);
   const asked = await run(['operator', 'remove', 'Eve Bell'], settings, async () => 'no');
   assert.deepEqual([asked.code, /nothing was changed/.test(asked.err)], [1, true]);
   await db`update console_account set name = 'Same' where sign_in_name in ('admin', 'boss@trust.example')`;
   await assertFails(/Several operators are called Same/, 'operator remove Same');
-  assert.deepEqual(await json('operator remove', 'Eve Bell'), { signInName: 'eve@trust.example', removed: true });
-  assert.deepEqual(await json('operator remove admin'), { signInName: 'admin', removed: true });
+  await assertFails(/repeat with --yes/, 'operator remove eve@trust.example');
+  assert.deepEqual(await json('operator remove --yes', 'Eve Bell'), { signInName: 'eve@trust.example', removed: true });
+  assert.deepEqual(await json('operator remove --yes admin'), { signInName: 'admin', removed: true });
   await assertFails(/There is no operator eve@trust\.example/, 'operator remove eve@trust.example');
+  await json('operator add --role viewer --email zoe@trust.example --name', 'Zoe');
+  assert.deepEqual(await json('operator remove zoe@trust.example'), { signInName: 'zoe@trust.example', removed: true }, 'only invited');
 });

@@ -92,8 +92,10 @@ export const operatorCommands: readonly Command[] = [
     options: {},
     positional: whom,
     async destroys(context, given) {
-      const { signInName, name } = await requireOperatorLine(context.db, await nameOf(context, given));
-      return { what: `The operator ${signInName}`, data: { signInName, name }, lines: [`  the account of ${name}`], again: true };
+      const { signInName, name, invited } = await requireOperatorLine(context.db, await nameOf(context, given));
+      const loss = { what: `The operator ${signInName}`, data: { signInName, name }, lines: [`  the account of ${name}`] };
+      // Who has chosen a password chooses another and sets up the second factor again.
+      return invited ? { ...loss, again: true } : loss;
     },
     async run(context, given) {
       const signInName = await nameOf(context, given);
@@ -118,5 +120,5 @@ export const operatorCommands: readonly Command[] = [
 
 function renderInvited(invited: Invited): Outcome {
   const { name, signInName, role, link } = invited;
-  return { data: invited, lines: [`invited ${name} (${signInName}) as ${role}; a mail is on its way, with this link, which opens once, within 7 days:`, link] };
+  return { data: invited, lines: [`invited ${name} (${signInName}) as ${role}; a mail is written, with this link, which opens once, within 7 days:`, link] };
 }
