@@ -13,10 +13,19 @@ import {
   type Options,
 } from './processes.ts';
 import { freePort, rootA } from './service.ts';
+import { createVisitor } from './visitor.ts';
 
 // ---- One folder, one service after another --------------------------------------------------------------------------
 
 const data = join(home, 'data');
+let madePassword = '';
+/** As the sign-in page answers. */
+async function comeIn(url: string, password: string): Promise<[status: number, location: string | null]> {
+  const visitor = createVisitor(url);
+  await visitor.open('/console/sign-in');
+  const { status, location } = await visitor.send('/console/sign-in', { name: 'admin', password });
+  return [status, location];
+}
 let whole: Awaited<ReturnType<typeof standing>> = {};
 
 test('the first start prints lines that work, and the next start finds everything as it was', longest, async () => {
@@ -26,6 +35,8 @@ test('the first start prints lines that work, and the next start finds everythin
   assert.deepEqual(lines.map((line) => line.includes(`${first.url}${rootA}/`)), [true, false]);
   for (const line of lines) assert.equal((JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8' })) as { users: unknown[] }).users.length, 2, line);
   for (const secret of ['demo.json', 'secret.key', 'postgres.password']) assert.equal(statSync(join(data, secret)).mode & 0o777, 0o600, secret);
+  madePassword = /^The console: \S+\/console, name admin, password (\S+) \(shown this once; kept in \S+admin\.password\)$/m.exec(first.output())?.[1] ?? '';
+  assert.deepEqual(await comeIn(first.url, madePassword), [303, '/console'], first.output());
   await holdDemoStill(data);
   whole = await standing(first, data);
   // The demo moves a little with time.
@@ -36,8 +47,19 @@ test('the first start prints lines that work, and the next start finds everythin
   const second = await start(data, { env: { PORT: new URL(first.url).port } });
   assert.deepEqual(curlLines(second), lines);
   assert.deepEqual(await standing(second, data), whole);
+  assert.match(second.output(), /^The console: \S+\/console, name admin, password in \S+admin\.password$/m);
+  assert.ok(!second.output().includes(madePassword), 'it is shown once');
+  assert.deepEqual(await comeIn(second.url, madePassword), [303, '/console']);
   await stop(second);
   await assertStopped(data);
+});
+
+test('ADMIN_PASSWORD that is set later takes the place of the one that was made', longest, async () => {
+  const service = await start(data, { env: { ADMIN_PASSWORD: 'a word that somebody has set' } });
+  assert.doesNotMatch(service.output(), /name admin|somebody has set/);
+  assert.deepEqual(await comeIn(service.url, 'a word that somebody has set'), [303, '/console']);
+  assert.notDeepEqual(await comeIn(service.url, madePassword), [303, '/console']);
+  await stop(service);
 });
 
 test('a list that is being read on SIGTERM is finished, and then the process ends, even if the client keeps its connection', longest, async () => {

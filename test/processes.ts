@@ -114,12 +114,12 @@ export async function listsDemo(dataDir: string): Promise<void> {
 
 /** The demo moves every ten minutes, and is collected again; a test that compares what is served with what was served keeps it as it is. */
 export async function holdDemoStill(dataDir: string): Promise<void> {
-  const isCollected = async () => {
-    const states = ((await command(dataDir, ['work', 'list', '--kind', 'collect'])) as { state: string }[]).map(({ state }) => state);
-    return states.length > 0 && states.every((state) => state !== 'waiting' && state !== 'running');
-  };
-  await eventually('the demo is collected', isCollected);
+  const states = async () => ((await command(dataDir, ['work', 'list', '--kind', 'collect'])) as { state: string }[]).map(({ state }) => state);
+  const isCollected = (of: string[]) => of.length > 0 && !of.includes('waiting') && !of.includes('running');
+  await eventually('the demo is collected', async () => isCollected(await states()));
   await command(dataDir, ['demo', 'mode', 'offline']);
+  // One may have begun since.
+  await eventually('nothing is being collected', async () => !(await states()).includes('running'));
 }
 
 export const processes = () => readdirSync('/proc').map(Number).filter((pid) => pid > 1);
