@@ -222,7 +222,7 @@ export const retention: readonly Kept[] = [
     less: nobody,
   },
   {
-    what: 'What operators did and looked at',
+    what: 'What operators did and looked at, under the names they signed in with',
     where: ['audit_event'],
     ends: { days: 365, after: 'it', namesPeople: false, forget: forgetAuditTrail },
     purged: { words: 'stays about a keyed hash', forget: forgetLooksAt },
@@ -271,13 +271,13 @@ export const retention: readonly Kept[] = [
     less: nobody,
   },
   {
-    what: 'Schools, applications, authorisations and registrations, how each is set up and how its data stands',
+    what: 'Schools, applications, authorisations, registrations and operators, how each is set up and how its data stands',
     where: [
       'establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'migration', 'chore',
       'console_account', 'console_rule',
     ],
     ends: { until: 'until they are removed' },
-    less: 'the operator, by `school remove` and `application remove`',
+    less: 'the operator, by `school remove`, `application remove` and `operator remove`',
   },
 ];
 
