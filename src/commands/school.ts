@@ -4,7 +4,7 @@ import { countSchool } from '../collection/count-school.ts';
 import { SchoolbellError } from '../errors.ts';
 import { mailLink } from '../onboarding/ask-link.ts';
 import { addSchool, changeSchool } from '../onboarding/edit-school.ts';
-import { listAsked, listGrants } from '../onboarding/grants.ts';
+import { listAsked, listGrants, sayCut } from '../onboarding/grants.ts';
 import { confirmSchool } from '../onboarding/invitations.ts';
 import { pauseSchool, resumeSchool } from '../onboarding/pause-school.ts';
 import { refuseSchool } from '../onboarding/refuse-school.ts';
@@ -109,7 +109,9 @@ export const schoolCommands: readonly Command[] = [
             ],
             'no application may read its data',
           ),
+          ...[sayCut(applications) ?? []].flat(),
           ...asked.map((one) => `${one.rp} asks: ${one.state}${one.reason === null ? '' : `, ${one.reason}`}`),
+          ...[sayCut(asked) ?? []].flat(),
         ],
       };
     },

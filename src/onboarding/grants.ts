@@ -46,8 +46,12 @@ export type Grant = {
   secrets: KeptSecret[];
 };
 
-/** More than any school has; whoever has more finds them by the application. */
+/** More than any school has. */
 const mostListed = 200;
+
+/** What is said below a list that may have been cut. */
+export const sayCut = ({ length }: readonly unknown[]): string | undefined =>
+  length === mostListed ? `Only the first ${mostListed} are listed. Any other is found by its application, among the schools of that.` : undefined;
 
 export async function listGrants(db: Db, estab: string): Promise<ListedGrant[]> {
   return db<ListedGrant[]>`

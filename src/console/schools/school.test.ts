@@ -2,7 +2,9 @@
 // refused is said on the page, with what was typed; and every deed is in the trail.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { useCommands } from '../../../test/commands.ts';
 import { useConsole } from '../../../test/console.ts';
+import { testSecretKey } from '../../../test/service.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 import { change } from '../../onboarding/approve.ts';
 import { invite } from '../../onboarding/invitations.ts';
@@ -204,4 +206,20 @@ test('a school whose packages are uploaded is not busy: it says that somebody ha
   const page = (await admin.get((await admin.post('/console/add-school/add', given)).location ?? '')).text;
   assert.match(page, /No package yet[^]*id="next-step"[^]*none has been taken over yet[^]*href="\/console\/schools\/3801299\/source\/upload">Upload a package/);
   assert.doesNotMatch(page, /Installing|See how far it is/);
+});
+
+test('a list of applications that is cut says so, on the page and by command', async () => {
+  await service.addSchool('3805555');
+  await db`
+    insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
+    select 'many-' || n, 'Many ' || n, 'https://many.example/', '{School}', '{}', 'many-' || n from generate_series(1, 200) n`;
+  const allow = (count: number) => db`
+    insert into authorisation (estab, rp, scopes, state) select '3805555', 'many-' || n, '{School}', 'Approved' from generate_series(1, ${count}::int) n
+    on conflict do nothing`;
+  const { schoolbell } = useCommands({ DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir });
+  const shown = async () => [(await admin.get('/console/schools/3805555')).text, (await schoolbell('school show --estab 3805555')).out];
+  await allow(199);
+  for (const text of await shown()) assert.doesNotMatch(text, /Only the first/);
+  await allow(200);
+  for (const text of await shown()) assert.match(text, /Only the first 200 are listed/);
 });

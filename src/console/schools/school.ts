@@ -8,7 +8,7 @@ import { renderFacts } from '../../http/pages/facts.ts';
 import { formatCount, formatLedgerDay } from '../../http/pages/figures.ts';
 import { renderAgo } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
-import { listAsked, listGrants, type Asked, type ListedGrant } from '../../onboarding/grants.ts';
+import { listAsked, listGrants, sayCut, type Asked, type ListedGrant } from '../../onboarding/grants.ts';
 import { renderScopeNames } from '../../onboarding/pages/scope-list.ts';
 import type { ListedSchool } from '../../onboarding/school-states.ts';
 import { renderDoing } from '../doing.ts';
@@ -89,7 +89,12 @@ function renderGrants({ estab }: ListedSchool, grants: readonly ListedGrant[], v
   });
   const none = renderEmpty('No application may read data of this school. Ask the school to approve one, or approve it on its behalf.');
   return html`<section aria-labelledby="applications"><div class="heading"><h2 id="applications">Applications</h2>${add}</div>
-${grants.length === 0 ? none : table}</section>`;
+${grants.length === 0 ? none : table}${renderCut(grants)}</section>`;
+}
+
+function renderCut(listed: readonly unknown[]): Html | undefined {
+  const words = sayCut(listed);
+  return words === undefined ? undefined : html`<p class="quiet">${words}</p>`;
 }
 
 function renderAsked({ estab }: ListedSchool, asked: readonly Asked[], visit: Visit, now: number): Html | undefined {
@@ -113,7 +118,7 @@ ${renderTable({
     ...(mayChange(visit) ? [doings(one)] : []),
   ]),
   stacked: true,
-})}</section>`;
+})}${renderCut(asked)}</section>`;
 }
 
 /** The same words on every row are told apart by whom they are about, for those who hear them. */
