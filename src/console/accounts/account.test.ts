@@ -31,8 +31,10 @@ test('a viewer changes their own name, which is text whatever it is', async () =
 
 test('a password is changed by who knows the present one, and only into a good one', async () => {
   const visitor = await signIn(url, name);
-  await visitor.open('/console/account');
-  const change = (present: string, password: string, repeated = password) => visitor.send('/console/account/password', { present, password, repeated });
+  const { text: page } = await visitor.open('/console/account');
+  const [, whose = ''] = page.match(/<input type="hidden" name="(\w+)" value="ada@trust\.example" autocomplete="username">/) ?? [];
+  const change = (present: string, password: string, repeated = password) =>
+    visitor.send('/console/account/password', { [whose]: name, present, password, repeated });
   const refused: [present: string, password: string, repeated: string, why: RegExp][] = [
     ['wrong', other, other, /present password is wrong/],
     [goodPassword, other, `${other}x`, /not the same/],
@@ -45,6 +47,7 @@ test('a password is changed by who knows the present one, and only into a good o
     const answer = await change(present, password, repeated);
     assert.equal(answer.status, 422);
     assert.match(answer.text, why);
+    assert.match(answer.text, /id="name" name="name" value="Operator ada@trust\.example"/, 'their name is still their name');
     for (const secret of [present, password]) assert.ok(!answer.text.includes(`value="${secret}"`), 'no password comes back');
   }
   const trail = await db<{ all: string }[]>`select e::text as all from audit_event e`;

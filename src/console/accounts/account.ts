@@ -70,7 +70,7 @@ function renderPassword({ operator, token }: Visit): Html {
     path: `${path}/password`,
     token,
     id: 'password-form',
-    body: html`<input type="hidden" name="name" value="${operator.signInName}" autocomplete="username">
+    body: html`<input type="hidden" name="username" value="${operator.signInName}" autocomplete="username">
 ${renderInput({ name: 'present', label: 'Present password', type: 'password', autocomplete: 'current-password' })}
 ${renderInput({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint: passwordHint })}
 ${renderInput({ name: 'repeated', label: 'The same again', type: 'password', autocomplete: 'new-password' })}
