@@ -42,8 +42,9 @@ export const deliveryPage: Page = {
     const body = html`<div id="delivery" data-live>
 <h1 class="titled">${describeEvent(one.event)} <span id="outcome">${renderState(one)}</span></h1>
 ${renderWhy(one)}</div>
-${renderReplay(visit, one)}
-${follows && html`<p class="unseen" id="follow-words" role="status" data-follow></p><p><a href="${deliveryPath(one.id)}">Look again</a></p>`}
+<div id="again" data-live>${renderReplay(visit, one)}
+${follows && html`<p><a href="${deliveryPath(one.id)}">Look again</a></p>`}</div>
+${follows && html`<p class="unseen" id="follow-words" role="status" data-follow></p>`}
 <section class="card" id="facts" data-live>${renderFacts(describe(one, now))}</section>
 ${renderBody(one)}
 <section id="attempts" data-live><h2>Attempts</h2>
