@@ -37,3 +37,36 @@ test('what is sent stands there by itself with what became of it, the newest fir
   await rowOf(third).waitFor();
   assert.deepEqual(complaints, []);
 });
+
+test('a click into the table holds nothing up; where a link has the focus, the rows and of when they are stay together', async () => {
+  const { estab, rp } = await addSchool();
+  const sendOne = () => db.begin((tx) => enqueueOneOff(tx, { estab, rp, event: 'writeback', url: `${receiver.origin}/click`, body: {} }));
+  await sendOne();
+  await settled(estab);
+  // So narrow that the table scrolls, and too wide to be stacked.
+  const { page, complaints } = await openPage({ width: 700, height: 900 });
+  page.setDefaultTimeout(60_000);
+  await page.context().addCookies([{ name, value, url: service.url }]);
+  await page.goto(`${service.url}/console/deliveries/tail?rp=${rp}`);
+  const [box, looked] = [`document.querySelector('#tail .scroll')`, page.locator('#tail-at')];
+  const lookedAgain = () => page.waitForResponse((response) => response.url().includes('/tail'));
+  const hasFocus = () => page.evaluate(`${box} === document.activeElement`);
+  const scrolled = () => page.evaluate(`${box}.scrollLeft`);
+  await page.locator('#latest caption').click();
+  assert.equal(await hasFocus(), true, 'a click gives the box the focus');
+  await page.evaluate(`${box}.scrollLeft = 40`);
+  const second = await sendOne();
+  await page.locator(`#to-${second}`).waitFor();
+  assert.deepEqual([await hasFocus(), await scrolled()], [true, 40], 'the arrows go on to scroll it, from where it was');
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction(`${box}.scrollLeft < 40`);
+
+  await page.locator(`#to-${second}`).focus();
+  const [before, third] = [await looked.innerText(), await sendOne()];
+  for (const _ of [1, 2, 3]) await lookedAgain();
+  assert.deepEqual([await page.locator(`#to-${third}`).count(), await looked.innerText()], [0, before]);
+  await page.evaluate('document.activeElement.blur()');
+  await page.locator(`#to-${third}`).waitFor();
+  assert.notEqual(await looked.innerText(), before);
+  assert.deepEqual(complaints, []);
+});

@@ -26,12 +26,12 @@ export const tailPage: Page = {
     const body = html`<h1>Live tail</h1>
 ${renderPlaces(tailPath)}
 ${renderFilters({ path: tailPath, filters: [filter] })}
-<p id="tail-at" class="quiet" data-live>The newest ${shown}, as of ${formatExact(new Date(now))}.</p>
 <p>${stopped
       ? html`Stopped. <a href="${here}">Go on</a>`
       : html`<a href="${addressOf(tailPath, { rp, stopped: 'yes' })}">Stop here</a> · <a href="${here}">Look again</a>`}</p>
 ${!stopped && html`<p class="unseen" id="follow-words" role="status" data-follow></p>`}
-<div id="tail" data-live>${deliveries.length > 0
+<div id="tail" data-live><p id="tail-at" class="quiet">The newest ${shown}, as of ${formatExact(new Date(now))}.</p>
+${deliveries.length > 0
       ? renderDeliveries({ id: 'latest', caption: 'Newest first', deliveries, now })
       : renderEmpty('Nothing was sent yet. What is sent appears here by itself.')}</div>`;
     return renderConsole(visit, { title: 'Live tail', section: 'deliveries', body, scripts: stopped ? [] : [scriptPaths.follow] });

@@ -19,8 +19,12 @@ function keepPlace(change) {
   if (still && still !== document.body && after !== before) scrollBy(0, after - before);
 }
 
+/** Around a table: a click into it gives it the focus, and nothing in it is about to be used. */
+const isBox = (element) => element?.matches('.scroll') ?? false;
+
 function findAgain(gone) {
   if (gone.id !== '') return document.getElementById(gone.id);
+  if (isBox(gone)) return document.querySelector(`.scroll[aria-labelledby="${CSS.escape(gone.getAttribute('aria-labelledby'))}"]`);
   const href = gone.getAttribute('href');
   return href === null ? null : document.querySelector(`main a[href="${CSS.escape(href)}"]`);
 }
@@ -40,8 +44,12 @@ function update(shown, now) {
 function replaceLive(page) {
   for (const old of document.querySelectorAll('[data-live]')) {
     const fresh = page.getElementById(old.id);
-    if (!fresh || old.outerHTML === fresh.outerHTML || old.contains(document.activeElement)) continue;
-    old.replaceWith(document.importNode(fresh, true));
+    if (!fresh || old.outerHTML === fresh.outerHTML) continue;
+    if (old.contains(document.activeElement) && !isBox(document.activeElement)) continue;
+    const scrolled = [...old.querySelectorAll('.scroll')].map((box) => box.scrollLeft);
+    const put = document.importNode(fresh, true);
+    old.replaceWith(put);
+    for (const [at, box] of put.querySelectorAll('.scroll').entries()) box.scrollLeft = scrolled[at] ?? 0;
   }
 }
 
