@@ -173,6 +173,8 @@ test('ScopesToAuthorise as a list, a string, null or empty; what the application
 test('what is refused leaves no school behind', async () => {
   assert.equal((await application.invite(estab, { ScopesToAuthorise: 'Nonsense' })).Status, 'Error');
   await assert.rejects(run('invite', { rp: 'nobody', estab, name: 'A', email: 'a@b.example' }), /no application nobody/);
+  const long = run('invite', { rp, estab, name: 'A', email: 'a@b.example', reason: 'x'.repeat(1001) });
+  await assert.rejects(long, /^SchoolbellError: --reason: 1000 characters are the most$/);
   assert.equal((await db`select from establishment where estab = ${estab}`).length, 0);
 });
 

@@ -22,9 +22,12 @@ export type Invited = { invitation: string | null; state: 'Invited' | 'Proposed'
 
 /** An application that asks again within the hour makes no second mail. */
 const repeatMinutes = 60;
+/** Of a reason, in characters, whoever asks; an application may say less. */
+const longestReason = 1_000;
 
 export async function invite(db: Db, publicUrl: string, given: Invite): Promise<Invited> {
   // Before a school is added: what is refused leaves nothing behind.
+  if ((given.reason?.length ?? 0) > longestReason) throw new SchoolbellError('invalid_request', `--reason: ${longestReason} characters are the most`);
   await requireScopes(db, given);
   const known = await requireSchool(db, given);
   return db.begin(async (tx) => {

@@ -75,6 +75,9 @@ test('a school is asked by the form; what is refused stays typed, and says what 
   assert.equal(refused.status, 400);
   assert.match(refused.text, /Address of record &#34;nobody&#34;: not an e-mail address/);
   assert.match(refused.text, /value="newcomer"[^]*value="New &#34;School&#34;"[^]*value="nobody"[^]*value="why"/);
+  const long = await admin.post(path, { estab: 'known', reason: 'x'.repeat(1001) });
+  assert.deepEqual([long.status, long.text.includes('Why the data is needed: 1000 characters are the most')], [400, true]);
+  assert.equal((await admin.post(path, { estab: 'known', reason: 'x'.repeat(1000) })).status, 303);
   assert.equal((await admin.post(path, { estab: 'a b', name: 'x', email: 'x@y.example' })).status, 400);
   assert.equal((await admin.post(path, { estab: 'newcomer', name: 'New School', email: 'head@new.example' })).status, 303);
   await db`insert into establishment (estab, name, email, confirmed_at) values ('proposed', 'Proposed', 'x@y.example', null)`;

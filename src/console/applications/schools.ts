@@ -1,5 +1,4 @@
 // In charge of the schools of an application: page by page how each stands and how old its secret is, and asking one more.
-import { SchoolbellError } from '../../errors.ts';
 import { cutPage } from '../../http/cut-page.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderBadge } from '../../http/pages/badge.ts';
@@ -12,15 +11,14 @@ import { renderTable } from '../../http/pages/table.ts';
 import { applicationSchoolStates, listApplicationSchools, type ApplicationSchool } from '../../onboarding/application-schools.ts';
 import { invite } from '../../onboarding/invitations.ts';
 import { renderDoing } from '../doing.ts';
-import { badgeOf } from '../schools/words.ts';
+import { askingDone, askingLabels, badgeOf } from '../schools/words.ts';
 import { pageLength } from '../layout.ts';
 import { applicationPath, applicationRoute, grantLink } from '../links.ts';
 import { mayChange, type Action, type Page, type Visit } from '../visit.ts';
 import { openApplication, renderApplicationPage } from './place.ts';
 
 const path = `${applicationRoute}/schools`;
-const longestReason = 1_000;
-const labels = { estab: 'School number', name: 'Name of the school', email: 'Address of record', rp: 'Application' } as const;
+const labels = { estab: 'School number', name: 'Name of the school', email: 'Address of record', rp: 'Application', ...askingLabels } as const;
 
 export const applicationSchoolsPage: Page = {
   path,
@@ -86,7 +84,7 @@ ${renderInput({
 })}
 </div>
 ${renderInput({
-  name: 'reason', label: 'Why the data is needed', type: 'text', autocomplete: 'off', optional: true, value: value('reason'),
+  name: 'reason', label: labels.reason, type: 'text', autocomplete: 'off', optional: true, value: value('reason'),
   hint: 'As the school will read it. May stay empty.',
 })}`,
 })}</section>`;
@@ -95,17 +93,21 @@ ${renderInput({
 export const inviteSchoolAction: Action = {
   path: `${path}/invite`,
   name: 'invite',
-  done: 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.',
+  done: askingDone,
   labels,
   about: (_visit, form) => ({
     estab: form.one('estab').slice(0, 32), detail: { name: form.one('name'), email: form.one('email'), reason: form.one('reason') },
   }),
   async run({ db, changes, config }, visit, form) {
     const { rp } = await openApplication(db, visit);
-    const [estab, reason] = [form.one('estab'), form.one('reason')];
-    if (reason.length > longestReason) throw new SchoolbellError('invalid_request', `Why the data is needed: ${longestReason} characters are the most.`);
     await invite(changes, config.publicUrl, {
-      rp, estab, schoolName: form.one('name'), contactEmail: form.one('email'), reason: reason || null, scopes: undefined, by: 'operator',
+      rp,
+      estab: form.one('estab'),
+      schoolName: form.one('name'),
+      contactEmail: form.one('email'),
+      reason: form.one('reason') || null,
+      scopes: undefined,
+      by: 'operator',
     });
     return { to: `${applicationPath(rp)}/schools` };
   },

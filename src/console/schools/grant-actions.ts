@@ -14,6 +14,7 @@ import { describeOldEnds, describeOverlap, endsOld, requireOverlap } from '../ov
 import { renderShownOnce } from '../shown-once.ts';
 import type { Action, Shown, Visit } from '../visit.ts';
 import { deciding } from './school-actions.ts';
+import { askingDone, askingLabels } from './words.ts';
 
 const path = `${schoolRoute}/applications/:rp`;
 const pairOf = ({ params }: Visit) => ({ estab: params.estab ?? '', rp: params.rp ?? '', actor: 'operator' as const });
@@ -35,7 +36,8 @@ export const grantActions: readonly Action[] = [
   {
     path: `${path}/invite`,
     name: 'invite',
-    done: 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.',
+    done: askingDone,
+    labels: askingLabels,
     about: (_visit, form) => ({ detail: form.one('reason') === '' ? {} : { reason: form.one('reason') } }),
     async run({ changes, config }, visit, form) {
       const { estab, rp } = pairOf(visit);

@@ -13,6 +13,7 @@ import { grantPath } from '../links.ts';
 import { renderOverlap } from '../overlap.ts';
 import { mayChange, type Visit } from '../visit.ts';
 import { typedOr } from './around.ts';
+import { askingLabels } from './words.ts';
 
 const isOpen = ({ state }: Grant) => state !== undefined && state !== 'Revoked';
 const pathOf = ({ estab }: ListedSchool, { application }: Grant) => grantPath(estab, application.rp);
@@ -83,7 +84,7 @@ function renderApproveAgain(path: string, grant: Grant, visit: Visit): Html {
 
 function renderInvite(path: string, { email, confirmed }: ListedSchool, visit: Visit): Html {
   const reason = renderInput({
-    name: 'reason', label: 'Why the data is needed', type: 'text', autocomplete: 'off', optional: true, value: typedOr(visit, 'reason', ''),
+    name: 'reason', label: askingLabels.reason, type: 'text', autocomplete: 'off', optional: true, value: typedOr(visit, 'reason', ''),
     hint: 'As the school will read it.',
   });
   return html`<p>A mail with a link goes to <bdi>${email}</bdi>${!confirmed && ', once the school is confirmed'}; the school reads what is asked for,

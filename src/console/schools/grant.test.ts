@@ -39,6 +39,8 @@ test('the school is asked, asked again with the same words, and the request with
   assert.match((await admin.get(pathOf('asks'))).text, /Not approved/);
   const asked = await admin.post(`${pathOf('asks')}/invite`, { reason: 'Because <b>we</b> "need" it' });
   assert.equal(asked.location, `${pathOf('asks')}?done=schools-estab-applications-rp-invite`);
+  const long = await admin.post(`${pathOf('asks')}/invite`, { reason: 'x'.repeat(1001) });
+  assert.deepEqual([long.status, long.text.includes('Why the data is needed: 1000 characters are the most')], [400, true]);
   const page = (await admin.get(pathOf('asks'))).text;
   assert.match(page, /Because &#60;b&#62;we&#60;\/b&#62; &#34;need&#34; it/);
   assert.match(page, /id="send-again"/);

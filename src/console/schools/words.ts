@@ -7,6 +7,10 @@ import type { SourceKind } from '../../onboarding/school-states.ts';
 /** What the options of the commands are called here. */
 export const labels = { estab: 'School number', name: 'Name', email: 'Address of record', 'time-zone': 'Time zone' } as const;
 
+/** Of a request to a school, wherever an operator makes it. */
+export const askingLabels = { reason: 'Why the data is needed' } as const;
+export const askingDone = 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.';
+
 export function nameSource(source: SourceKind | null): string {
   return source === null ? 'None' : describeConnector(source);
 }
