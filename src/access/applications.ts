@@ -79,6 +79,11 @@ export async function searchApplications(
     where rp > ${after} and (${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(rp)) > 0) order by rp limit ${most}`;
 }
 
+/** To choose one from: in the order of their ids. */
+export async function nameApplications(db: Db, most: number): Promise<Pick<Application, 'rp' | 'name'>[]> {
+  return db<Pick<Application, 'rp' | 'name'>[]>`select rp, name from application order by rp limit ${most}`;
+}
+
 export async function requireApplication(sql: Sql, rp: string): Promise<Application> {
   const [found] = await sql<Application[]>`select ${columns(sql)} from application where rp = ${rp}`;
   if (!found) throw new SchoolbellError('not_found', `there is no application ${rp}; application list shows those there are`);

@@ -18,7 +18,7 @@ import { keptFor } from '../service/things.ts';
 import { fieldTime, readTime } from '../times.ts';
 import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 import { renderDeliveries } from './table.ts';
-import { eventWords, listChoices, lookedBackWords, renderPlaces, renderUrl, stateWords, targetKinds } from './words.ts';
+import { describeApplicationFilter, eventWords, listChoices, lookedBackWords, renderPlaces, renderUrl, stateWords, targetKinds } from './words.ts';
 
 /** As many as a form may take before whoever sent it gives up. */
 const mostReplayed = 10_000;
@@ -74,12 +74,12 @@ function renderNarrowed({ id, kind, url, application }: Target, parameters: Reco
 <a href="${addressOf(deliveriesPath, { ...parameters, target: '' })}">Show those to all targets</a></p>`;
 }
 
-function describeFilters(given: Record<string, string>, applications: readonly Choice[]) {
+function describeFilters(given: Record<string, string>, applications: readonly Choice[] | undefined) {
   const value = (name: string) => given[name] ?? '';
-  const chosen = applications.some((one) => one.value === value('rp')) || value('rp') === '' ? [] : [{ value: value('rp'), label: value('rp') }];
+  const chosen = applications?.some((one) => one.value === value('rp')) || value('rp') === '' ? [] : [{ value: value('rp'), label: value('rp') }];
   return [
     { name: 'estab', label: 'School number', value: value('estab'), kind: 'text' as const },
-    { name: 'rp', label: 'Application', value: value('rp'), kind: 'choice' as const, all: 'Any application', choices: [...applications, ...chosen] },
+    describeApplicationFilter(value('rp'), applications && [...applications, ...chosen]),
     { name: 'kind', label: 'Kind', value: value('kind'), kind: 'choice' as const, all: 'Any kind', choices: choicesOf(deliveryEvents, eventWords) },
     { name: 'state', label: 'State', value: value('state'), kind: 'choice' as const, all: 'Any state', choices: choicesOf(deliveryStates, stateWords) },
     { name: 'since', label: 'Since (UTC)', value: value('since'), kind: 'time' as const },
@@ -95,10 +95,13 @@ const describeNone = (parameters: Record<string, string>, kept: string) =>
     ? `There is no delivery like that. What was settled is kept for ${kept}.`
     : 'Nothing was sent yet. As soon as a school approves an application, or data changes that one has registered for, its calls stand here.';
 
-function renderReplay({ token, typed }: Visit, applications: readonly Choice[], { rp = '' }: Record<string, string>): Html {
+function renderReplay({ token, typed }: Visit, applications: readonly Choice[] | undefined, { rp = '' }: Record<string, string>): Html {
+  const of = { name: 'of', value: typed?.one('of') ?? rp };
   const body = html`<div class="in-line">
 ${renderInput({ name: 'failed-since', label: 'Failed since (UTC)', type: 'datetime-local', autocomplete: 'off', value: typed?.one('failed-since') })}
-${renderSelect({ name: 'of', label: 'Of', value: typed?.one('of') ?? rp, choices: [{ value: '', label: 'All applications' }, ...applications] })}
+${applications
+  ? renderSelect({ ...of, label: 'Of', choices: [{ value: '', label: 'All applications' }, ...applications] })
+  : renderInput({ ...of, label: 'Of (rp; all if empty)', type: 'text', autocomplete: 'off', optional: true })}
 <div class="field"><button type="submit">Replay what failed</button></div></div>`;
   return html`<section class="card"><h2>Send again what failed</h2>
 <p>Everything that failed since a time, unless something newer was said or its target is disabled. It keeps its <code>webhook-id</code>.</p>

@@ -10,7 +10,7 @@ import { renderConsole } from '../layout.ts';
 import { tailPath } from '../links.ts';
 import type { Page } from '../visit.ts';
 import { renderDeliveries } from './table.ts';
-import { listChoices, renderPlaces } from './words.ts';
+import { describeApplicationFilter, listChoices, renderPlaces } from './words.ts';
 
 const shown = 50;
 
@@ -22,7 +22,7 @@ export const tailPage: Page = {
     const { deliveries } = await browseDeliveries(parts.db, { rp: rp === '' ? undefined : rp, most: shown });
     const now = parts.now();
     const here = addressOf(tailPath, { rp });
-    const filter = { name: 'rp', label: 'Application', value: rp, kind: 'choice' as const, all: 'Any application', choices: await listChoices(parts) };
+    const filter = describeApplicationFilter(rp, await listChoices(parts));
     const body = html`<h1>Live tail</h1>
 ${renderPlaces(tailPath)}
 ${renderFilters({ path: tailPath, filters: [filter] })}

@@ -10,7 +10,7 @@ import { listTargets, mostWaiting, targetStates, type Target } from '../../notif
 import { pageLength, renderConsole } from '../layout.ts';
 import { applicationLink, schoolLink, targetPath, targetsPath } from '../links.ts';
 import type { Page } from '../visit.ts';
-import { listChoices, renderPlaces, renderTargetState, renderUrl, targetKinds } from './words.ts';
+import { describeApplicationFilter, listChoices, renderPlaces, renderTargetState, renderUrl, targetKinds } from './words.ts';
 
 const states = targetStates.map((value) => ({ value, label: `${value[0]?.toUpperCase() ?? ''}${value.slice(1)}` }));
 
@@ -25,7 +25,7 @@ export const targetsPage: Page = {
     const parameters = { state: state ?? '', rp: rp ?? '', estab: estab ?? '' };
     const filters = [
       { name: 'state', label: 'State', value: parameters.state, kind: 'choice' as const, all: 'Any state', choices: states },
-      { name: 'rp', label: 'Application', value: parameters.rp, kind: 'choice' as const, all: 'Any application', choices: await listChoices(parts) },
+      describeApplicationFilter(parameters.rp, await listChoices(parts)),
       { name: 'estab', label: 'School number', value: parameters.estab, kind: 'text' as const },
     ];
     const body = html`<h1>Targets</h1>

@@ -1,8 +1,9 @@
 // In charge of the words for deliveries and targets, and of what their pages have in common.
-import { searchApplications } from '../../access/applications.ts';
+import { nameApplications } from '../../access/applications.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderBadge, type Badge } from '../../http/pages/badge.ts';
 import type { Choice } from '../../http/pages/field.ts';
+import type { Filter } from '../../http/pages/filters.ts';
 import { formatExact } from '../../http/pages/moment.ts';
 import { renderTabs } from '../../http/pages/tabs.ts';
 import { showSteering } from '../../http/printable.ts';
@@ -89,8 +90,19 @@ export function renderPlaces(open: typeof deliveriesPath | typeof targetsPath | 
   return renderTabs({ label: 'Deliveries', tabs, open });
 }
 
-export async function listChoices({ db }: ConsoleParts): Promise<Choice[]> {
-  return (await searchApplications(db)).map(({ rp, name }) => ({ value: rp, label: name === rp ? rp : `${name} (${rp})` }));
+/** More than these nobody looks through, and a page that is fetched every two seconds would carry them all. */
+const mostChoices = 200;
+
+/** Undefined: there are too many, and the one that is meant is typed. */
+export async function listChoices({ db }: ConsoleParts): Promise<Choice[] | undefined> {
+  const named = await nameApplications(db, mostChoices + 1);
+  if (named.length > mostChoices) return undefined;
+  return named.map(({ rp, name }) => ({ value: rp, label: name === rp ? rp : `${name} (${rp})` }));
+}
+
+export function describeApplicationFilter(value: string, choices: readonly Choice[] | undefined): Filter {
+  if (choices === undefined) return { name: 'rp', label: 'Application (rp)', value, kind: 'text' };
+  return { name: 'rp', label: 'Application', value, kind: 'choice', all: 'Any application', choices };
 }
 
 export const lookedBackWords = (to: Date) => `Looked back to ${formatExact(to)}.`;
