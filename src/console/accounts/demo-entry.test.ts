@@ -47,6 +47,7 @@ test('one click on the start page, or where one signs in, opens the console as a
   for (const [at, path] of [[`${url}/`, '/'], [`${url}/console/sign-in`, '/console/sign-in']] as const) assert.ok(shows(await ask(at, 'GET', {})), path);
   const opened = await click({ 'sec-fetch-site': 'same-origin', origin: url });
   assert.deepEqual([opened.status, opened.location], [303, '/console']);
+  assert.ok(!opened.cookies.some((one) => one.startsWith('schoolbell_known')), 'nobody has shown a password: the browser is not a known one');
   const cookie = opened.cookies.find((one) => one.startsWith('schoolbell_console'))?.split(';', 1)[0] ?? '';
   assert.match((await ask(`${url}/console`, 'GET', { cookie })).text, /Operator admin/);
   const [line] = await db<{ actor: string; action: string; by: string }[]>`select actor, action, detail ->> 'by' as by from audit_event`;
