@@ -80,7 +80,7 @@ test('a link that opens a school is left out for everybody; an admin who asks fo
   ]);
   assert.deepEqual((await db`select from audit_event where detail::text like '%office%'`).length, 0, 'to whom it was goes with the mail');
   await db`update outbox set payload = payload || ${db.json({ subject: `Code ${secret}` })} where estab = '3805001' and id = ${id}`;
-  for (const path of ['/console/mail', '/console/work', `/console/work/${id}`, '/console/audit', '/console/audit/csv'])
+  for (const path of ['/console/mail', `/console/mail/${id}`, '/console/work', `/console/work/${id}`, '/console/audit', '/console/audit/csv'])
     for (const who of [viewer, admin]) assert.ok(!(await who.get(path)).text.includes(secret), path);
 });
 
