@@ -1,4 +1,4 @@
-// In charge of how long ago something was: in words, and to the second for whoever points at it or prints the page.
+// In charge of how long ago something was, or how soon it will be: in words, and to the second for whoever points at it or prints the page.
 import { html, type Html } from '../html.ts';
 
 const steps = [[60, 'second', 1], [3_600, 'minute', 60], [86_400, 'hour', 3_600], [30 * 86_400, 'day', 86_400]] as const;
@@ -15,7 +15,7 @@ function formatAgo(at: Date, now: number): string {
   if (!step) return new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }).format(at);
   const [, unit, size] = step;
   const count = Math.floor(Math.abs(seconds) / size);
-  if (count === 0 || (unit === 'second' && count < 5)) return 'just now';
+  if (count === 0 || (unit === 'second' && count < 5)) return seconds < 0 ? 'in a moment' : 'just now';
   const words = `${count} ${unit}${count === 1 ? '' : 's'}`;
   return seconds < 0 ? `in ${words}` : `${words} ago`;
 }
