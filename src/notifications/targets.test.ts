@@ -6,7 +6,7 @@ import { until } from '../../test/until.ts';
 import { removeRoster } from '../collection/remove.ts';
 import { removeApplication } from '../onboarding/remove-application.ts';
 import { enqueueOneOff } from './one-off.ts';
-import { enableTarget, pauseTarget, testTarget } from './steer-target.ts';
+import { enableTarget, pauseTarget, resumeTarget, testTarget } from './steer-target.ts';
 import { findTargetId, findTargetKey } from './target-id.ts';
 import { findTarget, listTargets } from './targets.ts';
 import { removeWebhook } from './webhooks.ts';
@@ -190,6 +190,35 @@ test('enabled, tested or paused while a change is announced: nobody waits for on
       await tx`update lane set host = host where key = ${`webhook ${id}`}`;
     }, { repeatable: false });
     await assert.doesNotReject(steering, name);
+  }
+});
+
+test('paused while what it is of is being removed: there is no such target, and no pause stays behind', async () => {
+  const id = await register(school, `${receiver.origin}/hook`);
+  await db`update authorisation set state = 'Revoked' where estab = ${school.estab}`;
+  const deciding = { db, seal, publicUrl: 'http://x' } as unknown as Parameters<typeof removeApplication>[0];
+  const removed: [target: string, remove: () => Promise<unknown>][] = [
+    [id, () => removeWebhook(db, school.estab, school.rp, id)],
+    [`callback:${school.rp}`, () => removeApplication(deciding, school.rp)],
+  ];
+  for (const [target, remove] of removed) {
+    const { key } = await pauseTarget(db, target, 'Ann');
+    await resumeTarget(db, target);
+    const waiting = async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length;
+    let [removing, pausing]: Promise<unknown>[] = [];
+    // Whoever has the lane stops the removal between what it is of and the lane itself.
+    await db.begin(async (tx) => {
+      await tx`select from lane where key = ${key} for update`;
+      removing = remove();
+      await until(`the removal of ${target} is under way`, async () => (await waiting()) === 1);
+      let over = false;
+      pausing = pauseTarget(db, target, 'Ann').finally(() => (over = true));
+      pausing.catch(() => {});
+      await until(`the pause of ${target} waits or is over`, async () => over || (await waiting()) === 2);
+    }, { repeatable: false });
+    await removing;
+    await assert.rejects(pausing ?? Promise.resolve(), /There is no target/);
+    assert.deepEqual(await db`select key from lane where paused_at is not null`, []);
   }
 });
 
