@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { openPage } from '../test/browser.ts';
 import { useService } from '../test/service.ts';
+import { addOperator } from '../test/visitor.ts';
 import type { DemoCredentials } from './demo.ts';
 import { version } from './version.ts';
 
@@ -16,7 +17,7 @@ const demo: DemoCredentials = {
   estab: '9990001', rp: 'demo.example', clientId: 'demo.example.1', clientSecret: 'sb_client_secret', managementSecret: 'sb_mgmt_secret',
   signingSecret: 'whsec_secret', schoolSecret: 'sb_school_secret',
 };
-const { url, join } = await useService({}, { demo });
+const { db, url, join } = await useService({}, { demo });
 const { port } = new URL(url);
 const bare = await useService();
 
@@ -42,6 +43,14 @@ test('a person reads what this is, that it runs, and can open every link', async
   const links = [...text.matchAll(/<a [^>]*href="(\/[^"]*)"/g)].map(([, path]) => path ?? '');
   assert.deepEqual(links.toSorted(), ['/README.md', '/console', '/console', '/login', '/openapi/schoolbell.json', '/school']);
   for (const path of links.filter((one) => one !== '/console')) assert.equal((await ask(`${url}${path}`, {})).status, 200, path);
+  const shut = await ask(`${url}/console`, {});
+  assert.equal(shut.status, 404, 'nobody may come there yet');
+  assert.match(shut.text, /There is no console until ADMIN_PASSWORD is set/);
+  await addOperator(db, 'ada@trust.example');
+  const opened = await ask(`${url}/console`, {});
+  assert.deepEqual([opened.status, opened.headers.location], [303, '/console/sign-in?to=%2Fconsole']);
+  const signIn = await ask(`${url}${String(opened.headers.location)}`, {});
+  assert.deepEqual([signIn.status, /id="sign-in"/.test(signIn.text)], [200, true]);
 });
 
 test('the description of the API is the one that is generated, and the README is shown as text', async () => {
