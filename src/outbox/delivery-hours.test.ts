@@ -3,18 +3,22 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
+import { until } from '../../test/until.ts';
 import { countDeliveryHours, readDeliveryHours } from './delivery-hours.ts';
 
 const { db } = await useDatabase();
+const hourMs = 3_600_000;
 await db`insert into lane (key, width, lasting) values ('lane', 1, false)`;
 let last = 0;
+/** The one that it is, by the clock of the database, which counts by it. */
+let hour = new Date();
 
 async function settle(hoursAgo: number, { rp = 'app', state = 'done', kind = 'call', tries = 1 } = {}): Promise<void> {
   last += 1;
-  const at = db`date_trunc('hour', now(), 'UTC') - make_interval(hours => ${hoursAgo})`;
+  const at = new Date(hour.getTime() - hoursAgo * hourMs);
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at, state, settled_at)
-    values ('s', ${`d${last}`}, ${rp}, ${kind}, 'lane', '{}', now(), ${state}, ${state === 'waiting' ? db`null` : at})`;
+    values ('s', ${`d${last}`}, ${rp}, ${kind}, 'lane', '{}', now(), ${state}, ${state === 'waiting' ? null : at})`;
   for (let number = 1; number <= tries; number += 1)
     await db`
       insert into outbox_attempt (estab, id, number, at, success, detail)
@@ -22,11 +26,19 @@ async function settle(hoursAgo: number, { rp = 'app', state = 'done', kind = 'ca
 }
 const read = async (rp?: string, by: 'hour' | 'day' = 'hour') =>
   (await readDeliveryHours(db, { rp, since: new Date(0), by })).map(({ at, delivered, failed, tries, failedTries }) => [
-    Math.floor((Date.now() - at.getTime()) / 3_600_000), delivered, failed, tries, failedTries,
+    (hour.getTime() - at.getTime()) / hourMs, delivered, failed, tries, failedTries,
   ]);
+/** Which hour is the last one must not change meanwhile: a test that would see it turn waits until it has. */
+const longestTestMs = 30_000;
+const readClock = async () => (await db<{ at: Date }[]>`select clock_timestamp() as at`)[0]?.at.getTime() ?? 0;
 
 beforeEach(async () => {
   await db`truncate delivery_hour, outbox cascade`;
+  await until('no hour is about to turn', async () => {
+    const now = await readClock();
+    hour = new Date(now - (now % hourMs));
+    return hour.getTime() + hourMs - now > longestTestMs;
+  });
 });
 
 test('nothing is a count of nothing', async () => {
