@@ -74,7 +74,7 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
     waiting = nothing();
     if (hours.size === 0) return;
     try {
-      // An application or a school that is gone by now leaves nothing behind.
+      // Of an application that is gone by now nothing is kept; what was asked of a school that is gone is a line of no school.
       await db`
         with lines as (
           insert into request_line (at, rp, estab, method, path, status, ms, records, request_id)
@@ -117,7 +117,8 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
   };
 }
 
-/** What was asked for, without the ids of records and whatever else may name somebody: at an address that is none, any part may. */
+/** What was asked for, without queries and the ids of records. A school's number and the name of an endpoint stay, if they are plain
+ * words, whether or not there is such a one; at an address that is none, only the words of addresses do. */
 export function describePath(url: string, route: string | undefined, words: ReadonlySet<string>): string {
   const parts = (url.split('?', 1)[0] ?? '').slice(0, longestUrl).split('/');
   const shown = route === undefined ? parts.map((part) => (part === '' || words.has(part.toLowerCase()) ? part : '…')) : fillRoute(parts, route.split('/'));
