@@ -108,11 +108,11 @@ export const operatorCommands: readonly Command[] = [
     effect: 'changes',
     help: 'Says whether all operators need a second factor, or changes it.',
     options: { required: { value: '<yes|no>', help: 'yes: whoever has none sets it up before anything else opens' } },
-    async run({ db }, given) {
+    async run(context, given) {
       const wanted = optionalText(given, 'required');
       if (wanted !== undefined && wanted !== 'yes' && wanted !== 'no') throw new SchoolbellError('invalid_request', '--required: yes or no');
-      if (wanted !== undefined) await requireSecondFactorOfAll(db, wanted === 'yes');
-      const required = await isSecondFactorRequired(db);
+      if (wanted !== undefined) await requireSecondFactorOfAll(context.db, partsOf(context), wanted === 'yes');
+      const required = await isSecondFactorRequired(context.db);
       return { data: { required }, lines: [required ? 'every operator needs a second factor' : 'a second factor is up to each operator'] };
     },
   },

@@ -128,8 +128,11 @@ export async function removeOperator(db: Db, parts: OperatorParts, signInName: s
   });
 }
 
-export async function requireSecondFactorOfAll(db: Db, required: boolean): Promise<void> {
-  await db`insert into console_rule (name, required) values ('second factor', ${required}) on conflict (name) do update set required = excluded.required`;
+export async function requireSecondFactorOfAll(db: Db, { by }: OperatorParts, required: boolean): Promise<void> {
+  await db.begin(async (tx) => {
+    if (by) await requireSession(tx, by);
+    await tx`insert into console_rule (name, required) values ('second factor', ${required}) on conflict (name) do update set required = excluded.required`;
+  });
 }
 
 type Account = OperatorLine & { id: string };

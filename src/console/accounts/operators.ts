@@ -107,8 +107,8 @@ export const operatorsActions: readonly Action[] = [
     name: 'operator second-factor',
     done: ruleChanged,
     about: (_visit, form) => ({ detail: { required: form.one('required') === 'yes' } }),
-    async run({ changes }, _visit, form) {
-      await requireSecondFactorOfAll(changes, form.one('required') === 'yes');
+    async run(parts, visit, form) {
+      await requireSecondFactorOfAll(parts.changes, operatorParts(parts, visit), form.one('required') === 'yes');
       return { to: operatorsPath };
     },
   },

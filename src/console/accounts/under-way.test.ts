@@ -28,8 +28,9 @@ beforeEach(async () => {
 async function meanwhile(change: (tx: Tx) => Promise<unknown>, send: () => Promise<Seen>): Promise<Seen> {
   const sent = await db.begin(async (tx) => {
     await change(tx);
-    const sending = send();
-    const waits = async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0;
+    let answered = false;
+    const sending = send().finally(() => (answered = true));
+    const waits = async () => answered || (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0;
     await until('it waits for the account', waits);
     return { sending };
   });
@@ -89,16 +90,34 @@ test('sessions that end end setting up a second factor, and showing it, which ta
   assert.deepEqual(await db`select from console_account where id = ${id} and totp_step is not null`, []);
 });
 
-test('an admin who is removed or loses the role removes nobody and gives no role, also where others are left', async () => {
-  for (const [verb, fields] of [['role', { role: 'viewer' }], ['remove', {}]] as const) {
+test('an admin who is removed or loses the role changes and invites nobody, and no rule, also where others are left', async () => {
+  const [other, third] = ['/console/operators/other%40trust.example', '/console/operators/third%40trust.example'];
+  const changes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    [`${other}/role`]: { role: 'viewer' },
+    [`${other}/reset-second-factor`]: {},
+    [`${other}/remove`]: {},
+    [`${third}/invite`]: {},
+    '/console/operators/invite': { name: 'New', email: 'new@trust.example', role: 'admin' },
+    '/console/operators/rule': { required: 'yes' },
+    '/console/account/rename': { name: 'Another' },
+  };
+  await db`update console_account set sealed_totp = ${seal.seal(secret)} where sign_in_name = 'other@trust.example'`;
+  await db`update console_account set password_hash = null where sign_in_name = 'third@trust.example'`;
+  for (const [path, fields] of Object.entries(changes)) {
     const visitor = await signIn(url, name);
-    await visitor.open('/console/operators/other%40trust.example');
+    await visitor.open('/console/account');
+    let left: unknown;
     const lose = async (tx: Tx) => {
       await tx`update console_account set role = 'viewer' where id = ${id}`;
       await tx`delete from console_session where account = ${id}`;
+      left = await readOperators(tx);
     };
-    await assertSignedOut(await meanwhile(lose, () => visitor.send(`/console/operators/other%40trust.example/${verb}`, fields)), visitor);
-    assert.equal((await db`select from console_account where sign_in_name = 'other@trust.example' and role = 'admin'`).length, 1, verb);
+    await assertSignedOut(await meanwhile(lose, () => visitor.send(path, fields)), visitor);
+    assert.deepEqual(await readOperators(), left, path);
     await db`update console_account set role = 'admin'`;
   }
 });
+
+const readOperators = async (sql: Sql = db) =>
+  sql<{ line: string }[]>`
+    select a::text as line from console_account a union all select l::text from console_link l union all select r::text from console_rule r order by line`;
