@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { codeAt } from '../../../test/totp.ts';
+import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
 
 let clock = Date.parse('2026-11-16T08:00:10Z');
@@ -66,6 +67,22 @@ test('many at once get no further than the limit by as many as are hashed at onc
   const statuses = await Promise.all(Array.from({ length: 24 }, () => tryPassword(known)));
   const tried = statuses.filter((status) => status === 401).length;
   assert.ok(tried >= 10 && tried < 16, String(tried));
+  assert.deepEqual(await stops(), [line]);
+});
+
+test('of two wrong tries at once in two processes the second sees the first: that they are used up is not missed', async () => {
+  const known = knownOf(await signIn(url, name));
+  for (let at = 0; at < 8; at += 1) assert.equal(await tryPassword(known), 401);
+  const { trying } = await db.begin(async (tx) => {
+    await tx`select from console_account where sign_in_name = ${name} for no key update`;
+    await tx`insert into wrong_try (kind, client, address) select kind, client, address from wrong_try limit 1`;
+    let answered = false;
+    const sent = { trying: tryPassword(known).finally(() => (answered = true)) };
+    const waits = async () => answered || (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0;
+    await until('the second waits for the first', waits);
+    return sent;
+  });
+  assert.equal(await trying, 401);
   assert.deepEqual(await stops(), [line]);
 });
 

@@ -249,6 +249,9 @@ test('what is required of all holds at once for sessions that are open, and is s
 
 test('new recovery codes take the place of the old, and it is switched off: with a code or the password, never without', async () => {
   const visitor = await signIn(url, name);
+  await visitor.open(factorPath);
+  const none = await visitor.send(`${factorPath}/renew`, { 'renew-proof': goodPassword });
+  assert.deepEqual([none.status, codesIn(none)], [409, []], 'codes of no second factor');
   const { secret, codes } = await enrol(visitor);
   await visitor.open(factorPath);
   for (const proof of ['', 'not the password', '000000']) {
@@ -264,10 +267,16 @@ test('new recovery codes take the place of the old, and it is switched off: with
   await visitor.open(factorPath);
   assert.equal((await visitor.send(`${factorPath}/off`, { 'off-proof': codes[1] ?? '' })).status, 422, 'an old code');
   clock += 60_000;
+  const elsewhere = await signIn(url, name);
+  await elsewhere.open('/console/second-factor');
+  assert.equal((await elsewhere.send('/console/second-factor', { code: codeOf(secret) })).status, 303);
+  clock += 60_000;
   assert.equal((await visitor.send(`${factorPath}/off`, { 'off-proof': codeOf(secret) })).status, 303);
+  assert.match((await elsewhere.open('/console')).location ?? '', /sign-in/, 'other sessions end');
+  assert.equal((await visitor.open('/console')).status, 200);
   const [row] = await db`select sealed_totp, totp_step, recovery_hashes from console_account where id = ${id}`;
   assert.deepEqual({ ...row }, { sealed_totp: null, totp_step: null, recovery_hashes: [] });
-  assert.deepEqual((await lines()).filter((one) => one.includes('switch') || one.includes('recovery')).length, 10);
+  assert.deepEqual((await lines()).filter((one) => one.includes('switch') || one.includes('recovery')).length, 11);
 });
 
 test('cut off at any step nothing is half done: a code that was taken has opened a session, or was not taken', async () => {
