@@ -1,7 +1,8 @@
 // In charge of passwords: kept as argon2id, checked against the policy, made so that they are easy to type.
 import { dictionary } from '@zxcvbn-ts/language-common';
-import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Derive } from './hash-pool.ts';
+import { makeReadableSecret } from './readable-secret.ts';
 
 /** OWASP's second choice for argon2id: 19 MiB, two passes. */
 export const argon2Parameters = { memory: 19 * 1024, passes: 2, parallelism: 1, tagLength: 32 } as const;
@@ -12,8 +13,6 @@ const shortest = { learner: 8, staff: 12, operator: 12 } as const;
 export type PasswordOwner = Readonly<{ whose: keyof typeof shortest; names: readonly string[] }>;
 const commonest = new Set((dictionary['passwords-common'] ?? []).slice(0, 10_000).map(String));
 const longestCommon = Math.max(...[...commonest].map((one) => one.length));
-/** Without those that are taken for one another: i l 1, o 0. */
-const letters = 'abcdefghjkmnpqrstuvwxyz23456789';
 const groups = [4, 4, 5] as const;
 
 export async function hashPassword(derive: Derive, password: string): Promise<string> {
@@ -77,5 +76,5 @@ const lettersOf = (text: string) => text.normalize('NFKC').toLowerCase().replace
 
 /** 13 of 31 letters: 64 bits. */
 export function makePassword(): string {
-  return groups.map((size) => Array.from({ length: size }, () => letters[randomInt(letters.length)]).join('')).join('-');
+  return makeReadableSecret(groups);
 }

@@ -1,20 +1,18 @@
 // In charge of the first operator, `admin`: whose password is a setting, or was made at the first start and is kept in a file.
 // When another is set, it takes the place of the old one, and sessions that the old one opened end.
-import { randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { noteLook } from '../access/audit-trail.ts';
 import type { Turns } from '../access/hash-pool.ts';
 import { hashPassword, matchesPassword } from '../access/passwords.ts';
+import { makeReadableSecret } from '../access/readable-secret.ts';
 import { adminPasswordFile, type Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
 import { endSessionsOf } from './sessions.ts';
 
 export const adminName = 'admin';
-/** Without those that are taken for one another: i l 1, o 0. */
-const letters = 'abcdefghjkmnpqrstuvwxyz23456789';
 const groups = [5, 5, 5, 5, 5, 5] as const;
 
 /** file: where it is kept, if nobody has set one. made: just now, so that it has to be shown. */
@@ -35,7 +33,7 @@ export function findAdminPassword(config: Pick<Config, 'adminPassword' | 'databa
     return { password: adminPassword, file: undefined, made: false };
   }
   if (databaseUrls !== undefined) return undefined;
-  const made = groups.map((size) => Array.from({ length: size }, () => letters[randomInt(letters.length)]).join('')).join('-');
+  const made = makeReadableSecret(groups);
   // Of several that start at once one has made it, and shows it.
   const password = readOrMakeSecret(file, () => made);
   return { password, file, made: password === made };

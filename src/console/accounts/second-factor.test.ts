@@ -59,7 +59,7 @@ test('it is set up by a QR code or its text, counts after a right code, ends oth
   const key = visitor.cookies.get('schoolbell_console');
   const done = await visitor.send(`${factorPath}/on`, { sealed: sealedIn(wrong), code: ` ${codeOf(secret).slice(0, 3)} ${codeOf(secret).slice(3)}` });
   assert.equal(done.status, 200);
-  assert.equal(new Set(codesIn(done)).size, 10);
+  assert.equal(new Set(codesIn(done).filter((code) => /^([a-hjkmnp-z2-9]{4}-){3}[a-hjkmnp-z2-9]{4}$/.test(code))).size, 10);
   assert.notEqual(visitor.cookies.get('schoolbell_console'), key);
   assert.equal((await visitor.send('/console/account/rename', { name: 'Ada' })).status, 303, 'the forms of that page are those of the new session');
   assert.equal((await elsewhere.open('/console/account')).location, '/console/sign-in?to=%2Fconsole%2Faccount');
