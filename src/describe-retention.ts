@@ -2,22 +2,30 @@
 import type { Config } from './config.ts';
 import { keptDays, retainedFiles, retention, type Age } from './retention.ts';
 
-export type Retained = Readonly<{ what: string; howLong: string; purged: string; less: string }>;
+/** where: tables. days: how many, where it is so many after something. */
+export type Retained = Readonly<{ what: string; where: readonly string[]; days: number | undefined; howLong: string; purged: string; less: string }>;
+type Lasting = number | string;
 
 const formatDays = (days: number) => (days === 1 ? '1 day' : `${days} days`);
 
-/** lasting: how a number of days is said. */
-function listKept(lasting: (days: Age['days'], namesPeople: boolean) => string): Retained[] {
+/** lasting: a number of days, or what says it. */
+function listKept(lasting: (days: Age['days'], namesPeople: boolean) => Lasting): Retained[] {
+  const describe = (lasts: Lasting, after: string) => ({
+    days: typeof lasts === 'number' ? lasts : undefined,
+    howLong: `${typeof lasts === 'number' ? formatDays(lasts) : lasts} after ${after}`,
+  });
   return [
-    ...retention.map(({ what, ends, purged, less }) => ({
+    ...retention.map(({ what, where, ends, purged, less }) => ({
       what,
-      howLong: 'days' in ends ? `${lasting(ends.days, ends.namesPeople)} after ${ends.after}` : ends.until,
+      where,
+      ...('days' in ends ? describe(lasting(ends.days, ends.namesPeople), ends.after) : { days: undefined, howLong: ends.until }),
       purged: purged?.words ?? '–',
       less,
     })),
     {
       what: retainedFiles.what,
-      howLong: `${lasting(retainedFiles.days, true)} after ${retainedFiles.after}`,
+      where: [],
+      ...describe(lasting(retainedFiles.days, true), retainedFiles.after),
       purged: retainedFiles.purged,
       less: retainedFiles.less,
     },
@@ -27,7 +35,7 @@ function listKept(lasting: (days: Age['days'], namesPeople: boolean) => string):
 /** With the periods that are in force here. */
 export function listRetained(config: Pick<Config, 'purgeAfterDays'>): Retained[] {
   const inForce = formatDays(config.purgeAfterDays);
-  return listKept((days, namesPeople) => formatDays(keptDays(days, namesPeople, config))).map((kept) => ({
+  return listKept((days, namesPeople) => keptDays(days, namesPeople, config)).map((kept) => ({
     ...kept,
     howLong: kept.howLong.replaceAll('`PURGE_AFTER_DAYS`', inForce),
   }));
@@ -35,7 +43,7 @@ export function listRetained(config: Pick<Config, 'purgeAfterDays'>): Retained[]
 
 /** The table of the README. */
 export function renderRetention(): string {
-  const rows = listKept((days) => (days === 'purge' ? '`PURGE_AFTER_DAYS`' : formatDays(days))).map(({ what, howLong, purged, less }) => [
+  const rows = listKept((days) => (days === 'purge' ? '`PURGE_AFTER_DAYS`' : days)).map(({ what, howLong, purged, less }) => [
     what, howLong, purged, less,
   ]);
   const head = ['What', 'How long', 'When its person is purged', 'Who can ask for less'];

@@ -27,7 +27,7 @@ export const settingsCommands: readonly Command[] = [
         settings: listSettings(config),
         keys,
         chores: await listChores(db),
-        retained: listRetained(config),
+        retained: listRetained(config).map(({ what, howLong, purged, less }) => ({ what, howLong, purged, less })),
       };
       return {
         data,

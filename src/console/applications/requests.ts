@@ -15,7 +15,6 @@ import { keptFor } from '../service/things.ts';
 import type { Page } from '../visit.ts';
 import { openApplication, renderApplicationPage } from './place.ts';
 
-const keptDays = 7;
 const outcomes: readonly { value: RequestOutcome; label: string }[] = [
   { value: 'fine', label: 'Answered' },
   { value: 'refused', label: 'Refused (4xx)' },
@@ -24,7 +23,7 @@ const outcomes: readonly { value: RequestOutcome; label: string }[] = [
 
 export const applicationRequestsPage: Page = {
   path: `${applicationRoute}/requests`,
-  async show({ db, config, now }, visit) {
+  async show({ db, retained, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/requests`;
     const [seen, asked] = [visit.query.one('before'), visit.query.one('status')];
@@ -59,9 +58,9 @@ ${renderPager({
   first: before === undefined ? undefined : addressOf(at, { status }),
   next: last && addressOf(at, { status, before: last.number }),
 })}
-<p class="quiet">Of the last ${keptFor(config, keptDays)}, ${formatCount(mostLines)} at most. Without ids of records and without queries: the log has the
-whole path under the request id. Where very many came at once not every one is listed, and what a process had not written when it was killed is missing;
-the chart counts all that was written.</p>`,
+<p class="quiet">Of the last ${keptFor(retained, 'request_line')}, ${formatCount(mostLines)} at most. Without ids of records and without queries: the log
+has the whole path under the request id. Where very many came at once not every one is listed, and what a process had
+not written when it was killed is missing; the chart counts all that was written.</p>`,
     });
   },
 };

@@ -31,7 +31,7 @@ export const deliveryPage: Page = {
   path: `${deliveriesPath}/:id`,
   async show(parts, visit) {
     const one = await findDelivery(parts.db, { rp: undefined, estab: undefined }, visit.params.id ?? '');
-    if (!one) throw new SchoolbellError('not_found', `There is no such delivery; what was settled is kept for ${keptFor(parts.config)}.`);
+    if (!one) throw new SchoolbellError('not_found', `There is no such delivery; what was settled is kept for ${keptFor(parts.retained, 'outbox')}.`);
     // What a writeback says names pupils.
     if (one.event === 'writeback' && one.body)
       await noteRepeatedLook(parts.changes, visit.actor, { action: 'look at delivery', estab: one.estab, rp: one.rp, subject: one.id });

@@ -38,7 +38,7 @@ ${target && renderNarrowed(target, parameters)}
 ${renderFilters({ path: deliveriesPath, filters: describeFilters(parameters, applications), ...(target ? { keep: { target: target.id } } : {}) })}
 ${deliveries.length > 0
   ? renderDeliveries({ id: 'deliveries', caption: 'Newest first', deliveries, now: parts.now() })
-  : renderEmpty(lookedBack ? 'None among the latest.' : describeNone(parameters, keptFor(parts.config)))}
+  : renderEmpty(lookedBack ? 'None among the latest.' : describeNone(parameters, keptFor(parts.retained, 'outbox')))}
 ${lookedBack && html`<p class="quiet">${lookedBackWords(lookedBack)} There may be older ones:
 <a href="${addressOf(deliveriesPath, onwards)}" rel="next">go on from there</a>.</p>`}
 ${renderPager({

@@ -35,7 +35,7 @@ export const targetPage: Page = {
     const body = html`<h1 class="titled">${targetKinds[target.kind]} of ${target.application} ${renderTargetState(target)}</h1>
 ${renderStanding(target, now)}
 ${mayChange(visit) && renderSteering(visit, target)}
-<section class="card">${renderFacts(describe(target, success, { now, kept: keptFor(parts.config) }))}</section>
+<section class="card">${renderFacts(describe(target, success, { now, kept: keptFor(parts.retained, 'outbox') }))}</section>
 ${renderLately(target, lately, now)}
 ${mayChange(visit) && renderReplay(visit, target)}`;
     const shown = { ...visit, notice: readReplayed(visit) };

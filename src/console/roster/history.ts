@@ -1,4 +1,5 @@
 // In charge of the page that shows what became of a record: version by version, field by field.
+import { historyTable } from '../../collection/history.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
@@ -28,7 +29,7 @@ export const historyPage: Page = {
     const { states, next } = await readStates(parts.db, parts.config.publicUrl, estab, resource, sourcedId, { before, most: pageSize });
     const path = viewPath(subject, 'history');
     const body = html`${renderHead(subject, 'history')}
-<p class="quiet">What a version replaced is kept for ${keptFor(parts.config)}, or until the person is purged.</p>
+<p class="quiet">What a version replaced is kept for ${keptFor(parts.retained, historyTable(resource))}, or until the person is purged.</p>
 ${states.length === 0 ? renderEmpty('No older version is kept.') : states.map((state) => renderState(subject, state, parts.now()))}
 ${renderPager({ first: before === undefined ? undefined : path, next: next === undefined ? undefined : addressOf(path, { before: String(next) }) })}`;
     return renderConsole(visit, { title: `History of ${subject.name}`, section: 'schools', back: backToRoster(subject.school), body });

@@ -17,7 +17,7 @@ import { pageLength, renderConsole } from '../layout.ts';
 import { applicationLink, schoolLink } from '../links.ts';
 import { fieldTime, readTime } from '../times.ts';
 import type { Page } from '../visit.ts';
-import { renderDetail, sayValue } from './things.ts';
+import { keptFor, renderDetail, sayValue } from './things.ts';
 
 const path = '/console/audit';
 const atOnce = 1_000;
@@ -37,7 +37,7 @@ export const badgeOfOutcome = (outcome: string | null | undefined): Badge => out
 
 export const auditPage: Page = {
   path,
-  async show({ db, now }, visit) {
+  async show({ db, retained, now }, visit) {
     const { at: since, problem } = readTime(visit.query, 'since');
     const asked = readAsked(visit.query, since);
     const given = parametersOf(asked);
@@ -47,7 +47,8 @@ export const auditPage: Page = {
     const next = last && addressOf(path, { ...given, before: String(last.number) });
     const narrowed = Object.values(given).some((value) => value !== '');
     const body = html`<h1>Audit trail</h1>
-<p class="quiet">What operators did and looked at, here and on the command line: who, what, about whom and from where. It is kept for 365 days.</p>
+<p class="quiet">What operators did and looked at, here and on the command line: who, what, about whom and from where. It is kept for
+${keptFor(retained, 'audit_event')}.</p>
 ${renderFilters({
   path,
   filters: [

@@ -36,7 +36,7 @@ export const mailBadges: Readonly<Record<MailState, Badge>> = {
 
 export const mailListPage: Page = {
   path: mailListPath,
-  async show({ db, config, now }, visit) {
+  async show({ db, config, retained, now }, visit) {
     const [estab, before] = [visit.query.one('estab'), parseWorkKey(visit.query.one('before'))];
     const state = choices.find(({ value }) => value === visit.query.one('state'))?.value ?? '';
     const found = await listMails(db, {
@@ -56,7 +56,7 @@ ${renderFilters({
     { kind: 'text', name: 'estab', label: 'School number', value: estab },
   ],
 })}
-${mails.length === 0 ? renderNone(state !== '' || estab !== '' || before !== undefined) : renderMails(mails, keptFor(config), now())}
+${mails.length === 0 ? renderNone(state !== '' || estab !== '' || before !== undefined) : renderMails(mails, keptFor(retained, 'outbox'), now())}
 ${renderPager({ first: before && addressOf(mailListPath, { state, estab }), next })}`;
     return renderConsole(visit, { title: 'Mail', section: 'mail', body });
   },

@@ -54,9 +54,9 @@ export const sendMailAction: Action = {
   },
 };
 
-async function requireMail({ db, config }: Pick<ConsoleParts, 'db' | 'config'>, { params: { id = '' } }: Visit): Promise<Mail> {
+async function requireMail({ db, retained }: Pick<ConsoleParts, 'db' | 'retained'>, { params: { id = '' } }: Visit): Promise<Mail> {
   const mail = await findMail(db, id);
-  if (!mail) throw new SchoolbellError('not_found', `There is no such mail; what was settled is kept for ${keptFor(config)}.`);
+  if (!mail) throw new SchoolbellError('not_found', `There is no such mail; what was settled is kept for ${keptFor(retained, 'outbox')}.`);
   return mail;
 }
 

@@ -1,12 +1,16 @@
 // In charge of how pages about the service say things of it: an id, what was given as JSON, and how long something is kept.
-import type { Config } from '../../config.ts';
+import type { Retained } from '../../describe-retention.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { formatMany } from '../../http/pages/figures.ts';
 
 export const renderId = (id: string): Html => html`<span class="id">${id}</span>`;
 
-/** What was settled or replaced and may name somebody; nothing of people is kept longer than they are. */
-export const keptFor = ({ purgeAfterDays }: Pick<Config, 'purgeAfterDays'>, days = 30): string => formatMany(Math.min(days, purgeAfterDays), 'day');
+/** How long what stands in a table is kept here, which its row of the retention says and no page by itself. */
+export function keptFor(retained: readonly Retained[], table: string): string {
+  const days = retained.find(({ where }) => where.includes(table))?.days;
+  if (days === undefined) throw new Error(`no number of days is said of ${table}`);
+  return formatMany(days, 'day');
+}
 
 /** As names and values, so that it can be read; what is nested stays JSON. */
 export function renderDetail(detail: Readonly<Record<string, unknown>>): HtmlValue {

@@ -46,7 +46,7 @@ export const pathOfWork = ({ kind, id }: Pick<Work, 'kind' | 'id'>) => (kind ===
 
 export const workListPage: Page = {
   path: workListPath,
-  async show({ db, config, now }, visit) {
+  async show({ db, retained, now }, visit) {
     const there = await listWorkKinds(db);
     const kind = [...workKinds.map((one) => one.kind), ...there].find((one) => one === visit.query.one('kind')) ?? '';
     const state = workStates.find((one) => one === visit.query.one('state')) ?? '';
@@ -76,7 +76,7 @@ ${renderFilters({
     { kind: 'text', name: 'estab', label: 'School number', value: estab },
   ],
 })}
-${shown.length === 0 ? renderNone(narrowed) : renderWork(shown, await readEndings(db, shown), keptFor(config), now())}
+${shown.length === 0 ? renderNone(narrowed) : renderWork(shown, await readEndings(db, shown), keptFor(retained, 'outbox'), now())}
 ${renderPager({ first: before && addressOf(workListPath, { kind, state, estab }), next })}
 ${renderChores(chores, now())}`;
     return renderConsole(visit, { title: 'Work', section: 'work', body });

@@ -58,7 +58,7 @@ ${renderStanding(visit, { school, settings, source, due }, now())}
 ${renderSettings(settings)}
 ${renderSourceForms(visit, estab, settings, source.held !== undefined)}</section>
 </div>
-<div id="imports" data-live>${renderCollections(estab, collections, before, { now: now(), kept: keptFor(parts.config) })}</div>${mark}`,
+<div id="imports" data-live>${renderCollections(estab, collections, before, { now: now(), kept: keptFor(parts.retained, 'outbox') })}</div>${mark}`,
     });
   },
 };
