@@ -17,7 +17,6 @@ import { pageLength, renderConsole } from '../layout.ts';
 import { mailListPath, operatorPath, operatorsPath } from '../links.ts';
 import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 
-
 export const operatorParts = ({ config }: ConsoleParts, { operator }: Visit): OperatorParts =>
   ({ publicUrl: config.publicUrl, adminKept: isAdminKept(config), by: operator });
 export const roleChoices = [

@@ -15,7 +15,6 @@ import { addApplicationPath, applicationLink, applicationsPath } from '../links.
 import { mayChange, type Page } from '../visit.ts';
 import { renderSchoolCounts, renderTroubles } from './words.ts';
 
-
 export const applicationsPage: Page = {
   path: applicationsPath,
   async show({ db, now }, visit) {

@@ -43,7 +43,7 @@ const shown: Readonly<Record<NeedKind, Shown>> = {
   proposal: {
     title: 'Schools that an application has named',
     badge: describeSchoolState('Proposed'),
-    way: (need) => ({ label: 'Confirm or remove', path: school(need) }),
+    way: (need) => ({ label: 'Confirm or refuse', path: school(need) }),
     all: [{ label: 'see all of them', path: inState(schoolsPath, 'proposed') }],
   },
   invitation: {

@@ -11,7 +11,6 @@ import type { ConsoleParts, Visit } from '../visit.ts';
 import { renderHead, renderStatus, type Subject } from './around.ts';
 import { renderLink } from './show-value.ts';
 
-
 const listPath = ({ path }: Subject, list: string, after?: string) => addressOf(path, { view: 'list', list, after });
 
 export async function showRelated({ db }: ConsoleParts, { query }: Visit, subject: Subject): Promise<Html> {

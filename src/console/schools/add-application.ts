@@ -11,7 +11,6 @@ import { addApplicationPath, grantLink, schoolPath, schoolRoute } from '../links
 import type { Page } from '../visit.ts';
 import { renderSchoolHead, schoolOf } from './around.ts';
 
-
 export const addApplicationPage: Page = {
   path: `${schoolRoute}/add-application`,
   async show({ db, ...parts }, visit) {

@@ -16,7 +16,6 @@ import { mailListPath, mailPath, schoolLink } from '../links.ts';
 import type { Page } from '../visit.ts';
 import { keptFor } from './things.ts';
 
-
 const choices = [
   { value: 'waiting', label: 'Waiting or failing' },
   { value: 'failed', label: 'Failed' },

@@ -21,7 +21,6 @@ export function askPage(provider: Provider, { collection, limit, offset, since }
   return provider.get(`/${collection}?limit=${limit}&offset=${offset}&sort=sourcedId&orderBy=asc${filter}`);
 }
 
-
 export function parsePage(url: string, collection: CollectionName, answer: ProviderAnswer): ProviderPage {
   if (answer.status !== 200) throw describeRefusal(url, collection, answer);
   const type = answer.headers['content-type']?.split(';')[0] ?? 'no type';
