@@ -42,6 +42,13 @@ test('in the trail a deed has the name of its command', () => {
   assert.deepEqual(names.filter((name) => !known.has(name)), [...onlyHere]);
 });
 
+test('whoever they are, an operator does to their own account alone what needs no role', () => {
+  assert.deepEqual(actions.filter(({ may }) => may === 'self').map(({ path }) => path), [
+    '/console/account/rename', '/console/account/password', '/console/account/end-others',
+    '/console/account/second-factor/on', '/console/account/second-factor/renew', '/console/account/second-factor/off',
+  ]);
+});
+
 test('what is refused to somebody is said on a page that is there', () => {
   const known = new Set(pages.map(({ path }) => path));
   const from = actions.map(({ path }) => path.slice(0, path.lastIndexOf('/')));
