@@ -52,9 +52,16 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
     if (!mayChange(visit) && action.may !== 'self')
       await record(await describe(action, visit, form).catch(() => undefined), refuseViewer);
     // What is about nothing that is there is a line as well.
-    const about = await describe(action, visit, form).catch((error: unknown) => record(undefined, () => Promise.reject(error)));
-    const went = await record(about, () => inWords(action.labels ?? {}, () => action.run(parts, visit, form)));
+    const { given, about } = await prepare(action, visit, form).catch((error: unknown) => record(undefined, () => Promise.reject(error)));
+    const went = await record(about, () => inWords(action.labels ?? {}, () => action.run(parts, given, form)));
     return 'to' in went ? redirect(visit.reply, withDone(went.to, action)) : send(visit.reply, went);
+  }
+
+  /** A file is read as far as its name, with the fields before it: whatever is done with it is noted first. */
+  async function prepare(action: Action, visit: Visit, form: Form): Promise<{ given: Visit; about: Omit<Deed, 'action'> | undefined }> {
+    const file = action.file && visit.request.isMultipart() ? await visit.request.file() : undefined;
+    const given = { ...visit, file };
+    return { given, about: await describe(action, given, form) };
   }
 
   async function describe({ about }: Action, visit: Visit, form: Form): Promise<Omit<Deed, 'action'> | undefined> {

@@ -1,4 +1,5 @@
 // In charge of what a page or an action of the console is given and gives: who is there, what was asked, and what is shown.
+import type { MultipartFile } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { Actor, Deed } from '../access/audit-trail.ts';
@@ -38,6 +39,8 @@ export type Visit = Readonly<{
   query: Form;
   request: FastifyRequest;
   reply: FastifyReply;
+  /** What an action comes with, not read yet, with the fields that stand before it. */
+  file?: MultipartFile | undefined;
   /** What was just done. */
   notice?: string | undefined;
   /** Why what was just asked for was not done, and what had been typed: the page is shown again with both. */
@@ -63,8 +66,8 @@ export type Page = Readonly<{ path: string; show(parts: ConsoleParts, visit: Vis
  * operator does this to their own account, whatever their role. labels: the function behind is that of a command, and what
  * it calls --time-zone is the field Time zone here. about: what the trail should know beside the school and application of
  * the path. longestMs: where somebody else than the database is waited for, a turn at hashing say, or many schools are dealt
- * with one by one. file: it comes with one, so that the token and whatever else is to be known before the file stands in the
- * address.
+ * with one by one. file: it comes with one, so that the token stands in the address; what else is to be known stands before the
+ * file in its form.
  */
 export type Action = Readonly<{
   path: string;

@@ -33,6 +33,8 @@ const runs = () => db<{ id: string; outcome: string; decision: string | null }[]
 const uploads = async () => (await db`select from upload where estab = ${estab}`).length;
 const idle = async () => (await db`select from component_database where estab = ${estab} and refreshing_since is not null`).length === 0;
 const looks = async (action: string) => (await db`select from audit_event where estab = ${estab} and action = ${action}`).length;
+const noted = async () => (await db`select actor, outcome, detail from audit_event where estab = ${estab} and action = 'import' order by number`)
+  .map(({ actor, outcome, detail }) => [`${actor} ${outcome}`, detail]);
 const rowsIn = (text: string, id: string) =>
   [...(new RegExp(`id="${id}"[\\s\\S]*?</table>`).exec(text)?.[0] ?? '').matchAll(/<tr role="row">(<td[\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
     row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ').trim());
@@ -72,8 +74,7 @@ test('an operator uploads a package, which is taken over; a viewer does not, nor
   assert.deepEqual([await uploads(), (await runs()).length], [0, 0]);
   await uploaded(bytes);
   assert.equal(await records(), 8);
-  const noted = await db`select actor, outcome from audit_event where estab = ${estab} and action = 'import' order by number`;
-  assert.deepEqual(noted.map(({ actor, outcome }) => `${actor} ${outcome}`), ['viewer refused', 'admin done']);
+  assert.deepEqual(await noted(), [['viewer refused', {}], ['admin done', {}]]);
 });
 
 test('no file, an empty one and one for a school that is read from elsewhere are refused on the page', async () => {
@@ -96,6 +97,7 @@ test('what breaks a rule refuses everything, or is left out where the operator s
   assert.deepEqual([(await runs())[0]?.outcome, await records()], ['done', 8]);
   const text = (await admin.get(`${school}/imports/${(await runs())[0]?.id}`)).text;
   assert.match(text, /were to be left out[\s\S]*made version 1/);
+  assert.deepEqual(await noted(), [['admin done', {}], ['admin done', { partial: true }]]);
 });
 
 test('packages take the place of a provider only where that is said', async () => {
@@ -111,6 +113,9 @@ test('packages take the place of a provider only where that is said', async () =
   assert.match((await upload(admin, Buffer.from('a letter'), ['change'])).text, /the provider stays connected: The package: is a text/);
   await uploaded(bytes, ['change']);
   assert.equal((await db`select connector from establishment where estab = ${estab}`)[0]?.connector, 'csv');
+  await uploaded(bytes, ['partial', 'change']);
+  const change = { inPlaceOfProvider: true };
+  assert.deepEqual((await noted()).map(([, detail]) => detail), [{}, change, change, { partial: true, ...change }]);
 });
 
 // ---- Reports ------------------------------------------------------------------------------------------------------
@@ -278,11 +283,11 @@ test('an admin approves what was seen, and only that; a viewer decides nothing',
   assert.match((await admin.get(`${school}/imports/${made?.id}`)).text, new RegExp(`<a href="${school}/imports/${seen}">as it was held before`));
   const again = await admin.post(`${school}/held/approve`, { import: seen });
   assert.deepEqual([again.status, /Nothing waits for a decision/.test(again.text)], [409, true]);
-  const noted = await db`select actor, outcome, subject from audit_event where estab = ${estab} and action = 'import approve' order by number`;
-  assert.deepEqual(noted.map(({ actor, outcome }) => `${actor} ${outcome}`), [
+  const decided = await db`select actor, outcome, subject from audit_event where estab = ${estab} and action = 'import approve' order by number`;
+  assert.deepEqual(decided.map(({ actor, outcome }) => `${actor} ${outcome}`), [
     'viewer refused', 'admin refused', 'admin refused', 'admin done', 'admin refused',
   ]);
-  assert.equal(noted[3]?.subject, seen);
+  assert.equal(decided[3]?.subject, seen);
 });
 
 test('what is discarded is dropped, and what was there stays', async () => {

@@ -8,7 +8,7 @@ import { html } from '../../../http/html.ts';
 import { renderCheck } from '../../../http/pages/field.ts';
 import { renderConsole } from '../../layout.ts';
 import { heldPath, schoolRoute, sourcePath, uploadPath } from '../../links.ts';
-import { mayChange, type Action, type Page } from '../../visit.ts';
+import { mayChange, type Action, type Page, type Visit } from '../../visit.ts';
 import { schoolOf } from '../around.ts';
 
 const path = `${schoolRoute}/source/upload`;
@@ -54,14 +54,15 @@ export const uploadAction: Action = {
   done: 'The package was received, and its import has begun.',
   longestMs: longestUploadMs,
   file: true,
+  about: ({ file }) => ({ detail: { ...(ticked(file, 'partial') && { partial: true }), ...(ticked(file, 'change') && { inPlaceOfProvider: true }) } }),
   async run(parts, visit) {
     const { changes: db, seal, uploads } = parts;
     const { estab } = await schoolOf(parts, visit);
-    const { request } = visit;
-    const file = request.isMultipart() ? await request.file() : undefined;
+    const { file } = visit;
     if (!file) throw new SchoolbellError('invalid_request', 'Choose the zip that the MIS has exported.');
-    const ticked = (name: string) => file.fields[name] !== undefined;
-    await takePackage({ db, seal, uploads }, estab, file.file, { change: ticked('change'), partial: ticked('partial') });
+    await takePackage({ db, seal, uploads }, estab, file.file, { change: ticked(file, 'change'), partial: ticked(file, 'partial') });
     return { to: sourcePath(estab) };
   },
 };
+
+const ticked = (file: Visit['file'], name: 'partial' | 'change') => file?.fields[name] !== undefined;
