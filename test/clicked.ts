@@ -61,24 +61,33 @@ async function fill(field: Locator, value: string | boolean): Promise<void> {
   else await field.fill(value);
 }
 
-/** Each action of the area, in the order of the table, by the example of its path; one without an example is a test that fails. */
-export function clickEach(area: Area, db: Db, { page, complaints }: Opened, examples: Readonly<Record<string, () => Promise<void>>>): void {
+/** What a line of the trail says beside who did it and from where: of which school and application, about whom, and what was given. */
+export type Noted = Readonly<{ estab?: string | null; rp?: string | null; subject?: string | null; detail?: Readonly<Record<string, unknown>> }>;
+type Example = () => Promise<readonly Noted[]>;
+
+const [done, unsaid] = [{ outcome: 'done', via: 'console', address: '127.0.0.1' }, { estab: null, rp: null, subject: null, detail: {} }] as const;
+
+/**
+ * Each action of the area, in the order of the table, by the example of its path, which gives the lines of the trail that are to follow; one without is a test
+ * that fails.
+ */
+export function clickEach(area: Area, db: Db, { page, complaints }: Opened, examples: Readonly<Record<string, Example>>): void {
   const own = actions.filter(({ path }) => areaOf(path) === area);
   test('there is no example but of actions', () => {
     assert.deepEqual(Object.keys(examples).filter((path) => !own.some(({ path: known }) => known === path)), []);
   });
-  for (const { path, name, done } of own)
+  for (const { path, name, done: notice } of own)
     test(`by its form: ${path}`, async () => {
       const example = examples[path] ?? assert.fail('it has no example');
       const [before] = await db<{ number: string }[]>`select coalesce(max(number), 0) as number from audit_event`;
       complaints.length = 0;
-      await example();
-      const lines = await db<{ outcome: string; via: string; address: string }[]>`
-        select outcome, via, address from audit_event where number > ${before?.number ?? 0} and action = ${name}`;
-      assert.ok(lines.length > 0, 'it stands in the trail');
-      for (const line of lines) assert.deepEqual({ ...line }, { outcome: 'done', via: 'console', address: '127.0.0.1' });
+      const noted = await example();
+      const lines = await db`
+        select outcome, via, address, estab, rp, subject, detail from audit_event where number > ${before?.number ?? 0} and action = ${name} order by number`;
+      assert.ok(noted.length > 0, 'it stands in the trail');
+      assert.deepEqual(lines.map((line) => ({ ...line })), noted.map((line) => ({ ...done, ...unsaid, ...line })));
       assert.equal(await page.locator('#problem').count(), 0);
-      if (done !== undefined) assert.equal(await page.locator('#notice').count(), 1, 'it is said that it is done');
+      if (notice !== undefined) assert.equal(await page.locator('#notice').count(), 1, 'it is said that it is done');
       assert.deepEqual(complaints, []);
     });
 }

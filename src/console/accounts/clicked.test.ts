@@ -30,12 +30,14 @@ clickEach('accounts', db, opened, {
     await open(account);
     await send('rename', { Name: 'Ada Lovelace' });
     assert.equal(await read('.who a'), 'Ada Lovelace');
+    return [{ detail: { name: 'Ada Lovelace', before: `Operator ${ada}` } }];
   },
   async '/console/account/password'() {
     await open(account);
     await send('password-form', { 'Present password': goodPassword, 'New password': otherPassword, 'The same again': otherPassword });
     assert.equal((await signIn(url, ada)).cookies.has('schoolbell_console'), false, 'the old one opens nothing');
     assert.equal((await signIn(url, ada, otherPassword)).cookies.has('schoolbell_console'), true);
+    return [{}];
   },
   async '/console/account/end-others'() {
     const elsewhere = await signIn(url, ada, otherPassword);
@@ -43,6 +45,7 @@ clickEach('accounts', db, opened, {
     await send('end-others');
     assert.match((await elsewhere.open(account)).location ?? '', /sign-in/);
     assert.equal(await page.locator('#sessions tbody tr').count(), 1);
+    return [{}];
   },
   async '/console/account/second-factor/on'() {
     await open(account);
@@ -50,6 +53,7 @@ clickEach('accounts', db, opened, {
     await send('enrol', { Code: codeAt((await read('#secret')).replaceAll(' ', ''), clock) });
     assert.equal((await read('#recovery-codes')).split(' ').length, 10);
     assert.equal((await known(ada))?.factor, true);
+    return [{}];
   },
   async '/console/account/second-factor/renew'() {
     const before = await recoveryCodes();
@@ -57,11 +61,13 @@ clickEach('accounts', db, opened, {
     await send('renew', { 'A code, or your password': otherPassword });
     assert.equal((await read('#recovery-codes')).split(' ').length, 10);
     assert.notDeepEqual(await recoveryCodes(), before);
+    return [{}];
   },
   async '/console/account/second-factor/off'() {
     await open(factor);
     await send('off', { 'A code, or your password': otherPassword });
     assert.equal((await known(ada))?.factor, false);
+    return [{}];
   },
   async '/console/operators/invite'() {
     await open(operators);
@@ -69,6 +75,7 @@ clickEach('accounts', db, opened, {
     assert.deepEqual({ ...(await known(eve)) }, { role: 'admin', name: 'Eve', factor: false });
     assert.equal(await mails(), 1);
     assert.equal(await read('h1 .badge'), 'Invited');
+    return [{ subject: eve, detail: { role: 'admin' } }];
   },
   async '/console/operators/rule'() {
     await giveFactor(ada);
@@ -79,27 +86,32 @@ clickEach('accounts', db, opened, {
       assert.equal(await required(), expected);
       assert.equal(await read('#rule-title .badge'), expected ? 'Required' : 'Up to each');
     }
+    return [{ detail: { required: true } }, { detail: { required: false } }];
   },
   async '/console/operators/:name/invite'() {
     await open(pageOf(eve));
     await send('invite-form');
     assert.equal(await mails(), 2);
+    return [{ subject: eve }];
   },
   async '/console/operators/:name/role'() {
     await open(pageOf(bob));
     await send('role-form', { Role: 'admin' });
     assert.equal((await known(bob))?.role, 'admin');
+    return [{ subject: bob, detail: { role: 'admin' } }];
   },
   async '/console/operators/:name/reset-second-factor'() {
     await giveFactor(bob);
     await open(pageOf(bob));
     await send('reset-second-factor-form');
     assert.equal((await known(bob))?.factor, false);
+    return [{ subject: bob, detail: { resetSecondFactor: true } }];
   },
   async '/console/operators/:name/remove'() {
     await open(pageOf(bob));
     await send('remove-form');
     assert.equal(await known(bob), undefined);
     assert.doesNotMatch(await read('#operators'), /bob@/);
+    return [{ subject: bob }];
   },
 });

@@ -13,6 +13,7 @@ const { page, open, send, read } = useHands(url, opened);
 await page.context().addCookies([{ name, value, url }]);
 const list = '/console/applications';
 const stored = async () => (await db`select * from application where rp = 'reader'`)[0];
+const addresses = { website: 'https://reader.example/', privacyNotice: 'https://reader.example/privacy', callbackUrl: 'https://reader.example/events' };
 let secrets: string[] = [];
 const opens = async (secret: string) => (await managementToken(url, 'reader', secret)) !== null;
 const shown = (id: string) => page.locator(`#${id}`).inputValue();
@@ -37,6 +38,13 @@ clickEach('applications', db, opened, {
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((key) => [key, rest[key]])), expected);
     secrets = [await shown('management')];
     assert.equal(await opens(secrets[0] ?? ''), true);
+    return [{
+      rp: 'reader',
+      detail: {
+        ...addresses, name: 'Reader', contact: 'help@reader.example', stateEvents: true, scopes: 'School,Staff:optional',
+        redirectUris: 'https://reader.example/back http://localhost:1/',
+      },
+    }];
   },
   async '/console/applications/:rp/edit/save'() {
     await open(`${list}/reader`);
@@ -46,6 +54,7 @@ clickEach('applications', db, opened, {
     assert.deepEqual([named, contact, redirect_uris, state_events], ['Reads', null, [], false]);
     assert.deepEqual([required_scopes, optional_scopes, website], [['School', 'Student'], [], 'https://reader.example/'], 'and what was not touched stays');
     assert.match(await read('h1'), /^Reads/);
+    return [{ rp: 'reader', detail: { ...addresses, name: 'Reads', contact: '', stateEvents: false, scopes: 'School,Student', redirectUris: '' } }];
   },
   async '/console/applications/:rp/schools/invite'() {
     await open(`${list}/reader/schools`);
@@ -56,6 +65,7 @@ clickEach('applications', db, opened, {
     const [asked] = await db`select rp, school_name, contact_email, reason, state from invitation where estab = '3805009'`;
     assert.deepEqual({ ...asked },
       { rp: 'reader', school_name: 'Brook School', contact_email: 'office@brook.example', reason: 'For lessons', state: 'Invited' });
+    return [{ estab: '3805009', rp: 'reader', detail: { name: 'Brook School', email: 'office@brook.example', reason: 'For lessons' } }];
   },
   async '/console/applications/:rp/secrets/:kind/rotate'() {
     await open(`${list}/reader`);
@@ -67,11 +77,13 @@ clickEach('applications', db, opened, {
       select valid_until between now() + interval '55 minutes' and now() + interval '1 hour' as hour from application_secret
       where rp = 'reader' and valid_until is not null`;
     assert.equal(old?.hour, true);
+    return [{ rp: 'reader', subject: 'management secret', detail: { keepOld: '1h' } }];
   },
   async '/console/applications/:rp/secrets/:kind/end-old'() {
     await open(`${list}/reader/secrets/management`);
     await send('end-old');
     assert.deepEqual(await Promise.all(secrets.map(opens)), [false, true]);
+    return [{ rp: 'reader', subject: 'management secret', detail: { endOld: true } }];
   },
   async '/console/applications/:rp/remove/confirm'() {
     await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
@@ -81,5 +93,6 @@ clickEach('applications', db, opened, {
     await send('remove-application', { 'Id of the application': 'goes' });
     assert.deepEqual(await db`select from application where rp = 'goes'`, []);
     assert.equal(new URL(page.url()).pathname, list);
+    return [{ rp: 'goes' }];
   },
 });

@@ -32,6 +32,9 @@ const granted = async (rp: string) =>
   (await db<{ state: string; scopes: string[] }[]>`select state, scopes from authorisation where estab = 's' and rp = ${rp}`)[0];
 const asked = async (estab: string, rp: string) =>
   (await db<{ state: string; reason: string | null }[]>`select state, reason from invitation where estab = ${estab} and rp = ${rp}`)[0];
+/** Who did something stays to be seen; what they did it to is forgotten with the school. */
+const gone = {};
+const reads = { estab: 's', rp: 'reads' };
 const mails = async (estab: string) => (await db`select from outbox where estab = ${estab} and kind = 'mail'`).length;
 const opens = async (rp: string, secret: string) => (await rosteringToken(url, rp, 's', secret)).status === 200;
 const secretShown = () => page.locator('#school-secret').inputValue();
@@ -49,6 +52,7 @@ clickEach('schools', db, opened, {
     assert.deepEqual({ ...(await known('new-1')) },
       { name: 'Brook School', email: 'office@brook.example', zone: 'Europe/Paris', connector: 'csv', confirmed: true });
     assert.match(await read('h1'), /^Brook School/);
+    return [{ estab: 'new-1', detail: { name: 'Brook School', email: 'office@brook.example', timeZone: 'Europe/Paris', connector: 'csv' } }];
   },
   async '/console/schools/:estab/edit/save'() {
     await open(school('new-1'));
@@ -56,6 +60,7 @@ clickEach('schools', db, opened, {
     await send('edit-school', { Name: 'Brook Academy', 'Address of record': 'head@brook.example', 'Time zone': 'Europe/London' });
     const { name: named, email, zone } = (await known('new-1')) ?? assert.fail('it is there');
     assert.deepEqual([named, email, zone], ['Brook Academy', 'head@brook.example', 'Europe/London']);
+    return [{ estab: 'new-1', detail: { name: 'Brook Academy', email: 'head@brook.example', timeZone: 'Europe/London' } }];
   },
   async '/console/schools/:estab/confirm'() {
     const given = { rp: 'asks', schoolName: 'Named', contactEmail: 'a@b.example', reason: null, scopes: undefined };
@@ -64,6 +69,7 @@ clickEach('schools', db, opened, {
     await send('confirm', { 'Address of record': 'office@named.example' });
     const { email, confirmed } = (await known('named')) ?? assert.fail('it is there');
     assert.deepEqual([email, confirmed, (await asked('named', 'asks'))?.state], ['office@named.example', true, 'Invited']);
+    return [{ estab: 'named', detail: { email: 'office@named.example' } }];
   },
   async '/console/schools/:estab/refuse'() {
     const given = { rp: 'asks', schoolName: 'Made up', contactEmail: 'a@b.example', reason: null, scopes: undefined };
@@ -71,23 +77,27 @@ clickEach('schools', db, opened, {
     await open(school('made-up'));
     await send('refuse');
     assert.equal(await known('made-up'), undefined);
+    return [gone];
   },
   async '/console/schools/:estab/send-link'() {
     const before = await mails('s');
     await open(school('s'));
     await send('send-link');
     assert.equal(await mails('s'), before + 1);
+    return [{ estab: 's' }];
   },
   async '/console/schools/:estab/pause'() {
     await open(school('s'));
     await send('pause-school');
     assert.equal((await granted('stops'))?.state, 'Paused');
     assert.equal(await read('h1 .badge'), 'Paused');
+    return [{ estab: 's' }];
   },
   async '/console/schools/:estab/resume'() {
     await open(school('s'));
     await send('resume-school');
     assert.notEqual((await granted('stops'))?.state, 'Paused');
+    return [{ estab: 's' }];
   },
   async '/console/schools/:estab/applications/:rp/invite'() {
     await open(`${school('s')}/add-application`);
@@ -101,6 +111,7 @@ clickEach('schools', db, opened, {
     const before = await mails('s');
     await send('invite-asks');
     assert.equal(await mails('s'), before + 1);
+    return [{ estab: 's', rp: 'asks', detail: { reason: 'For lessons' } }, { estab: 's', rp: 'asks' }, { estab: 's', rp: 'asks' }];
   },
   async '/console/schools/:estab/applications/:rp/withdraw'() {
     await open(grant('asks'));
@@ -109,6 +120,7 @@ clickEach('schools', db, opened, {
     await open(school('named'));
     await send('withdraw-asks');
     assert.equal((await asked('named', 'asks'))?.state, 'Withdrawn');
+    return ['s', 'named'].map((estab) => ({ estab, rp: 'asks', detail: { withdraw: true } }));
   },
   async '/console/schools/:estab/applications/:rp/authorise'() {
     await open(grant('reads'));
@@ -118,6 +130,7 @@ clickEach('schools', db, opened, {
     await send('authorise');
     secrets = [await secretShown()];
     assert.deepEqual([await opens('reads', secrets[0] ?? ''), (await granted('reads'))?.scopes], [true, ['School', 'Student', 'Staff']]);
+    return [{ ...reads, detail: { optional: 'Staff' } }];
   },
   async '/console/schools/:estab/applications/:rp/scopes'() {
     await open(grant('reads'));
@@ -125,6 +138,7 @@ clickEach('schools', db, opened, {
     await page.locator('#may-Contact').check();
     await send('change-scopes');
     assert.deepEqual((await granted('reads'))?.scopes, ['School', 'Student', 'Contact']);
+    return [{ ...reads, detail: { optional: 'Contact' } }];
   },
   async '/console/schools/:estab/applications/:rp/rotate'() {
     await open(grant('reads'));
@@ -132,37 +146,44 @@ clickEach('schools', db, opened, {
     secrets.push(await secretShown());
     assert.deepEqual([secrets.length, new Set(secrets).size], [2, 2]);
     for (const secret of secrets) assert.equal(await opens('reads', secret), true);
+    return [{ ...reads, subject: 'school secret', detail: { keepOld: '24h' } }];
   },
   async '/console/schools/:estab/applications/:rp/end-old'() {
     await open(grant('reads'));
     await send('end-old');
     assert.deepEqual(await Promise.all(secrets.map((secret) => opens('reads', secret))), [false, true]);
+    return [{ ...reads, subject: 'school secret', detail: { endOld: true } }];
   },
   async '/console/schools/:estab/applications/:rp/pause'() {
     await open(grant('reads'));
     await send('pause');
     assert.deepEqual([(await granted('reads'))?.state, await read('h1 .badge'), await opens('reads', secrets[1] ?? '')], ['Paused', 'Paused', false]);
+    return [reads];
   },
   async '/console/schools/:estab/applications/:rp/resume'() {
     await open(grant('reads'));
     await send('resume');
     assert.equal(await opens('reads', secrets[1] ?? ''), true);
+    return [reads];
   },
   async '/console/schools/:estab/applications/:rp/revoke'() {
     await open(grant('reads'));
     await send('revoke');
     assert.deepEqual([(await granted('reads'))?.state, await opens('reads', secrets[1] ?? '')], ['Revoked', false]);
+    return [reads];
   },
   async '/console/schools/:estab/upload-token/make'() {
     await open(`${school('s')}/upload-token`);
     await send('make-token');
     uploadToken = await page.locator('#upload-token').inputValue();
     assert.equal(await sends(), true);
+    return [{ estab: 's' }];
   },
   async '/console/schools/:estab/upload-token/remove'() {
     await open(`${school('s')}/upload-token`);
     await send('remove-token');
     assert.equal(await sends(), false);
+    return [{ estab: 's', detail: { remove: true } }];
   },
   async '/console/schools/:estab/remove/now'() {
     await open(school('new-1'));
@@ -170,5 +191,6 @@ clickEach('schools', db, opened, {
     await send('remove-school', { 'Type new-1 to go on': 'new-1' });
     assert.equal(await known('new-1'), undefined);
     assert.equal(new URL(page.url()).pathname, '/console/schools');
+    return [gone];
   },
 });

@@ -23,6 +23,7 @@ const targets = [await register(first, 'http://127.0.0.1:65535/first'), await re
 for (const { estab } of [first, second]) await change(estab);
 const [target = ''] = targets;
 const idOf = async (estab: string) => (await delivering.rows(estab))[0]?.id ?? '';
+const owner = { estab: first.estab, rp: first.rp };
 const [call, other] = [await idOf(first.estab), await idOf(second.estab)];
 
 const link = `${url}${linkPath(await makeSignInLink(db, first.estab))}`;
@@ -44,6 +45,7 @@ clickEach('service', db, opened, {
     assert.equal(await page.locator(`main a[href="${link}"]`).count(), 0);
     await send('links');
     assert.equal(await page.locator(`main a[href="${link}"]`).count(), 1);
+    return [{ estab: first.estab, subject: mail }];
   },
   async '/console/mail/:id/send'() {
     await fail(mail);
@@ -52,6 +54,7 @@ clickEach('service', db, opened, {
     await send('send');
     assert.equal(await state(mail), 'waiting');
     assert.equal(await read('main dl .badge'), 'Waiting');
+    return [{ estab: first.estab, subject: mail }];
   },
   async '/console/work/:id/retry'() {
     await db`update outbox set due_at = now() + interval '1 day' where id = ${work}`;
@@ -59,6 +62,7 @@ clickEach('service', db, opened, {
     await page.locator(`main a[href="/console/work/${work}"]`).first().click();
     await send('retry');
     assert.equal((await db`select from outbox where id = ${work} and state = 'waiting' and due_at <= now()`).length, 1);
+    return [{ estab: first.estab, subject: work, detail: { kind: 'writeback' } }];
   },
   async '/console/settings/rotate'() {
     const keys = createTokenKeys(db, service.seal);
@@ -69,6 +73,7 @@ clickEach('service', db, opened, {
     assert.deepEqual([(await keys.signingKey()).kid === kid, await trusted()], [false, true]);
     await send('rotate', { 'Refuse what the old keys signed from now on': true });
     assert.equal(await trusted(), false);
+    return [{ detail: { now: false } }, { detail: { now: true } }];
   },
   async '/console/deliveries/replay-failed'() {
     await fail(call, other);
@@ -79,6 +84,7 @@ clickEach('service', db, opened, {
     await send('replay-failed', { 'Failed since (UTC)': '2020-01-01T00:00' });
     assert.equal(await state(call), 'waiting');
     assert.match(await read('#notice'), /1/);
+    return [{ rp: second.rp, detail: { since: '2020-01-01T00:00' } }, { detail: { since: '2020-01-01T00:00' } }];
   },
   async '/console/deliveries/:id/replay'() {
     await fail(call);
@@ -86,17 +92,20 @@ clickEach('service', db, opened, {
     await page.locator(`main a[href="/console/deliveries/${call}"]`).click();
     await send('replay');
     assert.equal(await state(call), 'waiting');
+    return [{ ...owner, subject: call }];
   },
   async '/console/targets/:id/pause'() {
     await open('/console/targets');
     await page.locator(`main a[href="${targetPage}"]`).first().click();
     await send('pause');
     assert.deepEqual([(await lane())?.paused, await read('h1 .badge')], [true, 'Paused']);
+    return [{ ...owner, subject: target }];
   },
   async '/console/targets/:id/resume'() {
     await open(targetPage);
     await send('resume');
     assert.deepEqual([(await lane())?.paused, await read('h1 .badge')], [false, 'OK']);
+    return [{ ...owner, subject: target }];
   },
   async '/console/targets/:id/enable'() {
     await db`update lane set disabled_at = now(), disabled_why = 'gone' where key = ${`webhook ${target}`}`;
@@ -104,17 +113,20 @@ clickEach('service', db, opened, {
     assert.equal(await read('h1 .badge'), 'Disabled');
     await send('enable');
     assert.deepEqual([(await lane())?.disabled, await read('h1 .badge')], [false, 'OK']);
+    return [{ ...owner, subject: target }];
   },
   async '/console/targets/:id/test'() {
     await open(targetPage);
     await send('test');
     const sent = await db<{ id: string }[]>`select id from outbox where estab = ${first.estab} and payload ->> 'event' = 'test'`;
     assert.deepEqual(sent.map(({ id }) => `/console/deliveries/${id}`), [new URL(page.url()).pathname]);
+    return [{ ...owner, subject: target }];
   },
   async '/console/targets/:id/replay-failed'() {
     await fail(call, other);
     await open(targetPage);
     await send('replay-failed', { 'Failed since (UTC)': '2020-01-01T00:00' });
     assert.deepEqual([await state(call), await state(other)], ['waiting', 'failed']);
+    return [{ ...owner, subject: target, detail: { since: '2020-01-01T00:00' } }];
   },
 });

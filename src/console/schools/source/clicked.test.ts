@@ -31,6 +31,8 @@ beforeEach(async () => {
 });
 
 const given = () => ({ 'Address of the provider': `${provider.url}${rootB}`, 'Client ID': 'schoolbell|MIS', 'Client secret': client.schoolSecrets.MIS ?? '' });
+const provided = { kind: 'oneroster', url: `${provider.url}${rootB}`, clientId: 'schoolbell|MIS' };
+const folder = { kind: 'folder', folder: service.dataDir };
 const connector = async () => (await db<{ connector: string | null }[]>`select connector from establishment where estab = ${estab}`)[0]?.connector;
 const wanted = async () =>
   (await db<{ topic: string; payload: { partial?: boolean } }[]>`
@@ -46,17 +48,17 @@ async function useDemo(): Promise<void> {
 let working: Promise<void> | undefined;
 
 /** A package by which 110 pupils would go is uploaded, held, and decided on by that form. */
-async function decide(form: string): Promise<string | null> {
+async function decide(form: string): Promise<{ id: string; decision: string | null }> {
   await db`update outbox set state = 'cancelled', settled_at = now() where state = 'waiting'`;
   await (working ??= service.work());
   await service.load(estab, pupils(120));
   await takeUpload(db, estab, (async function* () { yield await zip(pupils(10)); })(), { dataDir: service.dataDir });
-  const held = () => db<{ decision: string | null }[]>`select decision from import_run where estab = ${estab} and outcome = 'held'`;
+  const held = () => db<{ id: string; decision: string | null }[]>`select id, decision from import_run where estab = ${estab} and outcome = 'held'`;
   await until('it is held', async () => (await held()).length === 1);
   await open(school);
   await page.locator(`main a[href="${school}/held"]`).first().click();
   await send(form);
-  return (await held())[0]?.decision ?? null;
+  return (await held())[0] ?? assert.fail('it is there');
 }
 const records = async () => (await db`select from roster_user where estab = ${estab} and status = 'active'`).length;
 
@@ -73,6 +75,7 @@ clickEach('source', db, opened, {
     await open(`${school}/source`);
     await send('source-folder', { Folder: service.dataDir }, 'Test and save');
     assert.match(await read('main'), new RegExp(service.dataDir));
+    return [provided, { kind: 'uploads' }, { kind: 'demo' }, { kind: 'none' }, folder].map((detail) => ({ estab, detail }));
   },
   async '/console/schools/:estab/source/test'() {
     await open(`${school}/source`);
@@ -82,6 +85,7 @@ clickEach('source', db, opened, {
     await send('source-folder', { Folder: service.dataDir }, 'Only test');
     assert.equal(await page.locator('#notice').count(), 1);
     assert.equal(await connector(), null);
+    return [provided, folder].map((detail) => ({ estab, detail }));
   },
   async '/console/schools/:estab/source/collect'() {
     await useDemo();
@@ -90,12 +94,14 @@ clickEach('source', db, opened, {
     assert.deepEqual((await wanted()).map(({ topic }) => topic), ['collect Attendance']);
     await send('collect', {}, 'Collect now');
     assert.deepEqual((await wanted()).map(({ topic }) => topic), ['collect Attendance', 'collect SchoolData']);
+    return ['Attendance', 'all'].map((database) => ({ estab, detail: { database } }));
   },
   async '/console/schools/:estab/source/demo-mode'() {
     await useDemo();
     await open(`${school}/source`);
     await send('demo-mode-form', { 'How the demo’s MIS behaves': 'offline' });
     assert.equal(await read('#demo-mode'), 'offline');
+    return [{ estab, detail: { mode: 'offline' } }];
   },
   async '/console/schools/:estab/source/upload/send'() {
     for (const partial of [true, false]) {
@@ -105,13 +111,18 @@ clickEach('source', db, opened, {
       await send('upload', { 'Leave out records that break a rule': partial });
       assert.deepEqual((await wanted()).map(({ payload }) => payload.partial ?? false), [partial]);
     }
+    return [{ estab, detail: { partial: true } }, { estab }];
   },
   async '/console/schools/:estab/held/approve'() {
-    assert.equal(await decide('approve-held'), 'approved');
+    const { id, decision } = await decide('approve-held');
+    assert.equal(decision, 'approved');
     await until('they are gone', async () => (await records()) === 18);
+    return [{ estab, subject: id }];
   },
   async '/console/schools/:estab/held/discard'() {
-    assert.equal(await decide('discard-held'), 'discarded');
+    const { id, decision } = await decide('discard-held');
+    assert.equal(decision, 'discarded');
     assert.deepEqual([await wanted(), await records()], [[], 128]);
+    return [{ estab, subject: id }];
   },
 });
