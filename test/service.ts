@@ -46,6 +46,8 @@ export type Service = {
   join(env?: Record<string, string>): Promise<{ url: string; app: FastifyInstance }>;
   /** Runs a worker with the chores until the end of the test file. */
   work(): Promise<void>;
+  /** Those workers stop before the end, so that nothing changes by itself. */
+  rest(): Promise<void>;
   load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
 };
 
@@ -105,6 +107,8 @@ export async function useService(env: Record<string, string> = {}, { patience = 
       shrinkLimitPercent: config.shrinkLimitPercent,
     });
 
+  const workers: (() => Promise<void>)[] = [];
+
   return {
     db,
     databaseUrl,
@@ -123,7 +127,14 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     },
     async work() {
       const workPools = createWorkPools(openPool);
-      stops.push(await startWork({ pools: workPools, seal, config, log: app.log, ...(parts.now ? { now: parts.now } : {}) }));
+      const stop = await startWork({ pools: workPools, seal, config, log: app.log, ...(parts.now ? { now: parts.now } : {}) });
+      let stopped: Promise<void> | undefined;
+      const once = () => (stopped ??= stop());
+      workers.push(once);
+      stops.push(once);
+    },
+    async rest() {
+      await Promise.all(workers.map((stop) => stop()));
     },
     async addSchool(estab, given) {
       await addEstablishment(db, { estab, name: `School ${estab}`, email: `office@${estab}.example` });
