@@ -1,10 +1,12 @@
 // In charge of doing each action of the console in a real browser as a person does it: its page is opened, its form filled, its
-// button clicked. What follows is seen by whoever gives the example; that it is said and stands in the audit trail is seen here.
+// button clicked. What follows is seen by whoever gives the example; that it is said, stands in the audit trail and is on a page that
+// everybody can use is seen here.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { actions } from '../src/console/routes.ts';
 import type { Db } from '../src/db/connect.ts';
+import { requireUsableInEveryLook } from './accessibility.ts';
 import type { openPage } from './browser.ts';
 
 /** Each action is one area's: that of the longest beginning of its path. */
@@ -68,8 +70,8 @@ type Example = () => Promise<readonly Noted[]>;
 const [done, unsaid] = [{ outcome: 'done', via: 'console', address: '127.0.0.1' }, { estab: null, rp: null, subject: null, detail: {} }] as const;
 
 /**
- * Each action of the area, in the order of the table, by the example of its path, which gives the lines of the trail that are to follow; one without is a test
- * that fails.
+ * Each action of the area, in the order of the table, by the example of its path, which gives the lines of the trail that are to
+ * follow; one without is a test that fails.
  */
 export function clickEach(area: Area, db: Db, { page, complaints }: Opened, examples: Readonly<Record<string, Example>>): void {
   const own = actions.filter(({ path }) => areaOf(path) === area);
@@ -89,5 +91,6 @@ export function clickEach(area: Area, db: Db, { page, complaints }: Opened, exam
       assert.equal(await page.locator('#problem').count(), 0);
       if (notice !== undefined) assert.equal(await page.locator('#notice').count(), 1, 'it is said that it is done');
       assert.deepEqual(complaints, []);
+      await requireUsableInEveryLook(page, path);
     });
 }
