@@ -1,4 +1,5 @@
 // In charge of a service whose console is used in tests: operators, and what they read and send.
+import assert from 'node:assert/strict';
 import { createHashPool } from '../src/access/hash-pool.ts';
 import { formToken } from '../src/http/form-token.ts';
 import { consoleCookie, openSession, type Role } from '../src/operators/sessions.ts';
@@ -14,6 +15,22 @@ export type AtConsole = {
   /** With the form's token, unless another is given. */
   post(path: string, fields?: Readonly<Record<string, string>>): Promise<Read>;
 };
+
+/** More than any list of the tests has; a key that stands still would never end. */
+const mostPages = 30;
+
+/** A list from that address on, page by page, to its end. */
+export async function readToEnd({ get }: Pick<AtConsole, 'get'>, path: string): Promise<string[]> {
+  const pages: string[] = [];
+  for (let next: string | undefined = path; next !== undefined; ) {
+    assert.ok(pages.length < mostPages, `${path} does not end: ${next}`);
+    const { status, text }: Read = await get(next);
+    assert.equal(status, 200, next);
+    pages.push(text);
+    next = /<a href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
+  }
+  return pages;
+}
 
 export type ConsoleService = { service: Service; enter(role?: Role, name?: string): Promise<AtConsole> };
 

@@ -1,7 +1,7 @@
 // The pages of deliveries and targets: what is found there, what can be done, and that nothing a receiver sends is more than text.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { enter } from '../../../test/console.ts';
+import { enter, readToEnd } from '../../../test/console.ts';
 import { useDelivering, useReceiver, type School } from '../../../test/delivery.ts';
 import { enqueueOneOff } from '../../notifications/one-off.ts';
 
@@ -267,6 +267,16 @@ test('targets are listed with what they are of, and narrowed by state; one-off U
   for (const odd of ['/console/targets?state=odd&after=odd', '/console/targets?rp=nobody&estab=%27']) assert.equal((await viewer.get(odd)).status, 200);
   for (const odd of ['nobody', 'callback%3Anobody', 'one-off%3Aa%3Ahttps%3A%2F%2Fx', '%00', '..%2f..'])
     assert.equal((await viewer.get(`/console/targets/${odd}`)).status, 404, odd);
+});
+
+test('targets come page by page, each once', async () => {
+  const { target } = await fail();
+  await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
+    select 'many-' || n, 'One of many', 'https://many.example/', '{School}', '{}', 'many-' || n from generate_series(1, 120) n`;
+  const seen = (await readToEnd(viewer, '/console/targets')).flatMap((text) => [...text.matchAll(/href="\/console\/targets\/([^"]+)"/g)].map(([, id]) => id));
+  assert.equal(seen.length, new Set(seen).size);
+  assert.deepEqual([seen.includes(target), seen.filter((id) => id?.startsWith('callback%3Amany-')).length], [true, 120]);
+  await db`delete from application where name = 'One of many'`;
 });
 
 test('the tail shows the newest, of one application if asked, goes on by itself until it is stopped, and has a link to look again', async () => {

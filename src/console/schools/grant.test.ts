@@ -2,7 +2,7 @@
 // pausing, resuming and revoking, with the effects that the commands have.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { useConsole } from '../../../test/console.ts';
+import { readToEnd, useConsole } from '../../../test/console.ts';
 import { rosteringToken } from '../../../test/onboarding.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 import { addApplication, changeApplication, requireApplication } from '../../access/applications.ts';
@@ -33,6 +33,17 @@ test('every application that is not there yet can be chosen, found by its name',
   const some = (await admin.get('/console/schools/s/add-application?q=APPLICATION+ASK')).text;
   assert.deepEqual([some.includes(pathOf('asks')), some.includes(pathOf('app'))], [true, false]);
   assert.match((await admin.get('/console/schools/s/add-application?q=%3Cscript%3E')).text, /No application is like that/);
+});
+
+test('those that can be chosen come page by page, each once, and as they were sought', async () => {
+  await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
+    select 'many-' || n, 'One of many', 'https://many.example/', '{School}', '{}', 'many-' || n from generate_series(1, 120) n`;
+  for (const [filter, count] of [['', 124], ['?q=of+MANY', 120]] as const) {
+    const pages = await readToEnd(admin, `/console/schools/s/add-application${filter}`);
+    const seen = pages.flatMap((text) => [...text.matchAll(/href="\/console\/schools\/s\/applications\/([^"]+)"/g)].map(([, rp]) => rp));
+    assert.deepEqual([pages.length, seen.length, new Set(seen).size], [3, count, count], filter);
+  }
+  await db`delete from application where name = 'One of many'`;
 });
 
 test('the school is asked, asked again with the same words, and the request withdrawn', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useCommands } from '../../../test/commands.ts';
-import { useConsole } from '../../../test/console.ts';
+import { readToEnd, useConsole } from '../../../test/console.ts';
 import { testSecretKey } from '../../../test/service.ts';
 import { setConnector } from '../../collection/connector-settings.ts';
 import { processTag } from '../../db/pool.ts';
@@ -122,6 +122,18 @@ test('a collection that failed is asked for anew, where there is a source to ask
   await json('work retry', failed);
   const asked = await db<{ id: string; state: string }[]>`select id, state from outbox where kind = 'collect' and id <> ${failed}`;
   assert.deepEqual(asked.map(({ state }) => state), ['waiting']);
+});
+
+test('pages follow one another by key, without gap or overlap, and keep what they are narrowed to', async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < 120; n += 1) ids.push(await put('writeback', { trackingId: `t${n}` }, `lane ${n}`));
+  await put('collect', { database: 'SchoolData' });
+  await db`update outbox set created_at = '2026-11-01T00:00:00.123456Z' where payload ->> 'trackingId' < 't5'`;
+  for (const [filter, more] of [['', 1], ['?kind=writeback', 0], ['?state=waiting&estab=3805001', 1]] as const) {
+    const pages = await readToEnd(viewer, `/console/work${filter}`);
+    const seen = pages.flatMap((text) => [...text.matchAll(/href="\/console\/work\/([^"]+)"/g)].map(([, id = '']) => id));
+    assert.deepEqual([pages.length, seen.length, new Set(seen).size, ids.every((id) => seen.includes(id))], [3, 120 + more, 120 + more, true], filter);
+  }
 });
 
 test('chores say when they ran, how long it took, when they are due again and what was in their way', async () => {
