@@ -1,7 +1,7 @@
 // Covers the list of schools: a thousand of them page by page, searches and filters, and names that try to be markup.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { useConsole } from '../../../test/console.ts';
+import { readToEnd, useConsole } from '../../../test/console.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 
 const { service, enter } = await useConsole();
@@ -11,16 +11,7 @@ const text = (page: string) => page.replace(/&#(\d+);/g, (_, code: string) => St
 const rows = (page: string) => [...page.matchAll(/<a href="\/console\/schools\/([^"/?]+)"><bdi>/g)].map(([, estab = '']) => decodeURIComponent(estab));
 const nextOf = (page: string) => text(/<a href="([^"]+)" rel="next">/.exec(page)?.[1] ?? '');
 
-async function walk(path: string): Promise<string[][]> {
-  const pages: string[][] = [];
-  for (let at = path; at !== ''; ) {
-    const { status, text: page } = await admin.get(at);
-    assert.equal(status, 200);
-    pages.push(rows(page));
-    at = nextOf(page);
-  }
-  return pages;
-}
+const walk = async (path: string) => (await readToEnd(admin, path)).map(rows);
 
 test('an empty list says how to begin, to those who may', async () => {
   assert.match((await admin.get('/console/schools')).text, /href="\/console\/add-school">Add the first school/);

@@ -1,7 +1,7 @@
 // Covers the page of the audit trail: filters, pages by key, what was given as one reads it, and the same as a file.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { useConsole } from '../../../test/console.ts';
+import { readToEnd, useConsole } from '../../../test/console.ts';
 import { audited, noteLook, type Deed } from '../../access/audit-trail.ts';
 import { SchoolbellError } from '../../errors.ts';
 
@@ -75,13 +75,7 @@ test('a time is by the clock of UTC, whatever that of the server is; a file is n
 
 test('pages follow one another by number', async () => {
   await db`insert into audit_event (actor, via, action, estab) select 'ann', 'console', 'deed ' || n, 's1' from generate_series(1, 120) n`;
-  const seen: (string | undefined)[] = [];
-  let next: string | undefined = `${path}?estab=s1`;
-  while (next !== undefined) {
-    const { text } = await viewer.get(next);
-    seen.push(...actions(text));
-    next = /href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&#38;', '&');
-  }
+  const seen = (await readToEnd(viewer, `${path}?estab=s1`)).flatMap(actions);
   assert.deepEqual(seen, Array.from({ length: 120 }, (_, at) => `deed ${120 - at}`));
 });
 

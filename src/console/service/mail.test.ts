@@ -2,7 +2,7 @@
 // which then stands in the trail, and sending again.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { useConsole } from '../../../test/console.ts';
+import { readToEnd, useConsole } from '../../../test/console.ts';
 import { receiveMail } from '../../../test/mail-receiver.ts';
 import { until } from '../../../test/until.ts';
 import { writeLetter } from '../../mail/letter.ts';
@@ -45,13 +45,8 @@ test('pages follow one another by key, without gap or overlap', async () => {
   for (let n = 0; n < 120; n += 1) await put(`Mail ${n}.`);
   await db`update outbox set created_at = '2026-11-01T00:00:00.123456Z' where payload ->> 'subject' < 'Mail 5'`;
   for (const filter of ['?', '?estab=3805001&', '?state=waiting&']) {
-    const seen: string[] = [];
-    let next: string | undefined = `/console/mail${filter}`;
-    while (next !== undefined) {
-      const { text } = await admin.get(next);
-      seen.push(...[...text.matchAll(/>(Mail \d+\.)<\/a>/g)].map(([, subject = '']) => subject));
-      next = /href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&#38;', '&');
-    }
+    const pages = await readToEnd(admin, `/console/mail${filter}`);
+    const seen = pages.flatMap((text) => [...text.matchAll(/>(Mail \d+\.)<\/a>/g)].map(([, subject = '']) => subject));
     assert.deepEqual([seen.length, new Set(seen).size], [120, 120]);
   }
 });
