@@ -1,5 +1,5 @@
-// By keyboard alone, at both widths: from a school's source to what is held, who would go, the approval, and the end of the import
-// on a page that is never loaded anew.
+// By keyboard alone, at both widths: from the overview, which says that something is held, to who would go, the approval, and the
+// end of the import on a page that is never loaded anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPage } from '../../../../test/browser.ts';
@@ -41,9 +41,10 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     await takeUpload(db, estab, (async function* () { yield await zip(pupils(10)); })(), { dataDir: service.dataDir });
     await until('it is held', async () => (await db`select from import_run where estab = ${estab} and outcome = 'held'`).length === 1);
     await page.setViewportSize({ width, height });
-    await page.goto(`${url}/console/schools/${estab}/source`);
-    await reach('See who would go, and decide');
+    await page.goto(`${url}/console`);
+    await reach(`Decide: School ${estab}: an import would remove so much`);
     await page.keyboard.press('Enter');
+    await page.waitForURL(`${url}/console/schools/${estab}/held`);
     await page.waitForSelector('#held-message:has-text("110 of 124 student users")');
     // One of them is looked for, and everybody again.
     await reach('Part of a name or id');
