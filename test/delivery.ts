@@ -14,7 +14,7 @@ import { deliveryCommands } from '../src/commands/deliveries.ts';
 import { secretCommands } from '../src/commands/secrets.ts';
 import { targetCommands } from '../src/commands/target.ts';
 import { readConfig } from '../src/config.ts';
-import type { Db } from '../src/db/connect.ts';
+import type { Db, Fragment } from '../src/db/connect.ts';
 import { parseAllowList } from '../src/http/address-guard.ts';
 import { createOutbound, outboundLimits, type OutboundLimits } from '../src/http/outbound.ts';
 import { announceChange } from '../src/notifications/announce.ts';
@@ -113,17 +113,19 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   ];
 
   /** Whatever waits is due now. */
-  async function hurry(estab: string): Promise<void> {
+  const hurry = (estab: string) => makeDue(estab, db`state = 'waiting'`);
+
+  async function makeDue(estab: string, which: Fragment): Promise<void> {
     await db.begin(async (tx) => {
       await tx`select from lane where key in (select lane from outbox where estab = ${estab}) order by key for update`;
-      await tx`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
-      await tx`update lane set next_at = now() where next_at is not null and key in (select lane from outbox where estab = ${estab})`;
+      const lanes = (await tx<{ lane: string }[]>`update outbox set due_at = now() where estab = ${estab} and ${which} returning lane`).map(({ lane }) => lane);
+      await tx`update lane set next_at = now() where next_at is not null and key = any(${lanes})`;
     });
   }
 
-  /** Until nothing is due or under way any more. */
+  /** Until nothing is due or under way any more. What was tried already keeps its delay: the first attempt may be over by now. */
   async function settled(estab: string): Promise<void> {
-    await hurry(estab);
+    await makeDue(estab, db`state = 'waiting' and attempts = 0`);
     await until(
       `${estab} is settled`,
       async () =>
@@ -131,6 +133,12 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
         0,
       () => rows(estab),
     );
+  }
+
+  /** The same, after another attempt of whatever waits. */
+  async function retried(estab: string): Promise<void> {
+    await hurry(estab);
+    await settled(estab);
   }
 
   /** Nothing is left, and nothing under way: a worker must not lose the lane of what it still holds. */
@@ -161,7 +169,7 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   };
 
   return {
-    service, db, seal, warnings, errors, start, addSchool, joinSchool, register, rows, hurry, settled, send, clear,
+    service, db, seal, warnings, errors, start, addSchool, joinSchool, register, rows, hurry, settled, retried, send, clear,
     change: (estab: string) => db.begin((tx) => announceChange(tx, estab, 'SchoolData')),
     run: (name: string, given: Record<string, string | boolean> = {}, ...positionals: string[]) => runCommand(service, name, given, positionals),
   };

@@ -7,7 +7,7 @@ import { enqueueOneOff } from '../notifications/one-off.ts';
 import { tellFailingTargets } from './failing-targets.ts';
 
 const delivering = await useDelivering();
-const { db, change, register, settled, hurry } = delivering;
+const { db, change, register, settled, retried, hurry } = delivering;
 const receiver = await useReceiver();
 const publicUrl = 'https://bell.example';
 const tellAll = () => tellFailingTargets(db, publicUrl);
@@ -145,7 +145,7 @@ test('a removed registration is told of no more', async () => {
 test('of addresses that came with one request only the host is said, of a callback URL that it is one', async () => {
   const { estab, rp } = school;
   await db.begin((tx) => enqueueOneOff(tx, { estab, rp, event: 'writeback', url: `${receiver.origin}/pupil/zoe?id=7`, body: {} }));
-  for (let time = 0; time < 3; time += 1) await settled(estab);
+  for (let time = 0; time < 3; time += 1) await retried(estab);
   await passed(25);
   assert.equal(await tellAll(), 1);
   const [oneOff] = await mails();

@@ -34,8 +34,10 @@ const { port } = receiver.address() as AddressInfo;
 
 type Running = { child: ChildProcess; output(): string; exited: Promise<string> };
 const children = new Set<ChildProcess>();
+type Name = 'crash worker' | 'cut off' | 'deaf';
+const names: Name[] = ['crash worker', 'cut off', 'deaf'];
 
-function launch(told: { step?: string; nth?: string; name?: string } = {}): Running {
+function launch(told: { step?: string; nth?: string; name?: Name } = {}): Running {
   const args = Object.entries({ estab, ...told }).flatMap(([name, value]) => [`--${name}`, value]);
   const env = { DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, OUTBOUND_ALLOW: '127.0.0.0/8', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../test/crash-worker.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
@@ -60,12 +62,17 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
   await untilHolds(what, holds, () => db`select state, attempts, count(*)::int from outbox group by 1, 2`);
 }
 
-function endWorkers(): void {
+/** What a process that was killed had asked for is done all the same, and ends a little later than the process. */
+async function endWorkers(): Promise<void> {
   for (const child of children) child.kill('SIGKILL');
+  await until('nothing works for them any more', async () => {
+    const left = await db`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and application_name like any(${names.map((name) => `schoolbell ${name}%`)})`;
+    return children.size === 0 && left.length === 0;
+  });
 }
 afterEach(endWorkers);
 after(() => {
-  endWorkers();
   receiver.closeAllConnections();
   receiver.close();
 });

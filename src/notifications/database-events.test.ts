@@ -103,15 +103,15 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
   await untilHolds(what, holds, async () => [await rows(), `${arrivals.length} arrived`]);
 }
 
-/** Whatever waits is due now. */
-async function hurry(): Promise<void> {
-  await db`update outbox set due_at = now() where estab = ${school.estab} and state = 'waiting'`;
+/** Whatever waits and was tried at most so often is due now. */
+async function hurry(tried = 1_000): Promise<void> {
+  await db`update outbox set due_at = now() where estab = ${school.estab} and state = 'waiting' and attempts <= ${tried}`;
   await db`update lane set next_at = now() where next_at is not null`;
 }
 
-/** Until nothing is due or under way any more. */
+/** Until nothing is due or under way any more. What was tried already keeps its delay: the first attempt may be over by now. */
 async function settled(): Promise<void> {
-  await hurry();
+  await hurry(0);
   await until(
     'settled',
     async () => (await db`select from outbox where estab = ${school.estab} and (state = 'running' or (state = 'waiting' and due_at <= now()))`).length === 0,

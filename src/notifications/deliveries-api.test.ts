@@ -11,7 +11,7 @@ import { countDeliveries, deliveryStates, listDeliveries } from './deliveries.ts
 import { enqueueOneOff } from './one-off.ts';
 
 const delivering = await useDelivering();
-const { db, service, change, register, settled, run } = delivering;
+const { db, service, change, register, settled, retried, run } = delivering;
 const receiver = await useReceiver();
 let school: School;
 let webhook = '';
@@ -99,7 +99,7 @@ test('one delivery shows every attempt with what was answered', async () => {
     else response.writeHead(count === 2 ? 302 : 200, { location: '/other' }).end(count === 2 ? '' : 'thank you');
   };
   const id = await told();
-  for (let more = 0; more < 2; more += 1) await settled(school.estab);
+  for (let more = 0; more < 2; more += 1) await retried(school.estab);
   const { Deliveries, ...rest } = await see(`/${id}`);
   assert.deepEqual([Deliveries[0]?.State, Deliveries[0]?.TargetState, Deliveries[0]?.TargetMessage, rest.Message], ['done', 'ok', null, null]);
   const attempts = attemptsOf({ Deliveries, ...rest });

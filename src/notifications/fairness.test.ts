@@ -12,7 +12,7 @@ import { connect } from '../db/connect.ts';
 import { outboundLimits } from '../http/outbound.ts';
 
 const delivering = await useDelivering({ limits: { ...outboundLimits, totalMs: 600_000 }, worker: false });
-const { db, send, rows, settled } = delivering;
+const { db, send, rows, retried } = delivering;
 const school = await delivering.addSchool();
 const receiver = await useReceiver();
 let worker = await delivering.start();
@@ -96,7 +96,7 @@ test('a form arrives byte for byte and verifies on the bytes that arrived, on ev
     receiver.answer = () => (receiver.arrivals.length === 1 ? 500 : 200);
     const id = await send(school, well, { body, contentType: 'application/x-www-form-urlencoded' });
     await until('it was tried', async () => (await rows(school.estab)).some((row) => row.id === id && row.attempts === 1));
-    await settled(school.estab);
+    await retried(school.estab);
     assert.equal(receiver.arrivals.length, 2);
     for (const arrival of receiver.arrivals) {
       assert.deepEqual(
@@ -132,7 +132,7 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
   await passPause();
   await until('what waited goes out', () => receiver.arrivals.length >= 8);
   assert.deepEqual([(await state())?.openings, (await state())?.pause], [0, null]);
-  await settled(school.estab);
+  await retried(school.estab);
   assert.ok((await rows(school.estab)).every((row) => row.state === 'done'));
 });
 

@@ -8,7 +8,7 @@ import { announceChange } from './announce.ts';
 
 let skew = 0;
 const delivering = await useDelivering({ now: () => Date.now() + skew });
-const { db, change, register, rows, hurry, settled, run } = delivering;
+const { db, change, register, rows, hurry, settled, retried, run } = delivering;
 const receiver = await useReceiver();
 let school: School;
 let id = '';
@@ -188,7 +188,7 @@ test('one application whose secret cannot be opened stops no other; it waits lon
   for (const other of others) assert.deepEqual((await rows(other.estab)).map(({ attempts }) => attempts), [1, 1, 1], 'at the first attempt');
   assert.ok(Number(waits[1]) > Number(waits[0]) * 1.2 && Number(waits[2]) > Number(waits[1]) * 1.2, waits.join(', '));
   await db`update application_secret set sealed = ${kept?.sealed as Buffer} where rp = ${school.rp} and kind = 'signing'`;
-  await settled(school.estab);
+  await retried(school.estab);
   assert.equal(receiver.arrivals.filter((one) => one.url === '/hook').length, 1);
 });
 

@@ -8,7 +8,7 @@ import { until } from '../../test/until.ts';
 import { announceChange } from './announce.ts';
 
 const delivering = await useDelivering();
-const { db, change, register, rows, hurry, settled } = delivering;
+const { db, change, register, rows, hurry, settled, retried } = delivering;
 const receiver = await useReceiver();
 const url = (path: string) => `${receiver.origin}${path}`;
 let school: School;
@@ -55,7 +55,7 @@ for (const [what, act, expected] of [
       const end = await callUnderWay();
       await act();
       await end(status);
-      await settled(school.estab);
+      await retried(school.estab);
       assert.deepEqual(receiver.arrivals.map(({ method, url }) => `${method} ${url}`), ['GET /old', expected]);
       assert.equal(receiver.arrivals[0]?.id, receiver.arrivals[1]?.id);
       assert.deepEqual((await rows(school.estab)).map(({ state }) => state), ['done']);
