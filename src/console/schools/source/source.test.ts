@@ -192,6 +192,16 @@ test('a collection is asked for, of everything or of one database, and followed 
   assert.doesNotMatch(answer.text, /id="collect"/, 'all of them are being collected already');
 });
 
+test('a page that shows a collection under way is followed to its end, which comes after that of its database', async () => {
+  await set({ kind: 'csv', folder: service.dataDir });
+  await db`update component_database set refreshing_since = null, status = 'OK' where estab = ${estab}`;
+  const follows = async (state: string) => {
+    await db`update outbox set state = ${state} where estab = ${estab} and topic = 'collect SchoolData'`;
+    return (await shown()).includes('data-follow');
+  };
+  assert.deepEqual([await follows('running'), await follows('waiting'), await follows('done')], [true, false, false]);
+});
+
 test('the collections before are listed by key, with what was said of each', async () => {
   await set({ kind: 'csv', folder: service.dataDir });
   await db`
@@ -212,8 +222,8 @@ test('the collections before are listed by key, with what was said of each', asy
 
 test('a collection that is tried again says when, sooner than the night', async () => {
   await set({ kind: 'csv', folder: service.dataDir });
-  await db`update outbox set due_at = now() + interval '310 seconds', attempts = 1 where estab = ${estab} and topic = 'collect SchoolData'`;
-  await db`update component_database set refreshing_since = null, status = 'Error', refresh_at = now() + interval '18 hours' where estab = ${estab}`;
+  await db`update outbox set due_at = now() + interval '350 seconds', attempts = 1 where estab = ${estab} and topic = 'collect SchoolData'`;
+  await db`update component_database set refreshing_since = null, status = 'Error', refresh_at = now() + interval '18 hours 30 minutes' where estab = ${estab}`;
   const text = await shown();
   assert.match(text, /id="times-SchoolData"[^]*?Collected again<\/dt><dd><time[^>]*>in 5 minutes/);
   assert.match(text, /id="collections"[^]*Waiting<\/span> due <time[^>]*>in 5 minutes/);

@@ -44,7 +44,7 @@ export const sourcePage: Page = {
       listCollections(db, estab, { before, most: collectionsAtOnce + 1 }),
       readDue(db, estab),
     ]);
-    const { mark, scripts } = followCollections(source.databases);
+    const { mark, scripts } = followCollections(source.databases, collections.some(({ state }) => state === 'running'));
     return renderConsole(visit, {
       title: `Source of ${school.name}`,
       section: 'schools',
