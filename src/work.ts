@@ -47,15 +47,16 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
     log,
   });
   const housekeeping = startHousekeeping(pools.chores, seal, config, log);
-  const listening = await pools.chores.listen(
-    statusChannel,
-    (estab) =>
-      void onStatus(pools.chores, seal, config, estab).catch((error: unknown) =>
-        log.error({ err: error }, 'a change of status could not be followed; it is looked at again'),
-      ),
-  );
+  const following = new Set<Promise<void>>();
+  const listening = await pools.chores.listen(statusChannel, (estab) => {
+    const followed = onStatus(pools.chores, seal, config, estab)
+      .catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again'))
+      .finally(() => following.delete(followed));
+    following.add(followed);
+  });
   return async () => {
     await Promise.all([listening.unlisten(), housekeeping.stop(), worker.stop()]);
+    await Promise.all(following);
     mailing.close();
     await Promise.all([calls.close(), providers.close()]);
   };
