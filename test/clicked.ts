@@ -46,6 +46,8 @@ export function useHands(url: string, { page }: Opened): Hands {
       assert.equal(answer?.status(), 200, path);
     },
     async send(id, fields = {}, button) {
+      // A page that a link has led to may still be loading: its load is not that of the form.
+      await page.waitForLoadState('load');
       const form = page.locator(`form[id="${id}"]`);
       const fold = form.locator('xpath=ancestor::details[not(@open)]/summary');
       if ((await fold.count()) > 0) await fold.click();

@@ -92,7 +92,7 @@ async function addRequests({ db, lines }: Service, client: Client): Promise<void
   await lines.write();
   await db`
     insert into request_hour select date_trunc('hour', now(), 'UTC') - make_interval(hours => at), rp, 40 + at % 7 * 9, at % 5, at % 11 / 10, 900, 40
-    from generate_series(1, 330) at, unnest(${['*', reader]}::text[]) rp`;
+    from generate_series(1, 330) at, unnest(${['*', reader]}::text[]) rp on conflict do nothing`;
   await db`
     insert into delivery_hour select date_trunc('hour', now(), 'UTC') - make_interval(hours => at), rp, 12 + at % 5, at % 9 / 8, 15, 2
     from generate_series(1, 330) at, unnest(${['*', reader]}::text[]) rp on conflict do nothing`;

@@ -38,7 +38,7 @@ type Given = Parameters<typeof useService>;
 
 export async function useConsole(env: Given[0] = {}, parts: Given[1] = {}): Promise<ConsoleService> {
   // One thread is enough, and ends with the service.
-  const service = await useService(env, { hashing: createHashPool({ threads: 1 }), ...parts });
+  const service = await useService(env, { hashing: createHashPool({ threads: 1, longestWaitMs: 120_000, longestTurnMs: 60_000 }), ...parts });
   return { service, enter: (role = 'admin', name: string = role) => enter(service, role, name) };
 }
 

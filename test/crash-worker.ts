@@ -23,7 +23,7 @@ const { step } = told;
 const nth = Number(told.nth);
 const config = readConfig();
 const longestSeconds = 1;
-const db = connect(config.databaseUrls?.[0] ?? '', { ...policies.outbox, name: told.name });
+const db = connect(config.databaseUrls?.[0] ?? '', { ...policies.outbox, connectionMs: 60_000, name: told.name });
 const delivery = createDelivery(db, createSeal(config.secretKeys), createOutbound(parseAllowList(config.outboundAllow)), 'test');
 const say = (line: string) => void writeSync(1, `${line}\n`);
 

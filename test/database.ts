@@ -48,6 +48,7 @@ async function makeTemplate(admin: Db, url: string): Promise<void> {
 export async function forgetTemplate(): Promise<void> {
   const cluster = await openTestCluster();
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
+  await admin`select pg_advisory_lock(${templateLock})`;
   await admin.unsafe(`drop database if exists ${template} with (force)`);
   await cheapenPassword(admin, cluster.url);
   await admin.end({ timeout: 5 });

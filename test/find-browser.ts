@@ -58,7 +58,7 @@ export async function startBrowser(path: string): Promise<Browser> {
   // Playwright would leave its folders behind.
   if (!existsSync(path)) throw new Error('there is no such file');
   const args = path === unpackedBrowser ? (await import('@sparticuz/chromium')).default.args : [];
-  return chromium.launch({ executablePath: path, args, headless: true, chromiumSandbox: false, timeout: 30_000 });
+  return chromium.launch({ executablePath: path, args, headless: true, chromiumSandbox: false, timeout: 180_000 });
 }
 
 /** Finds it once for many test files, and gives the environment that tells them. */

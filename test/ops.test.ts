@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { useDatabase } from './database.ts';
 import { readExposition, type Family } from './exposition.ts';
-import { home, longest, repository, start, stop } from './processes.ts';
+import { eventually, home, longest, repository, start, stop } from './processes.ts';
 import { isBalanced, readExpression } from './promql.ts';
 import { freePort, testSecretKey } from './service.ts';
 
@@ -34,9 +34,14 @@ async function scrape(role: 'all' | 'worker', exercise: (url: string) => Promise
   const running = await start(join(home, role), { env });
   try {
     await exercise(running.url);
-    const response = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { connection: 'close' } });
-    assert.equal(response.status, 200);
-    return readExposition(await response.text());
+    let families = new Map<string, Family>();
+    await eventually('the database was counted', async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { connection: 'close' } });
+      assert.equal(response.status, 200);
+      families = readExposition(await response.text());
+      return families.has('schoolbell_schools');
+    });
+    return families;
   } finally {
     await stop(running);
   }

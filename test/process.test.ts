@@ -249,7 +249,7 @@ test('as root, from a clone and with a DATA_DIR that only root may enter', { ...
   assert.equal(await readyStatus(service), 200);
   await command(join(closed, 'data'), ['school', 'add', '--estab', 'S1', '--name', 'One', '--email', 'a@b.example'], { tree });
   await stop(service);
-  assert.deepEqual(postmasters(cluster), []);
+  await eventually('PostgreSQL has ended', () => postmasters(cluster).length === 0);
   assert.equal(((await command(join(closed, 'data'), ['school', 'list'], { tree })) as unknown[]).length, 1);
   assert.equal(existsSync(join(cluster, 'postmaster.pid')), false);
 });

@@ -161,7 +161,8 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
 }
 
 export async function assertStopped(dataDir: string): Promise<void> {
-  assert.deepEqual(postmasters(dataDir), [], 'PostgreSQL was left running');
+  // Its process is there for a moment longer than its postmaster.pid.
+  await eventually('PostgreSQL has ended, and was not left running', () => postmasters(dataDir).length === 0);
   assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false, 'postmaster.pid was left');
 }
 

@@ -131,6 +131,8 @@ test('a later signal ends the process at once, and the next start takes over wha
   const service = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
   service.child.kill('SIGTERM');
+  // Signals of two seconds are one, counted from when the first is heard.
+  await eventually('the first is heard', () => fetch(`${service.url}/healthz`).then(() => false, () => true));
   await pause(2_500);
   service.child.kill('SIGTERM');
   assert.equal(await ended(service), 1, service.output());

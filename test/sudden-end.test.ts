@@ -11,11 +11,14 @@ import {
   start, stop, token,
 } from './processes.ts';
 
+/** Whoever looks late does not see initdb any more. */
+const isMade = (folder: string) => existsSync(join(folder, 'postgres/PG_VERSION'));
+
 test('killed again and again during its first start, it starts, and the demo is whole', longest, async (context) => {
   const folder = join(home, 'killed');
   const moments: [what: string, reached: () => boolean, mostMs: number][] = [
     ['at once', () => true, 400],
-    ...[100, 600].map((most): (typeof moments)[number] => ['initdb', () => initdbs(folder).length > 0, most]),
+    ...[100, 600].map((most): (typeof moments)[number] => ['initdb', () => initdbs(folder).length > 0 || isMade(folder), most]),
     ['PostgreSQL starting', () => existsSync(join(folder, 'postgres.log')), 100],
     ['migration and demo', () => existsSync(join(folder, 'postgres/postmaster.pid')), 900],
     ['the demo', () => backends(folder).length > 0, 1_800],
@@ -54,7 +57,7 @@ test('one that waits takes over at once from one that is killed in initdb', long
   for (const wait of [0, 100, 300]) {
     const folder = join(home, `taken-over-${wait}`);
     const both = await Promise.all(Array.from({ length: 2 }, () => launchService(folder, { env: { DEMO: 'off' } })));
-    await eventually('initdb runs', () => initdbs(folder).length > 0);
+    await eventually('initdb runs', () => initdbs(folder).length > 0 || isMade(folder));
     await pause(wait);
     // On a fast machine initdb may be done by now, and there is nobody to kill.
     const [initdb] = initdbs(folder);

@@ -3,6 +3,12 @@ import { createHmac } from 'node:crypto';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
+/** Codes that are not taken at that time, nor a step before or after. */
+export function wrongCodes(secret: string, at: number, many: number): string[] {
+  const good = new Set([-30_000, 0, 30_000].map((aside) => codeAt(secret, at + aside)));
+  return Array.from({ length: many + good.size }, (_, nth) => String(100_000 + nth)).filter((code) => !good.has(code)).slice(0, many);
+}
+
 export function codeAt(secret: string, at: number): string {
   const bits = [...secret].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));

@@ -81,7 +81,7 @@ function lastSchoolDay(): string {
 async function useClient(url: string, { clientId, clientSecret, schoolSecret }: Secrets) {
   const basic = (name: string, secret: string) => ({ authorization: `Basic ${btoa(`${name}:${secret}`)}` });
   const ask = async (path: string, init: RequestInit = {}): Promise<Asked> => {
-    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(30_000) });
+    const response = await fetch(`${url}${path}`, { ...init, signal: AbortSignal.timeout(120_000) });
     return { path, status: response.status, body: await response.text() };
   };
   const post = (path: string, headers: Record<string, string>, body?: object) =>

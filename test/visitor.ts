@@ -41,7 +41,7 @@ export const goodPassword = 'a horse that nobody rides';
 let hash: Promise<string> | undefined;
 
 function hashOnce(): Promise<string> {
-  const pool = createHashPool({ threads: 1 });
+  const pool = createHashPool({ threads: 1, longestWaitMs: 120_000, longestTurnMs: 60_000 });
   return pool.anyone((derive) => hashPassword(derive, goodPassword)).finally(() => pool.close());
 }
 

@@ -121,6 +121,7 @@ test('the day is that of the school', async () => {
     await db`update establishment set time_zone = ${zone} where estab = 'far'`;
     const ledger = createLedger(db);
     ledger.note({ estab: 'far', rp: 'app', collection: zone, records: 1, fields: ['a'] });
+    await ledger.write();
     await ledger.close();
   }
   const days = await db<

@@ -94,9 +94,9 @@ test('a thread that dies fails its task alone', async () => {
   assert.equal(await hash(pool.anyone), wanted);
 });
 
-test('what does not end in time is given up, its thread replaced, and what is left of it derives nothing', async () => {
+test('what does not end in time is given up, its thread replaced, and what is left of it derives nothing', { timeout: 180_000 }, async () => {
   // Long enough for a thread to start on a slow machine.
-  const pool = usePool({ threads: 1, longestTurnMs: 5_000 });
+  const pool = usePool({ threads: 1, longestTurnMs: 15_000 });
   const resumed = Promise.withResolvers<void>();
   const late = Promise.withResolvers<unknown>();
   await assert.rejects(pool.anyone(async (derive) => {

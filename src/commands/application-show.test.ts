@@ -36,8 +36,7 @@ test('application show, application schools and application list --words', async
 });
 
 test('requests lists what was kept of an application, by answer', async () => {
-  await app.b('s1', '/users');
-  await app.b('s1', '/users/nobody');
+  for (const path of ['/users', '/users/nobody']) await (await app.b('s1', path)).text();
   await service.lines.write();
   const all = await json<{ number: string; status: number }[]>('requests --rp shown');
   assert.equal(all[0]?.status, 404);

@@ -91,6 +91,7 @@ test('calls that wait for an old callback URL go to the new one, and what held t
   assert.equal(moved, 1);
   await arrived('the form', () => forms('moves').length === 1, () => stored('m1'));
   assert.match(forms('moves')[0]?.schoolSecret ?? '', /^sb_school_/);
+  await arrived('it is settled', async () => (await stored('m1')).every(({ state }) => state === 'done'), () => stored('m1'));
   const { moved: none } = await json<Application>('application edit --rp moves --callback-url https://moves.example/later');
   assert.equal(none, 0, 'what has arrived stays where it arrived');
 });

@@ -156,6 +156,8 @@ test('a folder that never had marks is collected all the same after some were wr
   const school = open(estab, await service.addClient('rosteronly', [estab]));
   const answer = await school.post([mark(0)]);
   assert.deepEqual([answer.Status, readdirSync(join(place, 'writeback'))], ['Completed', [`${answer.TrackingId}.csv`]]);
+  // Nothing is collected by itself meanwhile.
+  await service.rest();
   assert.deepEqual(brief(await json<Collected>('collect --estab', estab)), [['SchoolData', 'OK', 4], ['Attendance', 'OK', 1]]);
 });
 
@@ -163,8 +165,10 @@ test('a folder that never had marks is collected all the same after some were wr
 async function collectWhile(estab: string, meanwhile: () => Promise<unknown>): ReturnType<typeof schoolbell> {
   const place = join(folder, estab);
   await exportInto(place);
+  await service.work();
   await json(`${add(estab)} --connector csv --folder`, place);
   await until('the first one is over', async () => (await db`select from outbox where estab = ${estab} and state in ('waiting', 'running')`).length === 0);
+  await service.rest();
   const { under } = await db.begin(async (tx) => {
     await tx`select from roster where estab = ${estab} for update`;
     const collecting = schoolbell('collect --json --estab', estab);
@@ -194,6 +198,7 @@ test('but it is one if another source was set: nothing of that was collected', a
 });
 
 test('an export that is older than a writeback does not bring the old mark back', async () => {
+  await service.work();
   const place = join(folder, 'stale');
   await exportInto(place, { 'attendance.csv': `studentSourcedId,date,session,mark,minutesLate,notes\n${student(0)},${date},AM,N,,\n` });
   await json(`${add('stale')} --connector csv --folder ${place}`);

@@ -174,7 +174,8 @@ async function changeMeanwhile(sealed: Buffer | null): Promise<Awaited<ReturnTyp
   await db.begin(async (tx) => {
     await tx`update connector_setting set sealed_credentials = ${sealed} where estab = 'two'`;
     running = reseal();
-    const waiting = () => db`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%update connector_setting%'`;
+    const waiting = () => db`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%update connector_setting%'`;
     await until('it waits for the row', async () => (await waiting()).length > 0);
   });
   return running ?? assert.fail();

@@ -62,7 +62,7 @@ test('a database without our tables is left as it was', async () => {
     await bare.end();
     assert.deepEqual(rows, []);
   } finally {
-    await admin.query(`drop database if exists ${name}`);
+    await admin.query(`drop database if exists ${name} with (force)`);
     await admin.end();
   }
   assert.equal(existsSync(join(folder, 'beside')), false, 'no DATA_DIR is made beside it');

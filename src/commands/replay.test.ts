@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import type { Tx } from '../db/connect.ts';
+import { announceChange } from '../notifications/announce.ts';
 
 const delivering = await useDelivering();
 const { db, change, register, rows, settled, run } = delivering;
@@ -153,11 +155,14 @@ test('one by its id goes to where its registration points now', async () => {
 });
 
 test('one by its id is refused while it is being delivered, when it is unknown, and when it never went out and a newer one waits', async () => {
-  await change(school.estab);
-  await db`update outbox set state = 'cancelled', settled_at = now()`;
+  // In one transaction: the worker must not be faster.
+  const changeAnd = (then: (tx: Tx) => PromiseLike<unknown>) => db.begin(async (tx) => {
+    await announceChange(tx, school.estab, 'SchoolData');
+    await then(tx);
+  });
+  await changeAnd((tx) => tx`update outbox set state = 'cancelled', settled_at = now()`);
   const [cancelled = ''] = (await rows(school.estab)).map((row) => row.id);
-  await change(school.estab);
-  await db`update outbox set due_at = now() + interval '1 hour' where state = 'waiting'`;
+  await changeAnd((tx) => tx`update outbox set due_at = now() + interval '1 hour' where state = 'waiting'`);
   await assert.rejects(run('replay', {}, cancelled), /newer event.*waiting already/);
   await db`update outbox set state = 'running', lease_until = now() + interval '1 hour' where state = 'waiting'`;
   const running = (await rows(school.estab)).find(({ state }) => state === 'running')?.id ?? '';

@@ -5,6 +5,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { after, before, suite, test } from 'node:test';
+import { until } from '../../test/until.ts';
 import { createResolveName, resolveName } from './resolve-name.ts';
 
 const { resolve4, resolve6 } = Resolver.prototype;
@@ -63,6 +64,7 @@ suite('names', () => {
     const silent = Array.from({ length: 30 }, (_, at) => codeOf(resolvePatiently(`silent.host${at}.example`)).finally(() => (ended += 1)));
     assert.deepEqual(await resolvePatiently('well.example'), [{ address: '203.0.113.7', family: 4 }]);
     assert.equal(ended, 0);
+    await until('all are asked about', () => asked >= 2 * silent.length + 2);
     for (const resolver of resolvers) resolver.cancel();
     assert.deepEqual(new Set(await Promise.all(silent)), new Set(['EAI_AGAIN']));
   });

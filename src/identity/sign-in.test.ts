@@ -19,7 +19,7 @@ const password = 'seven green lanterns';
 /** The link that arrived last at an address. */
 async function arrived(to: string, count: number): Promise<string> {
   const mails = () => mail.mails.filter((one) => one.to.includes(to));
-  await until(`${count} mails to ${to}`, () => mails().length === count, () => mail.mails.map((one) => one.to), 15);
+  await until(`${count} mails to ${to}`, () => mails().length === count, () => mail.mails.map((one) => one.to));
   return registrationLink(mails().at(-1)?.text ?? '');
 }
 
@@ -77,7 +77,7 @@ test('from CreateLogin over the mail to a sign-in that GetUsers shows', async ()
   await page.waitForURL(`${url}/account`);
   assert.equal(await page.innerText('#person'), 'Given s1 Family');
   const { LastLoggedIn } = await person('Given s1');
-  assert.ok(Math.abs(Date.parse(LastLoggedIn) - before) < 30_000, LastLoggedIn);
+  assert.ok(Math.abs(Date.parse(LastLoggedIn) - before) < 180_000, LastLoggedIn);
   assert.deepEqual(
     (await audited('one')).filter(({ id }) => id === Id).map(({ operation, outcome }) => `${operation} ${outcome}`),
     ['CreateLogin done', 'Register done', 'SignIn wrong password', 'SignIn done'],

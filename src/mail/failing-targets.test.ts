@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { until } from '../../test/until.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 import { tellFailingTargets } from './failing-targets.ts';
 
@@ -155,7 +156,7 @@ test('of addresses that came with one request only the host is said, of a callba
   receiver.answer = () => 410;
   await delivering.run('authorise', { rp, estab });
   const [form] = await db<{ id: string }[]>`select id from outbox where estab = ${estab} and payload ->> 'event' = 'authentication' order by seq desc limit 1`;
-  for (let time = 0; time < 600 && (await tellAll()) === 0; time += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until('it is told', async () => (await tellAll()) > 0);
   const text = (await mails()).at(-1)?.text ?? '';
   assert.match(text, /127\.0\.0\.1:\d+\/callback, the callback URL/);
   assert.ok(text.includes(`/Deliveries/${form?.id}/Replay`), text);

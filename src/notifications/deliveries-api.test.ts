@@ -59,7 +59,7 @@ async function told(of: School = school): Promise<string> {
 const attemptsOf = ({ Deliveries }: Answer) => Deliveries[0]?.Attempts as Attempt[];
 
 test('a delivery that failed says where it went, when, what became of it, when it is tried again and how its target stands', async () => {
-  receiver.answer = (_, response) => void response.writeHead(503, { 'x-reason': 'maintenance' }).end('Zoë is asleep');
+  receiver.answer = (_, response) => void response.writeHead(503, { 'x-reason': 'maintenance', 'retry-after': '600' }).end('Zoë is asleep');
   const id = await told();
   const { status, Deliveries, __pagination__, ...rest } = await see();
   assert.equal(status, 200);
@@ -237,7 +237,7 @@ suite('pages', () => {
       select 'other', 'msg_other' || n, 'other', 'call', 'pages', '{}', case when n % 2 = 0 then 'failed' else 'done' end, now(), now()
       from generate_series(1, 20000) n`;
     await db`analyze outbox`;
-    const pool = connect(service.databaseUrl, policies.reads);
+    const pool = connect(service.databaseUrl, { ...policies.reads, connectionMs: 60_000, statementMs: 60_000, answerMs: 60_000 });
     try {
       for (const estab of [school.estab, undefined]) {
         const question = { states: ['failed'], since: undefined, until: undefined, page: 1, pageSize: 10 } as const;

@@ -95,7 +95,7 @@ test('a form arrives byte for byte and verifies on the bytes that arrived, on ev
     receiver.arrivals = [];
     receiver.answer = () => (receiver.arrivals.length === 1 ? 500 : 200);
     const id = await send(school, well, { body, contentType: 'application/x-www-form-urlencoded' });
-    await until('it was tried', async () => (await rows(school.estab)).some((row) => row.id === id && row.attempts === 1));
+    await until('it was tried', async () => (await rows(school.estab)).some((row) => row.id === id && row.attempts >= 1));
     await retried(school.estab);
     assert.equal(receiver.arrivals.length, 2);
     for (const arrival of receiver.arrivals) {
@@ -116,7 +116,8 @@ test('a breaker opens after five failures, lets one probe through, opens for lon
   for (let time = 0; time < 8; time += 1) await send(school, well, { lane });
   const state = async () =>
     (
-      await db<{ openings: number; pause: number }[]>`select openings, extract(epoch from open_until - now())::float8 as pause from lane where key = ${well}`
+      await db<{ openings: number; pause: number }[]>`
+        select openings, extract(epoch from open_until - (select max(at) from outbox_attempt))::float8 as pause from lane where key = ${well}`
     )[0];
   await until('it is open', async () => (await state())?.openings === 1);
   await pause(150);

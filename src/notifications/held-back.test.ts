@@ -26,6 +26,12 @@ beforeEach(async () => {
 const pair = () => ({ rp: school.rp, estab: school.estab });
 const message = async () => ((await (await school.api('GET')).json()) as { Message: string | null }).Message;
 
+/** Its event goes out when it is hurried: the two seconds that it waits may be over before the next step. */
+const changeLater = () => db.begin(async (tx) => {
+  await announceChange(tx, school.estab, 'SchoolData');
+  await tx`update outbox set due_at = now() + interval '1 hour' where estab = ${school.estab} and state = 'waiting'`;
+});
+
 const holds: readonly [what: string, hold: () => Promise<unknown>, free: () => Promise<unknown>][] = [
   ['paused and resumed', () => run('pause', pair()), () => run('resume', pair())],
   ['without the scope and authorised again', () => run('authorise', { ...pair(), scopes: 'Identity' }), () => run('authorise', pair())],
@@ -43,7 +49,7 @@ for (const [what, hold, free] of holds) {
   });
 
   test(`${what}: an event that was waiting is told afterwards`, async () => {
-    await change(school.estab);
+    await changeLater();
     await hold();
     await settled(school.estab);
     assert.deepEqual([receiver.arrivals.length, (await rows(school.estab)).map(({ state }) => state)], [0, ['cancelled']]);
@@ -63,7 +69,7 @@ for (const [what, hold, free] of holds) {
 }
 
 test('resumed at the moment when a call finds it paused: the event is told', async () => {
-  await change(school.estab);
+  await changeLater();
   // A pause stops what waits; this is one whose call was claimed just before.
   await db`update authorisation set state = 'Paused' where estab = ${school.estab}`;
   // Whoever holds the registration for a moment lets the resume come between the call's finding and its note.
@@ -102,8 +108,8 @@ test('two transactions at once that announce to a registration that is held back
 
 test('410: the registration is disabled, what waits fails, its list says so, and Test opens it again', async () => {
   receiver.answer = () => 410;
-  // It waits for two seconds; the test is called at once.
-  await change(school.estab);
+  // It waits; the test is called at once.
+  await changeLater();
   await school.api('POST', `/${id}/Test`);
   await until('the lane has ended', async () => (await db`select from lane where disabled_at is not null`).length === 1);
   assert.deepEqual((await rows(school.estab)).map(({ state, errorClass }) => [state, errorClass]), [['failed', null], ['failed', 'status_410']]);
@@ -176,11 +182,11 @@ test('one application whose secret cannot be opened stops no other; it waits lon
   const waits: number[] = [];
   for (let time = 1; time <= 3; time += 1) {
     for (const one of [school, ...others]) if (one !== school || time === 1) await change(one.estab);
-    await db`update outbox set due_at = now() where state = 'waiting'`;
+    await db`update outbox set due_at = now() where state = 'waiting' and attempts < ${time}`;
     await db`update lane set next_at = now()`;
     for (const other of others)
       await until('the others are told', async () => (await rows(other.estab)).filter(({ state }) => state === 'done').length === time);
-    await until('it waits again', async () => (await rows(school.estab))[0]?.attempts === time);
+    await until('it waits again', async () => Number((await rows(school.estab))[0]?.attempts) >= time);
     const [row] = await rows(school.estab);
     assert.deepEqual([row?.state, row?.errorClass], ['waiting', 'unexpected']);
     waits.push(row?.dueIn ?? 0);

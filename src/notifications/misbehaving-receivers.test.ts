@@ -10,7 +10,7 @@ import { useDelivering, useReceiver } from '../../test/delivery.ts';
 import { until } from '../../test/until.ts';
 import { outboundLimits } from '../http/outbound.ts';
 
-const { db, send, rows, hurry, ...delivering } = await useDelivering({ limits: { ...outboundLimits, totalMs: 4_000 } });
+const { db, send, rows, hurry, ...delivering } = await useDelivering({ limits: { ...outboundLimits, totalMs: 10_000 } });
 const [wellSchool, badSchool] = [await delivering.addSchool(), await delivering.addSchool()];
 const { estab } = badSchool;
 const healthy = await useReceiver();
@@ -128,10 +128,10 @@ const cases: [behaviour: string, answer: Answer, expected: Expected][] = [
   ['resets within the headers', resets('HTTP/1.1 200 OK\r\nx: '), retried('connection_reset')],
   ['resets after the headers of a 500', resets(http('500 No', 'content-length: 9\r\n')), retried('connection_reset', { status: 500 })],
   ['resets within the body of a 200', resets(http('200 OK', 'content-length: 9\r\n', 'half')), done(/reset/i)],
-  ['never answers', () => {}, retried('timeout', { message: /within 4 s/ })],
+  ['never answers', () => {}, retried('timeout', { message: /within 10 s/ })],
   ['drips its headers', repeats('HTTP/1.1 200 OK\r\n', 'x', 20), retried('timeout')],
   ['drips the body of a 500', repeats(http('500 No', 'content-length: 99999\r\n'), 'x', 20), retried('timeout', { status: 500 })],
-  ['drips the body of a 200', repeats(http('200 OK', 'content-length: 99999\r\n'), 'x', 20), done(/within 4 s/)],
+  ['drips the body of a 200', repeats(http('200 OK', 'content-length: 99999\r\n'), 'x', 20), done(/within 10 s/)],
   ['sends a body without end', floods(Infinity), done(/larger/)],
   ['sends 128 MB', floods(128 * 1024 * 1024), done(/larger/)],
   ['sends a gzip bomb', writes(http('200 OK', 'content-encoding: gzip\r\n', gzipSync(Buffer.alloc(48 * 1024 * 1024)))), done()],

@@ -103,6 +103,7 @@ test('registering again while a transaction announces a change: the new address 
   let registering: Promise<string> = Promise.resolve('');
   await db.begin(async (tx) => {
     await announceChange(tx, school.estab, 'SchoolData');
+    await tx`update outbox set due_at = now() + interval '1 hour' where estab = ${school.estab} and state = 'waiting'`;
     registering = register(school, url('/new'));
     await until(
       'the registration waits',

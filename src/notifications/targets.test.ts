@@ -70,6 +70,7 @@ test('paused while calls are under way: those end, the rest waits over two worke
   // One at a time, so that the order in which they are sent is that in which they arrive.
   await db`update lane set width = 1`;
   await run('target resume', {}, id);
+  await until('all are sent', () => arrived().length === 7);
   await settled(school.estab);
   assert.deepEqual(arrived(), ['/0', '/1', '/2', '/3', '/4', '/5', '/6']);
   await assert.rejects(run('target resume', {}, id), /not paused/);

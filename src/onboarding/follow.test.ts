@@ -36,7 +36,6 @@ async function begin(estab: string): Promise<{ progress(share: number): Promise<
 
 async function show(at: Page, visitor: Visitor): Promise<void> {
   await at.context().addCookies([{ name: 'schoolbell_school', value: visitor.cookie.split('=')[1] ?? '', url }]);
-  at.setDefaultTimeout(60_000);
   await at.goto(`${url}/school/source`);
 }
 

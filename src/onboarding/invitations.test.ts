@@ -251,6 +251,8 @@ test('what the school authorises already is not asked again; asking for more mak
 
 test('a link opens until the decision, the withdrawal or thirty days', async () => {
   await known();
+  // Nothing expires by itself meanwhile.
+  await service.rest();
   for (const [end, state] of [
     [async () => (await onboarding.signIn(estab)).decide(`/school/requests/${await onboarding.openRequest(estab, rp)}`, { decision: 'decline' }), 'Declined'],
     [() => application.manage('DELETE', undefined, `/${estab}`), 'Withdrawn'],
@@ -277,6 +279,7 @@ test('a link opens until the decision, the withdrawal or thirty days', async () 
     'Invited application', 'Declined school', 'Invited application', 'Withdrawn application', 'Invited application', 'Withdrawn operator',
     'Invited application', 'Invited application', 'Expired service', 'Invited application', 'Live operator',
   ]);
+  await service.work();
 });
 
 // ---- The operator -------------------------------------------------------------------------------------------------
@@ -291,8 +294,9 @@ test('the operator invites: the school is added confirmed, mailed at once, and t
   assert.ok(await opens(link));
   await run('invite', { rp, estab });
   assert.equal(await invitesMailed(), 2, 'the operator may repeat it');
-  const { data: mails } = await run('mails');
-  assert.ok((mails as { estab: string; state: string; text: string | null }[]).some((one) => one.estab === estab && one.state === 'sent' && one.text === null));
+  type Mails = { estab: string; state: string; text: string | null }[];
+  await arrived('it is listed as sent', async () =>
+    ((await run('mails')).data as Mails).some((one) => one.estab === estab && one.state === 'sent' && one.text === null));
 });
 
 test('authorise, pause, resume and revoke are in the record as the operator, and only possible in order', async () => {

@@ -69,7 +69,6 @@ test('a school whose data comes from elsewhere is not offered it, and is told so
 for (const width of [1280, 390])
   test(`in a browser ${width} wide: the line is taken as it is shown, and works`, { timeout: 300_000 }, async () => {
     const { page, complaints } = await openPage({ width, height: 900 });
-    page.setDefaultTimeout(60_000);
     await page.goto(`${url}/school/open/${await makeSignInLink(db, estab)}`);
     await page.goto(`${url}/school/source`);
     await page.getByRole('link', { name: 'Set up a job that sends your data' }).click();

@@ -50,6 +50,7 @@ test("everybody can use a school's pages, on a phone and at a desk, light and da
   await visit('/school');
   await page.fill('#estab', full);
   await page.click('#ask-link button');
+  await page.waitForLoadState();
   await requireUsableInEveryLook(page, 'the link is on its way');
   await visit('/school/open/nothing');
   for (const estab of [full, empty]) {

@@ -36,7 +36,6 @@ test('from an invitation to a live school', { timeout: 600_000 }, async () => {
 
   // The link opens the request; what is required is said, what is optional is not ticked.
   const { page, complaints } = await openPage();
-  page.setDefaultTimeout(60_000);
   await page.goto(linkIn(mail.mails[0]));
   assert.equal(await page.textContent('h1'), 'Timetable & Co asks for data of your school');
   assert.equal(await page.textContent('#school-name'), 'Hill School');

@@ -44,8 +44,9 @@ async function read(): Promise<Map<string, number>> {
     lines.filter((line) => !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
   );
 }
+/** Ages only grow, on a slow machine by more. */
 const near = (actual: number | undefined, expected: number) =>
-  assert.ok(actual !== undefined && Math.abs(actual - expected) < 3, `${actual} is not about ${expected}`);
+  assert.ok(actual !== undefined && actual >= expected - 0.1 && actual < expected + 15, `${actual} is not about ${expected}`);
 
 test('rows and the oldest of them, by event and state; those settled more than a day ago are left out', async () => {
   await put('1', 'closed', 'waiting', 'database', 100);

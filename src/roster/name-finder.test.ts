@@ -72,8 +72,8 @@ test('many people cost what one costs', () => {
   }));
   const text = Array.from({ length: 20_000 }, (_, at) => `urn:school:pupil:${at + 5_000}-x Muhammad Other ${at}x@school.example`).join(' ');
   const finder = createNameFinder(crowd);
-  const [begun, seen] = [performance.now(), newSighting()];
+  const [begun, seen] = [process.cpuUsage(), newSighting()];
   finder.inText(`${text} urn:school:pupil:4999-x`, seen);
   assert.deepEqual([...seen.clear], ['urn:school:pupil:4999-x']);
-  assert.ok(performance.now() - begun < 5_000, 'each word of the text is looked up once');
+  assert.ok(process.cpuUsage(begun).user < 5_000_000, 'each word of the text is looked up once');
 });

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { csvPackage } from '../../test/csv-package.ts';
 import { freePort, rootA, rootB, useService } from '../../test/service.ts';
+import { until } from '../../test/until.ts';
 import { changeState } from '../access/authorisations.ts';
 import { rotateTokenKey } from '../access/token-keys.ts';
 import { connect } from '../db/connect.ts';
@@ -360,7 +361,10 @@ test('a database that goes in the middle of requests fails them and keeps none w
   await holding`begin`;
   await holding`lock table authorisation in access exclusive mode`;
   const struck = Array.from({ length: 5 }, () => readBroken(`${rootB}/users`, tokens.b));
-  while ((await holding`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length === 0) await setTimeout(5);
+  await until('one waits', async () => {
+    const waiting = await broken.db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  });
   await withoutDatabase(async () => {
     for (const response of struck) assert.ok([200, 503].includes((await response).status), 'served in the last moment, or failed');
     for (let times = 1; times <= 12; times += 1) assert.deepEqual([await status('/healthz'), await status('/readyz')], [200, 503], `time ${times}`);
@@ -387,7 +391,7 @@ test('/readyz answers at once for as long as nothing listens where the database 
   t.after(() => away.end({ timeout: 0 }));
   healthRoutes(app, away);
   for (let times = 1; times <= 20; times += 1) {
-    const answer = await Promise.race([app.inject('/readyz'), setTimeout(2_000, undefined, { ref: false })]);
+    const answer = await Promise.race([app.inject('/readyz'), setTimeout(15_000, undefined, { ref: false })]);
     assert.equal(answer?.statusCode, 503, `time ${times}`);
   }
 });

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { rootB, useService } from '../../test/service.ts';
 
-const service = await useService();
+const service = await useService({}, { slowReader: { bytesPerSecond: 64 * 1024, seconds: 600 } });
 
 type Files = Record<string, Rows>;
 type RosterRecord = Readonly<Record<string, unknown>> & { sourcedId: string; status: string; dateLastModified: string };

@@ -1,6 +1,7 @@
 // Covers requests that wait for an outcome: woken when it is there, by whichever process, over one connection for all of
 // them; a word that is lost, a client that leaves, and a service that ends.
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { heardStatements } from '../../test/heard-statements.ts';
 import { until } from '../../test/until.ts';
@@ -44,11 +45,16 @@ test('any number of requests wait over one connection, each looks once and is th
 
 test('two that wait for the same outcome are both told', async () => {
   const school = await addSchool();
+  let looks = 0;
+  const note = (message: unknown) => {
+    if (isLook((message as { text: string }).text)) looks += 1;
+  };
+  subscribe('schoolbell:statement', note);
   const same = await whileMisWaits(async () => {
     const both = [school.post([mark(0)]), school.post([mark(0)])];
-    await until('one is under way', async () => (await school.work())[0]?.state === 'running');
+    await until('both wait', () => looks >= 2);
     return both;
-  });
+  }).finally(() => unsubscribe('schoolbell:statement', note));
   const [one, other] = await Promise.all(same);
   assert.deepEqual([one?.Status, other?.Status, one?.TrackingId], ['Completed', 'Completed', other?.TrackingId]);
 });
@@ -90,7 +96,7 @@ test('a service that ends answers who waits with where to ask, and listens no mo
   });
   const body = (await answer.json()) as Answer & { Path: string };
   assert.deepEqual([answer.status, body.Status, body.Path], [202, 'Pending', `/api/v1/Writeback/${body.TrackingId}`]);
-  assert.equal(await listening(), before);
+  await until('it listens no more', async () => (await listening()) === before);
   assert.equal((await school.ended(body.TrackingId)).Status, 'Completed');
 });
 

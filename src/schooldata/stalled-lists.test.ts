@@ -8,7 +8,7 @@ import { rootB, useService } from '../../test/service.ts';
 import { demoPackage } from '../collection/connectors/demo/demo-package.ts';
 import { policies } from '../db/policies.ts';
 
-const service = await useService({}, { patience: 1 });
+const service = await useService({}, { patience: 2, slowReader: { bytesPerSecond: 64 * 1024, seconds: 600 } });
 await service.addSchool('9990001', demoPackage());
 await service.addSchool('other', smallPackage());
 const readers = [await service.addClient('one', ['9990001']), await service.addClient('two', ['9990001'])];

@@ -163,8 +163,8 @@ test('without a key, an equal body joins one that is pending and none that has e
   const joined = await school.post([mark(0)], { callback });
   const keyed = await school.post([mark(0)], { callback, headers: key('own') });
   assert.deepEqual([joined.status, joined.TrackingId === first.TrackingId, keyed.TrackingId === first.TrackingId], [202, true, false]);
-  await school.set('normal');
   await until('both were tried', async () => (await school.work()).filter(({ attempts }) => attempts === 1).length === 2);
+  await school.set('normal');
   await school.hurry();
   await school.ended(first.TrackingId);
   const later = await school.post([mark(0)], { callback });
@@ -234,7 +234,9 @@ test('5,000 marks are taken and written', async () => {
 });
 
 test('the slow MIS has been waited for', { timeout: 120_000 }, async () => {
-  const answer = (await slowAnswer) ?? assert.fail();
+  const first = (await slowAnswer) ?? assert.fail();
+  // On a slow machine the time that a request waits may be over.
+  const answer = first.status === 202 ? await slow.ended(first.TrackingId) : first;
   assert.deepEqual([answer.status, answer.Status, answer.Attempts, numbers(answer)], [200, 'Completed', 1, [1, 1, 0, 0]]);
   assert.ok(Date.parse(answer.CompletedAt ?? '') - Date.parse(answer.SubmittedAt) > 19_000);
 });

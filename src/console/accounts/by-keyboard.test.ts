@@ -16,7 +16,7 @@ await addOperator(db, 'admin');
 test('one click on the start page of the demo opens the console', async () => {
   const { page, complaints } = await openPage();
   await page.goto(`${url}/`);
-  await page.click('text=Open the console');
+  await Promise.all([page.waitForURL(`${url}/console`), page.click('text=Open the console')]);
   assert.deepEqual([await page.textContent('h1'), await page.textContent('.who a'), complaints], ['Overview', 'Operator admin', []]);
 });
 

@@ -5,7 +5,7 @@ import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Seen, type Visitor } from '../../../test/visitor.ts';
 import { scanText } from '../../../test/scan-code.ts';
-import { codeAt } from '../../../test/totp.ts';
+import { codeAt, wrongCodes } from '../../../test/totp.ts';
 import { createSeal } from '../../access/seal.ts';
 
 let clock = Date.parse('2026-11-16T08:00:10Z');
@@ -168,10 +168,10 @@ test('a recovery code opens once, however it is typed; another account has no us
 test('ten wrong codes lock the account, signing in again and a right password do not help, and the trail says so', async () => {
   const { secret } = await enrol(await signIn(url, name));
   clock += 60_000;
-  for (let at = 0; at < 10; at += 1) {
+  for (const [at, code] of wrongCodes(secret, clock, 10).entries()) {
     const visitor = await signIn(url, name);
     await visitor.open('/console/second-factor');
-    const given = await visitor.send('/console/second-factor', { code: String(100_000 + at) });
+    const given = await visitor.send('/console/second-factor', { code });
     assert.equal(given.status, 422);
     assert.deepEqual(await wrongTries(), { tries: at + 1, locked: at === 9 });
   }
@@ -190,7 +190,7 @@ test('a session that was half open before the lock cannot guess on, not even man
   clock += 60_000;
   const visitor = await signIn(url, name);
   await visitor.open('/console/second-factor');
-  const guesses = await Promise.all(Array.from({ length: 20 }, (_, at) => visitor.twin().send('/console/second-factor', { code: String(200_000 + at) })));
+  const guesses = await Promise.all(wrongCodes(secret, clock, 20).map((code) => visitor.twin().send('/console/second-factor', { code })));
   assert.deepEqual([422, 429].map((status) => guesses.filter((one) => one.status === status).length), [15, 5]);
   const limited = guesses.find(({ status }) => status === 429);
   assert.equal(limited?.headers.has('retry-after'), true);
@@ -205,7 +205,7 @@ test('a lock that a stranger brings about does not keep its owner from showing a
   const { secret } = await enrol(owner);
   const stranger = await signIn(url, name);
   await stranger.open('/console/second-factor');
-  for (let at = 0; at < 10; at += 1) await stranger.send('/console/second-factor', { code: String(300_000 + at) });
+  for (const code of wrongCodes(secret, clock, 10)) await stranger.send('/console/second-factor', { code });
   assert.equal((await wrongTries())?.locked, true);
   clock += 60_000;
   assert.equal((await stranger.send('/console/second-factor', { code: codeOf(secret) })).status, 422, 'who is half in is not known');
@@ -214,7 +214,7 @@ test('a lock that a stranger brings about does not keep its owner from showing a
   await owner.open('/console/sign-in');
   assert.equal((await owner.send('/console/sign-in', { name, password: goodPassword })).location, '/console/second-factor?to=%2Fconsole');
   await owner.open('/console/second-factor');
-  for (let at = 0; at < 9; at += 1) assert.equal((await owner.send('/console/second-factor', { code: String(400_000 + at) })).status, 422);
+  for (const code of wrongCodes(secret, clock, 9)) assert.equal((await owner.send('/console/second-factor', { code })).status, 422);
   const late = owner.twin();
   assert.equal((await owner.send('/console/second-factor', { code: codeOf(secret) })).status, 303);
   assert.match((await late.open('/console')).location ?? '', /sign-in/);

@@ -14,11 +14,11 @@ test('one that ends while its page is open gets its button there, and is not loo
   const held = Promise.withResolvers<number>();
   receiver.answer = () => held.promise;
   const school = await addSchool();
+  // Before it is sent: a browser may take as long to start as a receiver has to answer.
+  const { page, complaints } = await openPage();
+  await page.context().addCookies([{ name, value, url: service.url }]);
   const id = await send(school, `${receiver.origin}/held`);
   await until('it is under way', () => receiver.arrivals.length === 1);
-  const { page, complaints } = await openPage();
-  page.setDefaultTimeout(60_000);
-  await page.context().addCookies([{ name, value, url: service.url }]);
   await page.goto(`${service.url}/console/deliveries/${id}`);
   await page.evaluate('window.opened = true');
   const again = page.getByRole('link', { name: 'Look again' });

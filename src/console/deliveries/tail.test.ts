@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { openPage } from '../../../test/browser.ts';
 import { enter } from '../../../test/console.ts';
 import { useDelivering, useReceiver } from '../../../test/delivery.ts';
+import { until } from '../../../test/until.ts';
 import { enqueueOneOff } from '../../notifications/one-off.ts';
 
 const { service, db, addSchool, settled } = await useDelivering();
@@ -14,7 +15,6 @@ test('what is sent stands there by itself with what became of it, the newest fir
   const { estab, rp } = await addSchool();
   const sendOne = () => db.begin((tx) => enqueueOneOff(tx, { estab, rp, event: 'writeback', url: `${receiver.origin}/w`, body: {} }));
   const { page, complaints } = await openPage();
-  page.setDefaultTimeout(60_000);
   await page.context().addCookies([{ name, value, url: service.url }]);
   await page.goto(`${service.url}/console/deliveries`);
   await page.getByRole('link', { name: 'Live tail' }).click();
@@ -45,7 +45,6 @@ test('a click into the table holds nothing up; where a link has the focus, the r
   await settled(estab);
   // So narrow that the table scrolls, and too wide to be stacked.
   const { page, complaints } = await openPage({ width: 700, height: 900 });
-  page.setDefaultTimeout(60_000);
   await page.context().addCookies([{ name, value, url: service.url }]);
   await page.goto(`${service.url}/console/deliveries/tail?rp=${rp}`);
   const [box, looked] = [`document.querySelector('#tail .scroll')`, page.locator('#tail-at')];
@@ -58,8 +57,10 @@ test('a click into the table holds nothing up; where a link has the focus, the r
   const second = await sendOne();
   await page.locator(`#to-${second}`).waitFor();
   assert.deepEqual([await hasFocus(), await scrolled()], [true, 40], 'the arrows go on to scroll it, from where it was');
-  await page.keyboard.press('ArrowLeft');
-  await page.waitForFunction(`${box}.scrollLeft < 40`);
+  await until('it scrolls', async () => {
+    await page.keyboard.press('ArrowLeft');
+    return Number(await scrolled()) < 40;
+  });
 
   await page.locator(`#to-${second}`).focus();
   const [before, third] = [await looked.innerText(), await sendOne()];

@@ -23,7 +23,7 @@ for (const estab of ['a', 'b'])
     await tx`insert into identity_audit (estab, rp, operation, presence_id, outcome, at)
       select ${estab}, null, 'SignIn' || ${said}, 'p' || n, 'done', ${at} from generate_series(1, ${many}) n`;
     await tx`insert into disclosure (estab, rp, day, collection, requests, records, fields)
-      select ${estab}, 'reads', current_date - n / 2, 'c' || n || ' at ' || ${estab}::text, 1, n, '{}' from generate_series(1, ${many}) n`;
+      select ${estab}, 'reads', current_date - 1 - n / 2, 'c' || n || ' at ' || ${estab}::text, 1, n, '{}' from generate_series(1, ${many}) n`;
   });
 const whats = (page: string) =>
   [...page.matchAll(/data-label="What"><div>(.+?) <span class="quiet">\((\w+)\)/g)].map(([, what = '', kind = '']) => `${kind} ${what}`);

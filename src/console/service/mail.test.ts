@@ -26,6 +26,7 @@ const lines = async () =>
   (await db<{ line: string }[]>`select concat_ws(' ', actor, action, estab, outcome) as line from audit_event order by number`).map((one) => one.line);
 
 beforeEach(async () => {
+  await service.rest();
   await db`truncate outbox, outbox_attempt, lane, audit_event`;
 });
 

@@ -15,7 +15,6 @@ await service.work();
 const [name = '', value = ''] = (await enter('admin')).cookie.split('=');
 // One profile: in a browser of one process, what a script fetches carries the cookie of the first that was opened.
 const { page, complaints } = await openPage();
-page.setDefaultTimeout(60_000);
 await page.context().addCookies([{ name, value, url }]);
 
 const pupils = (number: number) =>
