@@ -141,17 +141,6 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
     await settled(estab);
   }
 
-  /** Nothing is left, and nothing under way: a worker must not lose the lane of what it still holds. */
-  async function clear(): Promise<void> {
-    await until('nothing is under way', async () => {
-      await db`update outbox set state = 'cancelled', settled_at = now() where state = 'waiting' or (state = 'running' and claim is null)`;
-      return (await db`select from outbox where state = 'running'`).length === 0;
-    });
-    await db`delete from outbox`;
-    await db`delete from lane`;
-    await db`delete from webhook`;
-  }
-
   /** One call on a lane of its own, beside all registrations. */
   const send = (school: School, url: string, more: { lane?: Partial<Lane>; body?: Buffer; contentType?: string } = {}) => {
     const { body = null, contentType, lane } = more;
@@ -169,10 +158,22 @@ export async function useDelivering(options: { limits?: OutboundLimits; worker?:
   };
 
   return {
-    service, db, seal, warnings, errors, start, addSchool, joinSchool, register, rows, hurry, settled, retried, send, clear,
+    service, db, seal, warnings, errors, start, addSchool, joinSchool, register, rows, hurry, settled, retried, send,
+    clear: () => clearDeliveries(db),
     change: (estab: string) => db.begin((tx) => announceChange(tx, estab, 'SchoolData')),
     run: (name: string, given: Record<string, string | boolean> = {}, ...positionals: string[]) => runCommand(service, name, given, positionals),
   };
+}
+
+/** Nothing is left, and nothing under way: a worker must not lose the lane of what it still holds. */
+export async function clearDeliveries(db: Db): Promise<void> {
+  await until('nothing is under way', async () => {
+    await db`update outbox set state = 'cancelled', settled_at = now() where state = 'waiting' or (state = 'running' and claim is null)`;
+    return (await db`select from outbox where state = 'running'`).length === 0;
+  });
+  await db`delete from outbox`;
+  await db`delete from lane`;
+  await db`delete from webhook`;
 }
 
 async function runCommand({ db, seal }: Service, name: string, options: Record<string, string | boolean>, positionals: string[]): Promise<Outcome> {

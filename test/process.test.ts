@@ -8,8 +8,8 @@ import { dirname, join, sep } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, holdDemoStill, home, isRoot, launch,
-  launchService, listsDemo, longest, nobody, openList, postmasters, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
+  assertNoServer, assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, holdDemoStill, home, isRoot,
+  launch, launchService, listsDemo, longest, nobody, openList, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
   type Options,
 } from './processes.ts';
 import { freePort, rootA } from './service.ts';
@@ -249,7 +249,7 @@ test('as root, from a clone and with a DATA_DIR that only root may enter', { ...
   assert.equal(await readyStatus(service), 200);
   await command(join(closed, 'data'), ['school', 'add', '--estab', 'S1', '--name', 'One', '--email', 'a@b.example'], { tree });
   await stop(service);
-  await eventually('PostgreSQL has ended', () => postmasters(cluster).length === 0);
+  await assertNoServer(cluster);
   assert.equal(((await command(join(closed, 'data'), ['school', 'list'], { tree })) as unknown[]).length, 1);
   assert.equal(existsSync(join(cluster, 'postmaster.pid')), false);
 });

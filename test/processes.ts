@@ -160,10 +160,14 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
   for (const until = Date.now() + withinMs; !(await holds()); await pause(100)) if (Date.now() > until) assert.fail(`not within ${withinMs} ms: ${what}`);
 }
 
+/** Removing its postmaster.pid is the last thing it does; its process is there for a moment longer. */
+export async function assertNoServer(cluster: string): Promise<void> {
+  assert.equal(existsSync(join(cluster, 'postmaster.pid')), false, 'PostgreSQL was left running, or postmaster.pid was');
+  await eventually('its process has ended', () => postmasters(cluster).length === 0);
+}
+
 export async function assertStopped(dataDir: string): Promise<void> {
-  // Its process is there for a moment longer than its postmaster.pid.
-  await eventually('PostgreSQL has ended, and was not left running', () => postmasters(dataDir).length === 0);
-  assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false, 'postmaster.pid was left');
+  await assertNoServer(join(dataDir, 'postgres'));
 }
 
 export const curlLines = ({ output }: Running) =>

@@ -168,7 +168,7 @@ test('a full disk is said by /readyz and in the log, and what was refused is who
     assert.deepEqual(schools, outcome === 0 ? ['9990001', 'full'] : ['9990001']);
     if (outcome !== 0) await command(folder, ['school', 'add', '--estab', 'full', '--name', 'Full', '--email', 'a@b.example']);
     await stop(service);
-    await eventually('PostgreSQL has ended', () => postmasters(folder).length === 0);
+    await assertStopped(folder);
   } finally {
     for (const child of children) child.kill('SIGKILL');
     signalAll(postmasters(folder), 'SIGKILL');

@@ -78,7 +78,7 @@ for (const [where, text] of [['in', addsColumn], ['outside', outside(addsColumn.
     let waits = 0;
     const migrating = migrate(db, { folder, tell: (words) => told.push(words) });
     // Whoever reads as impatiently as who is calling gets through each time.
-    for (; told.length < 2; waits += 1) await withPool({ lockMs: 5_000 }, (pool) => pool`select count(*) from thing`);
+    for (; told.length < 2; waits += 1) await withPool({ lockMs: 1_000 }, (pool) => pool`select count(*) from thing`);
     await reader.end();
     assert.equal(await migrating, 1);
     assert.ok(waits > 0);

@@ -8,6 +8,7 @@ import { after, beforeEach, test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { verifyWebhook } from '../../client/verify-webhook.js';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
+import { clearDeliveries } from '../../test/delivery.ts';
 import { until as untilHolds } from '../../test/until.ts';
 import { useService } from '../../test/service.ts';
 import { rotateApplicationSecret } from '../access/applications.ts';
@@ -64,14 +65,7 @@ const pupils: Rows = Array.from({ length: 60 }, (_, at) => person(`p${at}`, 'Ann
 const everything = () => csvPackage({ orgs: [{ sourcedId: 'o1', name: 'School', type: 'school' }], users: pupils });
 
 beforeEach(async () => {
-  // The worker goes on meanwhile, and must not lose the lane of what it holds.
-  await untilHolds('nothing is under way', async () => {
-    await db`update outbox set state = 'cancelled', settled_at = now() where state = 'waiting' or (state = 'running' and claim is null)`;
-    return (await db`select from outbox where state = 'running'`).length === 0;
-  });
-  await db`delete from outbox`;
-  await db`delete from lane`;
-  await db`delete from webhook`;
+  await clearDeliveries(db);
   const estab = `S${(schools += 1)}`;
   await service.addSchool(estab, everything());
   const client = await service.addClient(`app${schools}`, [estab], 'School:optional,Identity');
