@@ -241,9 +241,20 @@ create table console_account (
   created_by text not null,
   constraint console_account_pkey PRIMARY KEY (id),
   constraint console_account_sign_in_name_key UNIQUE (sign_in_name),
-  constraint console_account_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text]))),
+  constraint console_account_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text, 'developer'::text]))),
   constraint console_account_sign_in_name_check CHECK ((sign_in_name = lower(sign_in_name)))
 );
+
+create table console_developer (
+  account uuid not null,
+  rp text collate "C" not null,
+  added_at timestamp with time zone default now() not null,
+  added_by text not null,
+  constraint console_developer_pkey PRIMARY KEY (account, rp),
+  constraint console_developer_account_fkey FOREIGN KEY (account) REFERENCES console_account(id) ON DELETE CASCADE,
+  constraint console_developer_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+CREATE INDEX console_developer_rp ON public.console_developer USING btree (rp);
 
 create table console_link (
   hash bytea not null,

@@ -19,6 +19,7 @@ import type { Db } from './db/connect.ts';
 import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
 import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
 import { forgetProviderKeys } from './identity/oidc/keys.ts';
+import { forgetLeftDevelopers } from './operators/developers.ts';
 import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
@@ -233,6 +234,12 @@ export const retention: readonly Kept[] = [
     where: ['console_session', 'console_link'],
     ends: { until: 'until they expire: a session 12 hours, a link 7 days', forget: forgetConsoleSessions },
     less: 'the operator, by signing out',
+  },
+  {
+    what: 'Developers of applications: whose they are, and their accounts',
+    where: ['console_developer'],
+    ends: { until: 'until they are removed, or the last of their applications', forget: forgetLeftDevelopers },
+    less: 'the operator or a colleague, by `developer remove`',
   },
   {
     what: 'How many deliveries there were, by kind and outcome',

@@ -32,21 +32,23 @@ export async function readToEnd({ get }: Pick<AtConsole, 'get'>, path: string): 
   return pages;
 }
 
-export type ConsoleService = { service: Service; enter(role?: Role, name?: string): Promise<AtConsole> };
+export type ConsoleService = { service: Service; enter(role?: Role, name?: string, applications?: readonly string[]): Promise<AtConsole> };
 
 type Given = Parameters<typeof useService>;
 
 export async function useConsole(env: Given[0] = {}, parts: Given[1] = {}): Promise<ConsoleService> {
   // One thread is enough, and ends with the service.
   const service = await useService(env, { hashing: createHashPool({ threads: 1, longestWaitMs: 120_000, longestTurnMs: 60_000 }), ...parts });
-  return { service, enter: (role = 'admin', name: string = role) => enter(service, role, name) };
+  return { service, enter: (role = 'admin', name: string = role, applications = []) => enter(service, role, name, applications) };
 }
 
-/** At the console of any service. */
-export async function enter({ db, url }: Service, role: Role, name: string = role): Promise<AtConsole> {
+/** At the console of any service. applications: of a developer. */
+export async function enter({ db, url }: Service, role: Role, name: string = role, applications: readonly string[] = []): Promise<AtConsole> {
   const [account] = await db<{ id: string }[]>`
     insert into console_account (sign_in_name, name, role, created_by) values (${name}, ${`Operator ${name}`}, ${role}, 'test')
     on conflict (sign_in_name) do update set role = excluded.role returning id`;
+  for (const rp of applications)
+    await db`insert into console_developer (account, rp, added_by) values (${account?.id ?? ''}, ${rp}, 'test') on conflict do nothing`;
   const opened = await openSession(db, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true });
   const cookie = opened.cookie.split(';', 1)[0] ?? '';
   const token = formToken(cookie.slice(consoleCookie.name.length + 1));

@@ -3,11 +3,13 @@ import { html, type Html, type HtmlValue } from '../http/html.ts';
 import { renderForm } from '../http/pages/form.ts';
 import { renderFrame } from '../http/pages/frame.ts';
 import { applicationsPath, deliveriesPath, mailListPath, operatorsPath, schoolsPath, workListPath } from './links.ts';
-import type { Shown, Visit } from './visit.ts';
+import { isDeveloper, type Shown, type Visit } from './visit.ts';
 
 export type Section = 'overview' | 'schools' | 'applications' | 'deliveries' | 'mail' | 'work' | 'audit' | 'operators' | 'settings' | 'account';
 
-const sections: readonly { name: Section; path: string; label: string }[] = [
+type Way = { name: Section; path: string; label: string };
+
+const sections: readonly Way[] = [
   { name: 'overview', path: '/console', label: 'Overview' },
   { name: 'schools', path: schoolsPath, label: 'Schools' },
   { name: 'applications', path: applicationsPath, label: 'Applications' },
@@ -18,6 +20,12 @@ const sections: readonly { name: Section; path: string; label: string }[] = [
   { name: 'operators', path: operatorsPath, label: 'Operators' },
   { name: 'settings', path: '/console/settings', label: 'Settings' },
 ];
+
+/** A developer's ways lead to nothing that is not theirs. */
+function sectionsOf(visit: Visit): readonly Way[] {
+  if (!isDeveloper(visit)) return sections;
+  return [{ name: 'applications', path: '/console', label: visit.operator.applications.length > 1 ? 'Your applications' : 'Your application' }];
+}
 
 /** So many rows has a page of a list. */
 export const pageLength = 50;
@@ -39,7 +47,7 @@ export function renderConsole(visit: Visit, { title, section, body, scripts = []
     notice: visit.notice,
     problem: visit.problem,
     wide: true,
-    top: [renderOperator(visit), renderNavigation(section)],
+    top: [renderOperator(visit), renderNavigation(visit, section)],
     body: html`${back && html`<p class="back"><a href="${back.path}">${back.label}</a></p>`}${body}`,
     scripts,
   });
@@ -47,14 +55,18 @@ export function renderConsole(visit: Visit, { title, section, body, scripts = []
 }
 
 function renderOperator({ operator, token }: Visit): HtmlValue {
-  return html`<div class="who"><a href="/console/account">${operator.name}</a> ${operator.role === 'viewer' && html`<span class="badge off">Viewer</span>`}
+  return html`<div class="who"><a href="/console/account">${operator.name}</a> ${renderRole(operator.role)}
 ${renderForm({ path: '/console/sign-out', token, id: 'sign-out', body: html`<button type="submit" class="plain">Sign out</button>` })}</div>`;
 }
 
-function renderNavigation(section: Section): Html {
+function renderRole(role: Visit['operator']['role']): HtmlValue {
+  return role !== 'admin' && html`<span class="badge off">${role === 'viewer' ? 'Viewer' : 'Developer'}</span>`;
+}
+
+function renderNavigation(visit: Visit, section: Section): Html {
   return html`<nav class="around" aria-label="Console">
 <ul>
-${sections.map(({ name, path, label }) => html`<li><a href="${path}"${name === section && html` aria-current="page"`}>${label}</a></li>`)}
+${sectionsOf(visit).map(({ name, path, label }) => html`<li><a href="${path}"${name === section && html` aria-current="page"`}>${label}</a></li>`)}
 </ul>
 </nav>`;
 }

@@ -11,8 +11,9 @@ import type { Query } from '../http/query.ts';
 import type { Db } from '../db/connect.ts';
 import { hasOperators } from '../operators/operators.ts';
 import { findOperator, type Operator } from '../operators/sessions.ts';
+import { findRefusal, requireOwnPlaces } from './admit.ts';
 import { inWords } from './in-words.ts';
-import { mayChange, type Action, type ConsoleParts, type Page, type Sent, type Shown, type Visit } from './visit.ts';
+import { type Action, type ConsoleParts, type Page, type Sent, type Shown, type Visit } from './visit.ts';
 
 export const signInPath = '/console/sign-in';
 export const provePath = '/console/second-factor';
@@ -23,6 +24,7 @@ const theirs: ReadonlySet<number> = new Set([400, 404, 409, 422, 429]);
 export const isTheirs = (error: unknown): error is SchoolbellError => error instanceof SchoolbellError && theirs.has(errorCodes[error.code].status);
 
 export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: readonly Page[], actions: readonly Action[]): void {
+  requireOwnPlaces([...pages, ...actions]);
   const doneOf = new Map(actions.map(({ path, done }) => [slugOf(path), done]));
   const pageAt = new Map(pages.map((page) => [page.path, page]));
 
@@ -45,16 +47,23 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
   }
 
   async function act(action: Action, visit: Visit, form: Form): Promise<FastifyReply> {
-    requireFormToken(visit.operator.key, form.one('token'));
-    const { estab, rp } = visit.params;
-    const record = <T>(about: Omit<Deed, 'action'> | undefined, work: () => Promise<T>) =>
-      audited(parts.changes, visit.actor, { action: action.name, estab, rp, ...about }, work);
-    if (!mayChange(visit) && action.may !== 'self')
-      await record(await describe(action, visit, form).catch(() => undefined), refuseViewer);
+    const record = recorderOf(action, visit);
     // What is about nothing that is there is a line as well.
     const { given, about } = await prepare(action, visit, form).catch((error: unknown) => record(undefined, () => Promise.reject(error)));
     const went = await record(about, () => inWords(action.labels ?? {}, () => action.run(parts, given, form)));
     return 'to' in went ? redirect(visit.reply, withDone(went.to, action)) : send(visit.reply, went);
+  }
+
+  function recorderOf({ name }: Action, { actor, params: { estab, rp } }: Visit) {
+    return <T>(about: Omit<Deed, 'action'> | undefined, work: () => Promise<T>) =>
+      audited(parts.changes, actor, { action: name, estab, rp, ...about }, work);
+  }
+
+  /** Who may not is told so on no page of the console: its form is not theirs to see. That they tried is a line. */
+  async function requireMay(action: Action, visit: Visit, form: Form): Promise<void> {
+    requireFormToken(visit.operator.key, form.one('token'));
+    const refusal = findRefusal(action, visit);
+    if (refusal) await recorderOf(action, visit)(await describe(action, visit, form).catch(() => undefined), () => Promise.reject(refusal));
   }
 
   /** A file is read as far as its name, with the fields before it: whatever is done with it is noted first. */
@@ -76,23 +85,25 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
   }
 
   for (const page of pages)
-    scope.get(page.path, hidden, async (request, reply) => send(reply, await page.show(parts, await visitOf(request, reply))));
+    scope.get(page.path, hidden, async (request, reply) => {
+      const visit = await visitOf(request, reply);
+      const refusal = findRefusal(page, visit);
+      if (refusal) throw refusal;
+      return send(reply, await page.show(parts, visit));
+    });
   for (const action of actions) {
     const { path, longestMs, file } = action;
     const config: { longestMs?: number } = longestMs === undefined ? {} : { longestMs: typeof longestMs === 'function' ? longestMs(parts) : longestMs };
     scope.post(path, { ...hidden, config }, async (request, reply) => {
       const visit = await visitOf(request, reply);
       const form = file && request.isMultipart() ? visit.query : readForm(request);
+      await requireMay(action, visit, form);
       return act(action, visit, form).catch((error: unknown) => {
         if (isTheirs(error)) return showAgain(action, visit, form, error);
         throw error;
       });
     });
   }
-}
-
-async function refuseViewer(): Promise<never> {
-  throw new SchoolbellError('forbidden', 'You may look at everything here and change nothing: your role is viewer. Ask an admin.');
 }
 
 /** Without a session there is one place to go; with one that is not proven another. */

@@ -48,7 +48,13 @@ export type Visit = Readonly<{
   typed?: Form | undefined;
 }>;
 
-export const mayChange = ({ operator }: Pick<Visit, 'operator'>) => operator.role === 'admin';
+type Visitor = Pick<Visit, 'operator'>;
+
+export const isDeveloper = ({ operator }: Visitor) => operator.role === 'developer';
+/** Whoever may do what the forms of a page are for: an admin, and a developer on the pages of their application. */
+export const mayChange = ({ operator }: Visitor) => operator.role !== 'viewer';
+/** What stays the operator's on the pages that developers see too. */
+export const mayOperate = ({ operator }: Visitor) => operator.role === 'admin';
 
 /** scripted: a script of ours comes along, and the page's policy lets it in. */
 export type Shown = Readonly<{ html: string; scripted: boolean }>;
@@ -58,7 +64,11 @@ export type Went = Readonly<{ to: string }> | Shown;
 /** A file to be kept. */
 export type Sent = Readonly<{ bytes: Readable; headers: Readonly<Record<string, string>> }>;
 
-export type Page = Readonly<{ path: string; show(parts: ConsoleParts, visit: Visit): Promise<Shown | Sent> }>;
+/**
+ * developers: of an application, they come here as well: below `/console/applications/:rp` where that application is theirs,
+ * elsewhere to what is about themselves. To them, everything that does not say so is not there.
+ */
+export type Page = Readonly<{ path: string; developers?: true; show(parts: ConsoleParts, visit: Visit): Promise<Shown | Sent> }>;
 
 /**
  * path: below that of the page which has its form (`/console/schools/:estab/pause`), and what is refused is said there.
@@ -67,13 +77,14 @@ export type Page = Readonly<{ path: string; show(parts: ConsoleParts, visit: Vis
  * it calls --time-zone is the field Time zone here. about: what the trail should know beside the school and application of
  * the path. longestMs: where somebody else than the database is waited for, a turn at hashing say, or many schools are dealt
  * with one by one. file: it comes with one, so that the token stands in the address; what else is to be known stands before the
- * file in its form.
+ * file in its form. developers: as with a page.
  */
 export type Action = Readonly<{
   path: string;
   name: string;
   done?: string;
   may?: 'self';
+  developers?: true;
   labels?: Readonly<Record<string, string>>;
   longestMs?: number | ((parts: ConsoleParts) => number);
   file?: true;

@@ -10,7 +10,7 @@ import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Letter } from '../mail/letter.ts';
 import { enqueueMail } from '../mail/mail.ts';
-import { forgottenHours, invitationDays, renderForgotten, renderInvitation } from './mails.ts';
+import { forgottenHours, invitationDays, renderAdded, renderForgotten, renderInvitation } from './mails.ts';
 import { endSession, endSessionsOf, openSession, type Opened, type Role } from './sessions.ts';
 
 /** Shared with the links that schools and people ask for: so many of a kind from one address. */
@@ -21,8 +21,18 @@ const noSchool = '';
 
 type Addressed = { id: string; name: string; email: string };
 
+/** A developer's says which applications it is about. */
 export async function sendInvitation(tx: Tx, publicUrl: string, to: Addressed & { role: Role; by: string }): Promise<string> {
-  return sendLink(tx, publicUrl, to, 24 * invitationDays, (link) => renderInvitation({ ...to, link }));
+  const own = to.role !== 'developer' ? [] : await tx<{ name: string }[]>`
+    select p.name from console_developer d join application p on p.rp = d.rp where d.account = ${to.id} order by p.rp`;
+  return sendLink(tx, publicUrl, to, 24 * invitationDays, (link) => renderInvitation({ ...to, link, applications: own.map(({ name }) => name) }));
+}
+
+/** To a developer who has a password already: one more application is theirs. */
+export async function sendAdded(tx: Tx, publicUrl: string, to: Addressed & { by: string }, rp: string): Promise<void> {
+  const [application] = await tx<{ name: string }[]>`select name from application where rp = ${rp}`;
+  const link = `${publicUrl}/console/applications/${encodeURIComponent(rp)}`;
+  await enqueueMail(tx, { estab: noSchool, rp: null, to: to.email, ...renderAdded({ ...to, link, application: application?.name ?? rp }) });
 }
 
 export async function sendForgotten(tx: Tx, publicUrl: string, to: Addressed): Promise<string> {

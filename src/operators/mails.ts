@@ -1,18 +1,37 @@
-// In charge of what the mails to operators say.
+// In charge of what the mails to operators and developers say.
 import { writeLetter, type Letter } from '../mail/letter.ts';
 import type { Role } from './sessions.ts';
 
 export const invitationDays = 7;
 export const forgottenHours = 1;
 
-const may: Readonly<Record<Role, string>> = { admin: 'look at everything there and change it', viewer: 'look at everything there' };
+/** applications: of a developer, by name. */
+type Invitation = { name: string; by: string; role: Role; applications: readonly string[]; link: string };
 
-export function renderInvitation({ name, by, role, link }: { name: string; by: string; role: Role; link: string }): Letter {
+function describeRole({ role, applications }: Invitation): string {
+  if (role === 'admin') return 'as admin: you may look at everything there and change it';
+  if (role === 'viewer') return 'as viewer: you may look at everything there';
+  return `as a developer of ${nameAll.format(applications)}: you see there what schools and deliveries it has, and look after it`;
+}
+
+const nameAll = new Intl.ListFormat('en', { type: 'conjunction' });
+
+export function renderInvitation(given: Invitation): Letter {
+  const { name, by, link } = given;
   return writeLetter('Your account for the console of Schoolbell', [
     `Dear ${name},`,
-    `You are invited to the console of Schoolbell by ${by}, as ${role}: you may ${may[role]}. Choose a password to begin:`,
+    `You are invited to the console of Schoolbell by ${by}, ${describeRole(given)}. Choose a password to begin:`,
     { link, label: 'Choose a password' },
     `The link is for you alone: do not pass it on. It opens once, within ${invitationDays} days. If you did not expect this mail, nothing needs to be done.`,
+  ]);
+}
+
+export function renderAdded({ name, by, application, link }: { name: string; by: string; application: string; link: string }): Letter {
+  return writeLetter(`You are a developer of ${application}`, [
+    `Dear ${name},`,
+    `${by} has made you a developer of ${application} at Schoolbell. It stands in the console beside what you have there; your password is the same.`,
+    { link, label: 'To the application' },
+    'If you did not expect this mail, tell whoever runs this service.',
   ]);
 }
 

@@ -7,6 +7,7 @@ import { sendInvitation } from './links.ts';
 import { forgetSecondFactor } from './second-factor.ts';
 import { endSessionsOf, requireSession, type Operator, type Role } from './sessions.ts';
 
+/** Of operators. Developers of an application have accounts as well, and are looked after in `developers`. */
 export const roles = ['admin', 'viewer'] as const satisfies readonly Role[];
 const longestName = 200;
 const longestEmail = 254;
@@ -32,12 +33,14 @@ const columns = (sql: Sql) => sql`sign_in_name as "signInName", name, email, rol
 
 /** By name; `after` is the last one that was seen. */
 export async function listOperators(db: Db, { after = '', most }: { after?: string | undefined; most: number }): Promise<OperatorLine[]> {
-  return db<OperatorLine[]>`select ${columns(db)} from console_account where sign_in_name > ${after} order by sign_in_name limit ${most}`;
+  return db<OperatorLine[]>`select ${columns(db)} from console_account
+    where role <> 'developer' and sign_in_name > ${after} order by sign_in_name limit ${most}`;
 }
 
 export async function requireOperatorLine(db: Db, signInName: string): Promise<OperatorLine> {
   const [found] = await db<OperatorLine[]>`select ${columns(db)} from console_account where sign_in_name = ${signInName.toLowerCase()}`;
   if (!found) throw noSuch(signInName);
+  if (found.role === 'developer') throw notAnOperator(found.signInName);
   return found;
 }
 
@@ -45,7 +48,7 @@ export async function requireOperatorLine(db: Db, signInName: string): Promise<O
 export async function findSignInName(db: Db, given: string): Promise<string> {
   const found = await db<{ signInName: string; exact: boolean }[]>`
     select sign_in_name as "signInName", sign_in_name = ${given.toLowerCase()} as exact from console_account
-    where sign_in_name = ${given.toLowerCase()} or name = ${given} order by exact desc limit 2`;
+    where sign_in_name = ${given.toLowerCase()} or (name = ${given} and role <> 'developer') order by exact desc limit 2`;
   const [first, second] = found;
   if (!first) throw noSuch(given);
   if (second && !first.exact) throw new SchoolbellError('ambiguous', `Several operators are called ${given.slice(0, 60)}: give the address.`);
@@ -66,19 +69,22 @@ export async function inviteOperator(
   { publicUrl, by }: OperatorParts,
   given: { name: string; email: string; role: string; by: string },
 ): Promise<Invited> {
-  const [name, email, role] = [requireName(given.name), given.email.trim(), requireRole(given.role)];
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > longestEmail)
-    throw new SchoolbellError('invalid_request', `“${email.slice(0, 60)}” is not an e-mail address.`);
+  const [name, email, role] = [requireName(given.name), requireEmail(given.email), requireRole(given.role)];
   const signInName = email.toLowerCase();
   return db.begin(async (tx) => {
     if (by) await requireSession(tx, by);
     const [added] = await tx<{ id: string }[]>`
       insert into console_account (sign_in_name, name, email, role, created_by) values (${signInName}, ${name}, ${email}, ${role}, ${given.by})
       on conflict do nothing returning id`;
-    if (!added) throw new SchoolbellError('conflict', `${email} is an operator already.`);
+    if (!added) throw await isThereAlready(tx, signInName, email);
     const link = await sendInvitation(tx, publicUrl, { id: added.id, name, email, role, by: given.by });
     return { signInName, name, role, link };
   });
+}
+
+async function isThereAlready(tx: Tx, signInName: string, email: string): Promise<SchoolbellError> {
+  const [developer] = await tx`select from console_account where sign_in_name = ${signInName} and role = 'developer'`;
+  return developer ? notAnOperator(email) : new SchoolbellError('conflict', `${email} is an operator already.`);
 }
 
 /** Links from before open nothing any more. */
@@ -144,6 +150,8 @@ async function changing<T>(db: Db, by: Operator | undefined, signInName: string,
     if (by) await requireSession(tx, by);
     const [account] = await tx<Account[]>`select id, ${columns(tx)} from console_account where sign_in_name = ${signInName.toLowerCase()}`;
     if (!account) throw noSuch(signInName);
+    // Their own name is theirs to change.
+    if (account.role === 'developer' && by?.id !== account.id) throw notAnOperator(account.signInName);
     return work(tx, account);
   });
 }
@@ -160,11 +168,18 @@ function requireNotKept({ adminKept }: OperatorParts, signInName: string, words:
     throw new SchoolbellError('conflict', `The password of admin is a setting of the service: ADMIN_PASSWORD, or the file of the first start. ${words}`);
 }
 
-function requireName(given: string): string {
+export function requireName(given: string): string {
   const name = given.trim();
   if (name === '' || name.length > longestName || /\p{Cc}/u.test(name))
     throw new SchoolbellError('invalid_request', `A name has 1 to ${longestName} characters, on one line.`);
   return name;
+}
+
+export function requireEmail(given: string): string {
+  const email = given.trim();
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > longestEmail)
+    throw new SchoolbellError('invalid_request', `“${email.slice(0, 60)}” is not an e-mail address.`);
+  return email;
 }
 
 function requireRole(given: string): Role {
@@ -172,5 +187,9 @@ function requireRole(given: string): Role {
   if (!role) throw new SchoolbellError('invalid_request', `A role is ${roles.join(' or ')}.`);
   return role;
 }
+
+/** Silently made one, they would see every school. */
+const notAnOperator = (address: string) =>
+  new SchoolbellError('conflict', `${address.slice(0, 254)} is a developer of an application, and no operator. Remove them there before they become one.`);
 
 const noSuch = (signInName: string) => new SchoolbellError('not_found', `There is no operator ${signInName.slice(0, 60)}.`);

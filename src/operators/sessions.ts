@@ -8,13 +8,15 @@ import { SchoolbellError } from '../errors.ts';
 import { findCookie, renderCookie } from '../http/cookies.ts';
 import { markOf } from './known-browser.ts';
 
-export type Role = 'admin' | 'viewer';
-/** proven: has shown the second factor, or needs none. */
+/** An admin and a viewer are operators; a developer sees their applications, and nothing else. */
+export type Role = 'admin' | 'viewer' | 'developer';
+/** proven: has shown the second factor, or needs none. applications: whose developer they are, at this moment. */
 export type Operator = Readonly<{
   id: string;
   signInName: string;
   name: string;
   role: Role;
+  applications: readonly string[];
   hasSecondFactor: boolean;
   proven: boolean;
   key: string;
@@ -54,7 +56,8 @@ export async function findOperator(db: Db, request: FastifyRequest): Promise<Ope
   const key = findCookie(request, consoleCookie);
   if (!key) return undefined;
   const [row] = await db<Omit<Operator, 'key'>[]>`
-    select a.id, a.sign_in_name as "signInName", a.name, a.role, a.sealed_totp is not null as "hasSecondFactor", s.proven and ${isEnough(db)} as proven
+    select a.id, a.sign_in_name as "signInName", a.name, a.role, a.sealed_totp is not null as "hasSecondFactor", s.proven and ${isEnough(db)} as proven,
+      array(select d.rp from console_developer d where d.account = a.id and a.role = 'developer' order by d.rp) as applications
     from console_session s join console_account a on a.id = s.account
     where s.hash = ${hashSecret(key)} and s.expires_at > now()`;
   return row && { ...row, key };

@@ -9,7 +9,7 @@ import { renderTable } from '../../http/pages/table.ts';
 import { adminName } from '../../operators/admin.ts';
 import { changePassword } from '../../operators/change-password.ts';
 import { editOperator } from '../../operators/operators.ts';
-import { endSessionsOf, listSessions, type SessionLine } from '../../operators/sessions.ts';
+import { endSessionsOf, listSessions, type Role, type SessionLine } from '../../operators/sessions.ts';
 import { renderConsole } from '../layout.ts';
 import type { Action, Page, Visit } from '../visit.ts';
 import { passwordHint, requireSame } from './invited.ts';
@@ -21,6 +21,7 @@ const path = '/console/account';
 
 export const accountPage: Page = {
   path,
+  developers: true,
   async show({ db, now }, visit) {
     const sessions = await listSessions(db, visit.operator);
     return renderConsole(visit, {
@@ -37,11 +38,17 @@ ${renderSessions(visit, sessions, now())}`,
   },
 };
 
+const roleWords: Readonly<Record<Role, string>> = {
+  admin: 'Admin: sees and changes everything',
+  viewer: 'Viewer: sees everything, changes nothing',
+  developer: 'Developer: sees and looks after the applications that they are invited to',
+};
+
 function renderWho({ operator, token, typed }: Visit): Html {
   return html`<section class="card" aria-labelledby="who-title"><h2 id="who-title">You</h2>
 ${renderFacts([
   ['You sign in as', operator.signInName],
-  ['Role', operator.role === 'admin' ? 'Admin: sees and changes everything' : 'Viewer: sees everything, changes nothing'],
+  ['Role', roleWords[operator.role]],
 ])}
 ${renderForm({
   path: `${path}/rename`,

@@ -17,6 +17,7 @@ const fewCodes = 3;
 
 export const factorPage: Page = {
   path: factorPath,
+  developers: true,
   async show(parts, visit) {
     const { operator, token } = visit;
     const body = operator.hasSecondFactor

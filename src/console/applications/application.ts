@@ -22,6 +22,7 @@ const shownSchools = 5;
 
 export const applicationPage: Page = {
   path,
+  developers: true,
   async show({ db, now }, visit) {
     const application = await openApplication(db, visit);
     const { rp } = application;

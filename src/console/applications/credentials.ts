@@ -55,6 +55,7 @@ export function renderCredentials(secrets: readonly KeptSecret[], rp: string, ad
 
 export const secretPage: Page = {
   path,
+  developers: true,
   async show({ db, now }, visit) {
     const kind = requireKind(visit);
     const application = await openApplication(db, visit);

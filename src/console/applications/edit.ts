@@ -15,6 +15,7 @@ const path = `${applicationRoute}/edit`;
 
 export const editApplicationPage: Page = {
   path,
+  developers: true,
   async show({ db }, visit) {
     const application = await openApplication(db, visit);
     const at = applicationPath(application.rp);

@@ -7,7 +7,7 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderTabs } from '../../http/pages/tabs.ts';
 import { renderConsole } from '../layout.ts';
 import { applicationPath, applicationsPath } from '../links.ts';
-import { mayChange, type Shown, type Visit } from '../visit.ts';
+import { isDeveloper, mayChange, type Shown, type Visit } from '../visit.ts';
 
 /** Each school is dealt with by itself, with its record and its mail: a thousand take a while. */
 export const manySchoolsMs = 300_000;
@@ -37,11 +37,17 @@ export function renderApplicationPage(visit: Visit, { rp, name }: Application, {
   return renderConsole(visit, {
     title: `${title} – ${name}`,
     section: 'applications',
-    back: { path: applicationsPath, label: 'Applications' },
+    ...backOf(visit),
     body: html`<h1><bdi>${name}</bdi> <span class="id quiet">${rp}</span></h1>
 ${renderTabs({ label: 'This application', tabs, open: `${at}${tab}` })}
 ${body}`,
   });
+}
+
+/** A developer of one application has no page above it. */
+function backOf(visit: Visit) {
+  if (!isDeveloper(visit)) return { back: { path: applicationsPath, label: 'Applications' } };
+  return visit.operator.applications.length > 1 ? { back: { path: '/console', label: 'Your applications' } } : {};
 }
 
 /** more: what stands beside the title. */

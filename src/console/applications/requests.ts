@@ -23,6 +23,7 @@ const outcomes: readonly { value: RequestOutcome; label: string }[] = [
 
 export const applicationRequestsPage: Page = {
   path: `${applicationRoute}/requests`,
+  developers: true,
   async show({ db, retained, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/requests`;

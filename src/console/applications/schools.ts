@@ -22,6 +22,7 @@ const labels = { estab: 'School number', name: 'Name of the school', email: 'Add
 
 export const applicationSchoolsPage: Page = {
   path,
+  developers: true,
   async show({ db, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/schools`;

@@ -19,6 +19,7 @@ const separator = ' ';
 
 export const applicationWebhooksPage: Page = {
   path: `${applicationRoute}/webhooks`,
+  developers: true,
   async show({ db, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/webhooks`;

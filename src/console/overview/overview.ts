@@ -5,15 +5,18 @@ import { html, type Html } from '../../http/html.ts';
 import { findNeeds } from '../../needs/needs.ts';
 import { countSchoolStates } from '../../onboarding/school-states.ts';
 import { renderConsole } from '../layout.ts';
+import { showOwnApplications } from '../applications/own.ts';
 import { addApplicationPath, addSchoolPath } from '../links.ts';
-import { mayChange, type ConsoleParts, type Page, type Visit } from '../visit.ts';
+import { isDeveloper, mayChange, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 import { readTraffic, renderTraffic } from './charts.ts';
 import { renderNeeds } from './needs.ts';
 import { renderFreshness, renderStates } from './standing.ts';
 
 export const overviewPage: Page = {
   path: '/console',
+  developers: true,
   async show(parts, visit) {
+    if (isDeveloper(visit)) return showOwnApplications(parts, visit);
     return renderConsole(visit, { title: 'Overview', section: 'overview', body: html`<h1>Overview</h1>${await renderBody(parts, visit)}` });
   },
 };
