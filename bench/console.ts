@@ -59,6 +59,11 @@ async function findExamples({ db }: Bench): Promise<Examples> {
       values: { estab, collection: 'users', id: await one(db`select sourced_id as id from roster_user where estab = ${estab} order by 1 limit 1`) },
     },
     { under: '/console/schools', values: busy },
+    { under: '/console/applications/:rp/deliveries', values: { rp: busy.rp, id: await one(db`select id from outbox where rp = ${busy.rp} limit 1`) } },
+    {
+      under: '/console/applications/:rp/targets',
+      values: { rp: busy.rp, id: await one(db`select id from webhook where estab = ${busy.estab} and rp = ${busy.rp}`) },
+    },
     { under: '/console/applications', values: { rp: busy.rp, kind: 'client' } },
     { under: '/console/deliveries', values: { id: 'console_100' } },
     { under: '/console/targets', values: { id: await one(db`select id from webhook where estab = ${busy.estab} and rp = ${busy.rp}`) } },

@@ -16,6 +16,7 @@ import { historyCommands } from './commands/history.ts';
 import { importCommands } from './commands/imports.ts';
 import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
+import { developerCommands } from './commands/developer.ts';
 import { operatorCommands } from './commands/operator.ts';
 import { runRecorded } from './commands/record.ts';
 import { rosterCommands } from './commands/roster.ts';
@@ -36,7 +37,7 @@ import { version } from './version.ts';
 export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
   ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
-  ...targetCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...auditCommands, ...statusCommands, ...settingsCommands,
+  ...targetCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands, ...settingsCommands,
 ];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */

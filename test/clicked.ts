@@ -15,6 +15,7 @@ const areas = {
   schools: ['/console/schools/', '/console/add-school/'],
   source: ['/console/schools/:estab/source/', '/console/schools/:estab/held/'],
   applications: ['/console/applications/', '/console/add-application/'],
+  developers: ['/console/applications/:rp/deliveries/', '/console/applications/:rp/targets/', '/console/applications/:rp/developers/'],
   service: ['/console/mail/', '/console/work/', '/console/settings/', '/console/deliveries/', '/console/targets/'],
 } as const;
 export type Area = keyof typeof areas;

@@ -6,6 +6,7 @@ import { saveSource } from '../src/collection/change-source.ts';
 import { takeUpload } from '../src/collection/uploads.ts';
 import { enqueueOneOff } from '../src/notifications/one-off.ts';
 import { invite } from '../src/onboarding/invitations.ts';
+import { inviteDeveloper } from '../src/operators/developers.ts';
 import { inviteOperator } from '../src/operators/operators.ts';
 import { enter, type AtConsole } from './console.ts';
 import { useDelivering, useReceiver, type Delivering } from './delivery.ts';
@@ -14,8 +15,8 @@ import type { Client, Service } from './service.ts';
 import { deltaPackage, smallPackage, smallSchool, user } from './small-school.ts';
 import { until } from './until.ts';
 
-/** examples: of each page, by its path in the table of routes. outside: before one is signed in. */
-export type ConsoleSample = { service: Service; admin: AtConsole; examples: Readonly<Record<string, readonly string[]>>; outside: readonly string[] };
+/** developer: of the application that has most. examples: of each page, by its path in the table of routes. outside: before one is signed in. */
+export type ConsoleSample = { service: Service; admin: AtConsole; developer: AtConsole; examples: Readonly<Record<string, readonly string[]>>; outside: readonly string[] };
 
 const hostile = `<img src=x onerror=alert(1)>"&'`;
 const [hillTop, held, refused, failing, asked] = ['3281102', '3281103', '3281104', '3281105', '3281106'] as const;
@@ -38,6 +39,9 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   const other = await service.addClient(odd, [hillTop, held], 'School,Staff:optional');
   await service.db`update application set name = ${hostile} where rp = ${odd}`;
   await service.db`update application set name = 'Reader' where rp = ${reader}`;
+  const developer = await enter(service, 'developer', 'dev@reader.example', [reader]);
+  const colleague = { rp: reader, name: hostile, email: 'colleague@reader.example', by: 'admin' };
+  await inviteDeveloper(service.db, { publicUrl: service.url, adminKept: false }, colleague);
   await invite(service.db, service.url, {
     rp: reader, estab: asked, schoolName: hostile, contactEmail: 'a@b.example', reason: hostile, scopes: undefined, by: 'application',
   });
@@ -46,7 +50,8 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   assert.equal((await admin.post(`/console/schools/${failing}/source/collect`)).status, 303);
   await addRequests(service, client);
   await settleWork(service);
-  return { service, admin, examples: await listExamples(service, targets), outside: ['/console/sign-in', '/console/forgotten', pathOf(invited.link)] };
+  const outside = ['/console/sign-in', '/console/forgotten', pathOf(invited.link)];
+  return { service, admin, developer, examples: await listExamples(service, targets), outside };
 }
 
 const pathOf = (link: string) => (URL.canParse(link) ? new URL(link).pathname : link);
@@ -111,6 +116,7 @@ async function settleWork({ db }: Service): Promise<void> {
 async function listExamples({ db }: Service, targets: Targets): Promise<Record<string, string[]>> {
   const ids = async (rows: Promise<readonly { id: string }[]>) => (await rows).map(({ id }) => encodeURIComponent(id));
   const calls = await ids(db<{ id: string }[]>`select distinct on (state) id from outbox where kind = 'call' order by state, seq`);
+  const own = await ids(db<{ id: string }[]>`select distinct on (state) id from outbox where kind = 'call' and rp = ${reader} order by state, seq`);
   const mails = await ids(db<{ id: string }[]>`select distinct on (state) id from outbox where kind = 'mail' order by state, seq`);
   const work = await ids(db<{ id: string }[]>`select distinct on (kind) id from outbox where kind <> 'call' order by kind, seq`);
   const runs = await db<{ estab: string; id: string }[]>`select distinct on (estab, outcome) estab, id from import_run order by estab, outcome`;
@@ -153,8 +159,11 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
     '/console/targets/:id': Object.values(targets).map((id) => `/console/targets/${id}`),
     '/console/applications': ['/console/applications', '/console/applications?q=nobody'],
     '/console/applications/:rp': [`/console/applications/${reader}`, `/console/applications/${odd}`],
-    ...Object.fromEntries(['edit', 'remove', 'schools', 'webhooks', 'requests'].map((page) =>
+    ...Object.fromEntries(['edit', 'remove', 'schools', 'webhooks', 'requests', 'deliveries', 'deliveries/tail', 'targets', 'developers'].map((page) =>
       [`/console/applications/:rp/${page}`, [`/console/applications/${reader}/${page}`]])),
+    '/console/applications/:rp/deliveries/:id': own.map((id) => `/console/applications/${reader}/deliveries/${id}`),
+    '/console/applications/:rp/targets/:id': [targets.fine, targets.paused, `callback:${reader}`].map((id) =>
+      `/console/applications/${reader}/targets/${encodeURIComponent(id)}`),
     '/console/applications/:rp/secrets/:kind': [`/console/applications/${reader}/secrets/client`],
   };
 }

@@ -23,7 +23,6 @@ export const applicationPath = (rp: string) => `${applicationsPath}/${part(rp)}`
 
 export const deliveriesPath = '/console/deliveries';
 export const tailPath = `${deliveriesPath}/tail`;
-export const deliveryPath = (id: string) => `${deliveriesPath}/${part(id)}`;
 export const targetsPath = '/console/targets';
 export const targetPath = (id: string) => `${targetsPath}/${part(id)}`;
 

@@ -12,13 +12,14 @@ import { invitedRoutes } from './accounts/invited.ts';
 import { operatorActions, operatorPage } from './accounts/operator.ts';
 import { operatorsActions, operatorsPage } from './accounts/operators.ts';
 import { secondFactorRoutes } from './accounts/second-factor.ts';
-import { deliveriesPage, replayFailedAction } from './deliveries/list.ts';
-import { deliveryPage, replayAction } from './deliveries/delivery.ts';
-import { tailPage } from './deliveries/tail.ts';
-import { targetActions, targetPage } from './deliveries/target.ts';
-import { targetsPage } from './deliveries/targets.ts';
+import { applicationDeliveriesPage, deliveriesPage, replayFailedAction, replayFailedOfApplicationAction } from './deliveries/list.ts';
+import { applicationDeliveryPage, deliveryPage, replayAction, replayOfApplicationAction } from './deliveries/delivery.ts';
+import { applicationTailPage, tailPage } from './deliveries/tail.ts';
+import { applicationTargetPage, targetActions, targetOfApplicationActions, targetPage } from './deliveries/target.ts';
+import { applicationTargetsPage, targetsPage } from './deliveries/targets.ts';
 import { applicationPage } from './applications/application.ts';
 import { endOldSecretAction, rotateSecretAction, secretPage } from './applications/credentials.ts';
+import { developersActions, developersPage } from './applications/developers.ts';
 import { editApplicationAction, editApplicationPage } from './applications/edit.ts';
 import { applicationsPage } from './applications/list.ts';
 import { newApplicationAction, newApplicationPage } from './applications/new.ts';
@@ -67,6 +68,8 @@ export const pages: readonly Page[] = [
   searchPage, recordPage, historyPage, attendancePage,
   applicationsPage, newApplicationPage, applicationPage, editApplicationPage, removeApplicationPage, applicationSchoolsPage,
   applicationWebhooksPage, applicationRequestsPage, secretPage,
+  applicationDeliveriesPage, applicationTailPage, applicationDeliveryPage, applicationTargetsPage, applicationTargetPage,
+  developersPage,
 ];
 
 export const actions: readonly Action[] = [
@@ -76,6 +79,8 @@ export const actions: readonly Action[] = [
   openMailAction, sendMailAction, retryWorkAction, rotateKeysAction,
   replayFailedAction, replayAction, ...targetActions,
   newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
+  replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,
+  ...developersActions,
 ];
 
 export function consoleRoutes(app: FastifyInstance, parts: ConsoleParts): void {

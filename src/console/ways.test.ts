@@ -61,6 +61,7 @@ const rare: Readonly<Record<string, string>> = {
   '/console/account/second-factor/off': 'somebody with a second factor',
   '/console/account/second-factor/renew': 'somebody with a second factor',
   '/console/applications/:rp/secrets/:kind/end-old': 'a secret that was replaced and goes on working',
+  '/console/applications/:rp/targets/:id/enable': 'a target that is disabled',
   '/console/operators/:name/reset-second-factor': 'another with a second factor',
   '/console/schools/:estab/applications/:rp/end-old': 'a secret that was replaced and goes on working',
   '/console/schools/:estab/applications/:rp/invite': 'a school that was not asked, or has granted less than is asked for',

@@ -98,9 +98,11 @@ export async function findDelivery(db: Sql, reader: Reader | Anybody, id: string
   return delivery && { ...delivery, log: await listAttempts(db, delivery) };
 }
 
+type Owned = { estab: string; rp: string };
+
 /** Whose it is: of which school and application. */
-export async function findOwnerOfDelivery(db: Sql, id: string): Promise<{ estab: string; rp: string } | undefined> {
-  const one = await findDelivery(db, { rp: undefined, estab: undefined }, id);
+export async function findOwnerOfDelivery(db: Sql, id: string, reader: Reader | Anybody = { rp: undefined, estab: undefined }): Promise<Owned | undefined> {
+  const one = await findDelivery(db, reader, id);
   return one && { estab: one.estab, rp: one.rp };
 }
 

@@ -1,17 +1,17 @@
-// In charge of what an operator does with a target: pause it, let it go on, open it again after it was given up, test it.
+// In charge of what an operator or a developer of its application does with a target: pause it, let it go on, open it again after it was given up, test it.
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { openLane, pauseLane, resumeLane } from '../outbox/pause-lane.ts';
 import { announceMissing, sendTest } from './announce.ts';
 import { hostOf } from './move-callback.ts';
 import { requireAuthorised } from './replay-delivery.ts';
-import { requireTarget, type Target } from './targets.ts';
+import { requireTarget, type Target, type TargetOwner } from './targets.ts';
 import { callsAtOnce, laneKey, pausedWords, type Webhook } from './webhooks.ts';
 
 /** Nothing is sent there until it is resumed; what comes meanwhile waits. by: who does it, as it is shown. */
-export async function pauseTarget(db: Db, id: string, by: string): Promise<Target> {
+export async function pauseTarget(db: Db, id: string, by: string, owner: TargetOwner = {}): Promise<Target> {
   return db.begin(async (tx) => {
-    const target = await requireKept(tx, id);
+    const target = await requireKept(tx, id, owner);
     const { key, url, kind, pausedAt } = target;
     if (!(await pauseLane(tx, { key, host: hostOf(url), width: callsAtOnce, lasting: kind !== 'one-off' }, by)))
       throw new SchoolbellError('conflict', `This target is paused already${pausedAt ? `, since ${pausedAt.toISOString()}` : ''}.`);
@@ -20,17 +20,17 @@ export async function pauseTarget(db: Db, id: string, by: string): Promise<Targe
 }
 
 /** What waits goes out in its order, and what failed before does not count. A target that was given up stays so. */
-export async function resumeTarget(db: Db, id: string): Promise<Target> {
+export async function resumeTarget(db: Db, id: string, owner: TargetOwner = {}): Promise<Target> {
   return db.begin(async (tx) => {
-    const target = await requireTarget(tx, id);
+    const target = await requireTarget(tx, id, owner);
     if (!(await resumeLane(tx, target.key))) throw new SchoolbellError('conflict', 'This target is not paused.');
     return target;
   });
 }
 
 /** One that was given up takes calls again; of changes that its registration missed it is told. What had failed can be replayed. */
-export async function enableTarget(db: Db, id: string): Promise<Target> {
-  const target = await requireTarget(db, id);
+export async function enableTarget(db: Db, id: string, owner: TargetOwner = {}): Promise<Target> {
+  const target = await requireTarget(db, id, owner);
   if (target.disabledAt === null) throw new SchoolbellError('conflict', 'This target is not disabled.');
   await openLane(db, target.key);
   if (target.estab !== null) await tellMissed(db, { estab: target.estab, rp: target.rp });
@@ -38,8 +38,8 @@ export async function enableTarget(db: Db, id: string): Promise<Target> {
 }
 
 /** A test event now; gives its id. It opens what was given up, since it is how one finds out whether it works again. */
-export async function testTarget(db: Db, id: string): Promise<string> {
-  const { kind, key, estab, rp, databaseName, url, method } = await requireTarget(db, id);
+export async function testTarget(db: Db, id: string, owner: TargetOwner = {}): Promise<string> {
+  const { kind, key, estab, rp, databaseName, url, method } = await requireTarget(db, id, owner);
   if (kind !== 'registration' || estab === null || databaseName === null || method === null)
     throw new SchoolbellError('conflict', 'Only a registration can be tested: what goes to other targets carries what happened.');
   await requireAuthorised(db, { estab, rp, lane: key });
@@ -60,9 +60,9 @@ export async function testRegistration(db: Db, webhook: Omit<Webhook, 'createdAt
 const tellMissed = (db: Db, { estab, rp }: Pick<Webhook, 'estab' | 'rp'>) => db.begin((tx) => announceMissing(tx, { estab, rp }));
 
 /** Whose registration or application goes away meanwhile waits: nothing would end a pause of what is no more. */
-async function requireKept(tx: Tx, id: string): Promise<Target> {
-  const { estab, rp, kind } = await requireTarget(tx, id);
+async function requireKept(tx: Tx, id: string, owner: TargetOwner): Promise<Target> {
+  const { estab, rp, kind } = await requireTarget(tx, id, owner);
   if (kind === 'registration') await tx`select from webhook where estab = ${estab} and id = ${id}::uuid for key share`;
   else await tx`select from application where rp = ${rp} for key share`;
-  return requireTarget(tx, id);
+  return requireTarget(tx, id, owner);
 }

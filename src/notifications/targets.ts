@@ -109,28 +109,31 @@ const ofWebhook = (sql: Sql, rp: string | null, estab: string | undefined): Frag
 
 const idOf = (sql: Sql, key: Fragment): Fragment => sql`case when starts_with(${key}, 'webhook ') then substr(${key}, 9)::uuid end`;
 
-export async function findTarget(db: Sql, id: string): Promise<Target | undefined> {
+/** rp: whose it must be; nothing: anybody's. */
+export type TargetOwner = { rp?: string };
+
+export async function findTarget(db: Sql, id: string, owner: TargetOwner = {}): Promise<Target | undefined> {
   const key = findTargetKey(id);
-  return key === undefined ? undefined : (await describeTargets(db, [key]))[0];
+  return key === undefined ? undefined : (await describeTargets(db, [key], owner))[0];
 }
 
-export async function requireTarget(db: Sql, id: string): Promise<Target> {
-  const target = await findTarget(db, id);
+export async function requireTarget(db: Sql, id: string, owner: TargetOwner = {}): Promise<Target> {
+  const target = await findTarget(db, id, owner);
   if (!target)
     throw new SchoolbellError('not_found', `There is no target ${id.slice(0, 100)}: the id of a registration, callback:<rp>, or one-off:<rp>:<origin>.`);
   return target;
 }
 
 /** Whose it is: of which school and application. */
-export async function findOwnerOfTarget(db: Sql, id: string): Promise<{ estab: string | undefined; rp: string }> {
-  const { estab, rp } = await requireTarget(db, id);
+export async function findOwnerOfTarget(db: Sql, id: string, owner: TargetOwner = {}): Promise<{ estab: string | undefined; rp: string }> {
+  const { estab, rp } = await requireTarget(db, id, owner);
   return { estab: estab ?? undefined, rp };
 }
 
 type Row = Omit<Target, 'id' | 'kind' | 'url'> & { registered: string | null; callback: string; laned: boolean };
 
 /** Those that are there, in the order of the keys. */
-export async function describeTargets(db: Sql, keys: readonly string[]): Promise<Target[]> {
+export async function describeTargets(db: Sql, keys: readonly string[], { rp }: TargetOwner = {}): Promise<Target[]> {
   const rows = await db<Row[]>`
     select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseName", w.method, w.url as registered,
       p.callback_url as callback, l.key is not null as laned, coalesce(l.failures, 0) as failures, l.failing_since as "failingSince",
@@ -140,7 +143,7 @@ export async function describeTargets(db: Sql, keys: readonly string[]): Promise
     from unnest(${[...keys]}::text[]) with ordinality as k (key, place)
     left join lane l on l.key = k.key
     left join webhook w on w.id = ${idOf(db, db`k.key`)}
-    join application p on p.rp = coalesce(w.rp, split_part(k.key, ' ', 2))
+    join application p on p.rp = coalesce(w.rp, split_part(k.key, ' ', 2)) ${rp === undefined ? db`` : db`and p.rp = ${rp}`}
     left join establishment e on e.estab = w.estab
     cross join lateral (
       select count(*)::int as count, min(o.due_at) as first from (

@@ -20,8 +20,11 @@ export type ApplicationSchool = {
   oldSecretUntil: Date | null;
 };
 
-/** after: the estab of the last that was seen. words: of the name or the estab. */
-export type SchoolQuestion = { words?: string | undefined; state?: ApplicationSchoolState | undefined; after?: string | undefined; most: number };
+/**
+ * after: the estab of the last that was seen. words: of the name or the estab. asApplication: under the name that SchoolRegister tells the
+ * application, which is its own word for a school that has not approved it.
+ */
+export type SchoolQuestion = { words?: string | undefined; state?: ApplicationSchoolState | undefined; after?: string | undefined; most: number; asApplication?: boolean };
 
 const none: SchoolCounts = { live: 0, waiting: 0, paused: 0, asked: 0 };
 
@@ -40,15 +43,15 @@ export async function countSchoolsByState(sql: Sql, rps: readonly string[]): Pro
   return (rp) => byRp.get(rp) ?? none;
 }
 
-export async function listApplicationSchools(db: Db, rp: string, { words, state, after, most }: SchoolQuestion): Promise<ApplicationSchool[]> {
-  const [wanted, seen] = [words?.toLowerCase() ?? '', after ?? ''];
+export async function listApplicationSchools(db: Db, rp: string, { words, state, after, most, asApplication = false }: SchoolQuestion): Promise<ApplicationSchool[]> {
+  const [wanted, seen, name] = [words?.toLowerCase() ?? '', after ?? '', asApplication ? db`s.name` : db`known.name`];
   return db<ApplicationSchool[]>`
     with own as materialized (
       select estab from authorisation where rp = ${rp} and estab > ${seen}
       union select estab from invitation where rp = ${rp} and state <> 'Withdrawn' and estab > ${seen}
     ), page as materialized (
-      select s.estab, known.name, s.state, s.scopes, s."changedAt" as changed from (${standingOf(db, rp)}) s join establishment known on known.estab = s.estab
-      where (${wanted} = '' or position(${wanted} in lower(known.name)) > 0 or position(${wanted} in lower(s.estab)) > 0)
+      select s.estab, ${name}, s.state, s.scopes, s."changedAt" as changed from (${standingOf(db, rp)}) s join establishment known on known.estab = s.estab
+      where (${wanted} = '' or position(${wanted} in lower(${name})) > 0 or position(${wanted} in lower(s.estab)) > 0)
         and (${state ?? ''} = '' or s.state = ${state ?? ''})
       order by s.estab limit ${most}
     )

@@ -4,7 +4,7 @@ import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
-import { invite, withdraw, type Invited } from './invitations.ts';
+import { invite, withdraw, type Invite, type Invited } from './invitations.ts';
 import { listOwnSchools } from './own-schools.ts';
 
 export type SchoolRegister = { db: Db; publicUrl: string; requireManagement: RequireManagementCaller };
@@ -45,6 +45,26 @@ export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requ
     await withdraw(db, { estab, rp: (await caller(request)).rp, by: 'application' });
     return { Schools: [{ Estab: estab, Status: 'OK', Message: 'The invitation was withdrawn.' }], ...fine };
   });
+}
+
+/**
+ * For a developer on a page, by the rules of the API: what it would only remark upon is a refusal here. names: of the fields, as they are
+ * called on the page.
+ */
+export async function inviteForApplication(
+  db: Db,
+  publicUrl: string,
+  asked: Omit<Invite, 'by'>,
+  names: Readonly<Record<'estab' | 'name' | 'email' | 'reason', string>>,
+): Promise<void> {
+  const { estab, schoolName, contactEmail, reason } = asked;
+  const given = new Map<string, string | null>([
+    [names.estab, estab], [names.name, schoolName], [names.email, contactEmail], [names.reason, reason],
+  ].map(([name, value]) => [(name ?? '').toLowerCase(), value ?? null]));
+  for (const name of [names.estab, names.name, names.email]) requireText(given, name);
+  text(given, names.reason);
+  const { state } = await invite(db, publicUrl, { ...asked, by: 'application' });
+  if (state === 'AlreadyInvited' || state === 'AlreadyAuthorised') throw new SchoolbellError('conflict', messages[state]);
 }
 
 type Given = ReadonlyMap<string, unknown>;

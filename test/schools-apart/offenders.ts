@@ -236,6 +236,7 @@ export const offenders: Offenders = [
       'src/onboarding/application-schools.ts': [
         'ba75d50e9eb0 select p.rp, coalesce(a.live, 0) as live, coalesce(a.waiting, 0) as waiting, coalesce(a.paused, 0) a',
         'bbb4db31720c with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
+        '1de0f528e804 with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
       ],
       'src/onboarding/own-schools.ts': [
         '4f1e4b2967dc with own as materialized ( select estab from authorisation where rp = $n union select estab from inv',
@@ -254,6 +255,9 @@ export const offenders: Offenders = [
         "a6045b559f3a select o.estab, o.id, o.rp, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webhook %",
         '94d2f44cf176 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
         '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
+      ],
+      'src/notifications/targets.ts': [
+        '355fc024a488 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
       ],
       'src/notifications/target-health.ts': [
         '76d037758e59 with ill as materialized ( select l.key, l.disabled_at is not null as disabled, case when starts_wit',

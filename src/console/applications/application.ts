@@ -5,9 +5,10 @@ import { html } from '../../http/html.ts';
 import { renderChart } from '../../http/pages/chart.ts';
 import { describeCallbackTarget, countTroubles } from '../../notifications/target-health.ts';
 import { countSchoolsByState, listApplicationSchools } from '../../onboarding/application-schools.ts';
+import { placeOf } from '../deliveries/place.ts';
 import { lastDays, spreadBars } from '../overview/bars.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
-import { mayChange, type Page } from '../visit.ts';
+import { isDeveloper, mayChange, type Page } from '../visit.ts';
 import { renderCredentials } from './credentials.ts';
 import { describeEdited } from './edit.ts';
 import { openApplication, renderApplicationPage, renderHeading } from './place.ts';
@@ -30,7 +31,7 @@ export const applicationPage: Page = {
     const span = lastDays(now(), shownDays);
     const [secrets, schools, counts, troubles, callback, days] = await Promise.all([
       listApplicationSecrets(db, rp),
-      listApplicationSchools(db, rp, { most: shownSchools }),
+      listApplicationSchools(db, rp, { most: shownSchools, asApplication: isDeveloper(visit) }),
       countSchoolsByState(db, [rp]),
       countTroubles(db, [rp]),
       describeCallbackTarget(db, rp),
@@ -60,10 +61,10 @@ ${renderChart({
 ${renderCredentials(secrets, rp, mayChange(visit), now())}</section>
 </div>
 <section class="card">${renderHeading('Schools', html`<span>${renderSchoolCounts(counts(rp))}</span>`)}
-${schools.length > 0 ? renderSchools(schools, rp, now()) : html`<p>No school yet.</p>`}
+${schools.length > 0 ? renderSchools(schools, rp, visit, now()) : html`<p>No school yet.</p>`}
 <p><a href="${at}/schools">${schools.length < shownSchools ? 'Find or ask a school' : 'All schools, and ask one'}</a></p></section>
 <section class="card">${renderHeading('Calls to it', renderTroubles(troubles(rp)))}
-${renderCallback(callback, now())}
+${renderCallback(callback, now(), placeOf(visit, application))}
 <p><a href="${at}/webhooks">What it registered at each school</a></p></section>`,
     });
   },

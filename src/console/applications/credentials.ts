@@ -95,6 +95,7 @@ ${renderDoing(visit, { path: `${at}/end-old`, id: 'end-old', look: 'danger', lab
 export const rotateSecretAction: Action = {
   path: `${path}/rotate`,
   name: 'rotate',
+  developers: true,
   about: ({ params }, form) => ({ subject: `${params.kind} secret`, detail: describeOverlap(form) }),
   async run({ db, changes, seal }, visit, form) {
     const kind = requireKind(visit);
@@ -120,6 +121,7 @@ export const rotateSecretAction: Action = {
 export const endOldSecretAction: Action = {
   path: `${path}/end-old`,
   name: 'rotate',
+  developers: true,
   done: 'The old secret has ended.',
   about: ({ params }) => ({ subject: `${params.kind} secret`, detail: endsOld }),
   async run({ db, changes }, visit) {

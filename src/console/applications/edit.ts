@@ -1,15 +1,19 @@
 // In charge of editing what is said about an application, and what it asks schools for.
+import type { Application, ApplicationChange } from '../../access/applications.ts';
+import type { Config } from '../../config.ts';
+import { parseAllowList } from '../../http/address-guard.ts';
+import { requireCallable } from '../../http/callable.ts';
 import { editApplication } from '../../onboarding/edit-application.ts';
-import { readCount } from '../../http/forms.ts';
+import { readCount, type Form } from '../../http/forms.ts';
 import { html } from '../../http/html.ts';
 import { formatMany } from '../../http/pages/figures.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { renderDoing } from '../doing.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
-import type { Action, Page, Visit } from '../visit.ts';
+import { isDeveloper, mayOperate, type Action, type Page, type Visit } from '../visit.ts';
 import { describeProfile } from './profile.ts';
 import { manySchoolsMs, openApplication, renderApplicationPage } from './place.ts';
-import { asksTheSame, describeProfileGiven, labels, readProfile, renderProfileFields } from './profile-form.ts';
+import { asksTheSame, describeProfileGiven, labels, readOwnProfile, readProfile, renderProfileFields } from './profile-form.ts';
 
 const path = `${applicationRoute}/edit`;
 
@@ -19,16 +23,17 @@ export const editApplicationPage: Page = {
   async show({ db }, visit) {
     const application = await openApplication(db, visit);
     const at = applicationPath(application.rp);
-    const fields = renderProfileFields(visit.typed, application);
+    const fields = renderProfileFields(visit.typed, application, !isDeveloper(visit));
     const form = renderDoing(visit, { path: `${at}/edit/save`, id: 'edit-application', label: 'Save', body: fields });
     return renderApplicationPage(visit, application, {
       title: 'Edit',
       tab: '/edit',
       body: form
         ? html`<div class="card">${form}</div>
-<section class="card"><h2>Remove the application</h2>
+${mayOperate(visit) && html`<section class="card"><h2>Remove the application</h2>
 <p>It goes for good, with its secrets, authorisations and registrations; every school that lets it in is told.</p>
-<p><a href="${at}/remove">See what would be lost</a></p></section>`
+<p><a href="${at}/remove">See what would be lost</a></p></section>`}
+${isDeveloper(visit) && html`<p class="quiet">Its name and what it asks schools for are changed by the operator.</p>`}`
         : html`<div class="card">${describeProfile(application)}</div>`,
     });
   },
@@ -37,18 +42,30 @@ export const editApplicationPage: Page = {
 export const editApplicationAction: Action = {
   path: `${path}/save`,
   name: 'application edit',
+  developers: true,
   done: 'What you changed is saved.',
   labels,
   longestMs: manySchoolsMs,
-  about: (_visit, form) => ({ detail: describeProfileGiven(form) }),
+  about: (visit, form) => ({ detail: describeProfileGiven(form, !isDeveloper(visit)) }),
   async run({ db, changes, seal, config }, visit, form) {
     const application = await openApplication(db, visit);
-    const given = readProfile(form);
-    const change = { ...given, scopes: asksTheSame(given.scopes, application) ? undefined : given.scopes };
+    const change = isDeveloper(visit) ? await readOwnChange(config, application, form) : readChange(application, form);
     const { narrowed, moved } = await editApplication({ db: changes, seal, publicUrl: config.publicUrl }, application.rp, change);
     return { to: addressOf(applicationPath(application.rp), { narrowed: countOf(narrowed.length), moved: countOf(moved) }) };
   },
 };
+
+function readChange(application: Application, form: Form): ApplicationChange {
+  const given = readProfile(form);
+  return { ...given, scopes: asksTheSame(given.scopes, application) ? undefined : given.scopes };
+}
+
+/** A callback URL that a developer gives is held to what every URL is that an application gives us. */
+async function readOwnChange({ outboundAllow }: Config, { callbackUrl }: Application, form: Form): Promise<ApplicationChange> {
+  const given = readOwnProfile(form);
+  if (given.callbackUrl !== callbackUrl) await requireCallable(labels['callback-url'], given.callbackUrl, parseAllowList(outboundAllow));
+  return given;
+}
 
 const countOf = (count: number) => (count === 0 ? undefined : String(count));
 

@@ -5,7 +5,7 @@ import type { Db } from '../../db/connect.ts';
 import { errorCodes, SchoolbellError } from '../../errors.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderTabs } from '../../http/pages/tabs.ts';
-import { renderConsole } from '../layout.ts';
+import { renderConsole, type ConsolePage } from '../layout.ts';
 import { applicationPath, applicationsPath } from '../links.ts';
 import { isDeveloper, mayChange, type Shown, type Visit } from '../visit.ts';
 
@@ -23,21 +23,24 @@ export async function openApplication(db: Db, { params }: Visit): Promise<Applic
   }
 }
 
-type ApplicationPage = { title: string; /** The tab that is open, by the end of its path. */ tab: string; body: HtmlValue };
+type ApplicationPage = { title: string; /** The tab that is open, by the end of its path. */ tab: string; body: HtmlValue } & Pick<ConsolePage, 'scripts' | 'back'>;
 
-export function renderApplicationPage(visit: Visit, { rp, name }: Application, { title, tab, body }: ApplicationPage): Shown {
+export function renderApplicationPage(visit: Visit, { rp, name }: Application, { title, tab, body, ...more }: ApplicationPage): Shown {
   const at = applicationPath(rp);
   const tabs = [
     { path: at, label: 'Overview' },
     { path: `${at}/schools`, label: 'Schools' },
     { path: `${at}/webhooks`, label: 'Webhooks' },
+    { path: `${at}/deliveries`, label: 'Deliveries' },
     { path: `${at}/requests`, label: 'Requests' },
+    { path: `${at}/developers`, label: 'Developers' },
     { path: `${at}/edit`, label: mayChange(visit) ? 'Edit' : 'Settings' },
   ];
   return renderConsole(visit, {
     title: `${title} – ${name}`,
     section: 'applications',
     ...backOf(visit),
+    ...more,
     body: html`<h1><bdi>${name}</bdi> <span class="id quiet">${rp}</span></h1>
 ${renderTabs({ label: 'This application', tabs, open: `${at}${tab}` })}
 ${body}`,

@@ -22,12 +22,12 @@ const asks = [
   { value: 'optional', label: 'Optional: the school chooses' },
 ] as const;
 
-/** What was typed, or what is there. */
-export function renderProfileFields(typed: Form | undefined, known?: Application): Html {
+/** What was typed, or what is there. whole: with what an application is called and asks for, which is the operator's. */
+export function renderProfileFields(typed: Form | undefined, known?: Application, whole = true): Html {
   const value = (name: keyof typeof labels, stored: string | null | undefined) => typed?.one(name) ?? stored ?? '';
   const redirects = typed?.exact('redirect-uri') ?? known?.redirectUris.join('\n') ?? '';
   return html`<fieldset><legend><h2>What schools read about it</h2></legend><div class="asks">
-${renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'off', value: value('name', known?.name) })}
+${whole && renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'off', value: value('name', known?.name) })}
 ${renderInput({
   name: 'website', label: labels.website, type: 'url', autocomplete: 'off', optional: true, value: value('website', known?.website), hint: 'May stay empty.',
 })}
@@ -54,7 +54,7 @@ ${renderCheck({
   hint: 'Its callback URL is told of pausing, resuming, narrowing, declining and revoking.',
 })}
 </fieldset>
-${renderScopeFields(typed, known)}`;
+${whole && renderScopeFields(typed, known)}`;
 }
 
 function renderScopeFields(typed: Form | undefined, known: Application | undefined): Html {
@@ -87,9 +87,15 @@ export function readProfile(form: Form) {
   };
 }
 
+/** What a developer may change of it; what else a form says is not read. */
+export function readOwnProfile(form: Form): Omit<ReturnType<typeof readProfile>, 'name' | 'scopes'> {
+  const { name: _name, scopes: _scopes, ...own } = readProfile(form);
+  return own;
+}
+
 /** For the audit trail, which cuts it once its addresses are without passwords: cut before, the end of one would not be seen. */
-export function describeProfileGiven(form: Form): Record<string, unknown> {
-  const { redirectUris, stateEvents, ...texts } = readProfile(form);
+export function describeProfileGiven(form: Form, whole = true): Record<string, unknown> {
+  const { redirectUris, stateEvents, ...texts } = whole ? readProfile(form) : readOwnProfile(form);
   return { ...texts, redirectUris: redirectUris.join(' '), stateEvents };
 }
 

@@ -9,8 +9,9 @@ import { renderFilters } from '../../http/pages/filters.ts';
 import { renderAgo } from '../../http/pages/moment.ts';
 import { addressOf, renderPager } from '../../http/pages/pager.ts';
 import { renderTable } from '../../http/pages/table.ts';
+import { placeOf } from '../deliveries/place.ts';
 import { pageLength } from '../layout.ts';
-import { applicationPath, applicationRoute, schoolLink } from '../links.ts';
+import { applicationPath, applicationRoute } from '../links.ts';
 import { keptFor } from '../service/things.ts';
 import type { Page } from '../visit.ts';
 import { openApplication, renderApplicationPage } from './place.ts';
@@ -27,6 +28,7 @@ export const applicationRequestsPage: Page = {
   async show({ db, retained, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/requests`;
+    const { school, whole } = placeOf(visit, application);
     const [seen, asked] = [visit.query.one('before'), visit.query.one('status')];
     const status = outcomes.find(({ value }) => value === asked)?.value;
     const before = /^\d{1,18}$/.test(seen) ? seen : undefined;
@@ -40,7 +42,7 @@ export const applicationRequestsPage: Page = {
       rows: page.map((one) => [
         renderAgo(one.at, now()),
         html`<span class="id">${one.method} ${one.path}</span>`,
-        one.estab === null ? html`<span class="quiet">–</span>` : html`<span class="id">${schoolLink(one.estab)}</span>`,
+        one.estab === null ? html`<span class="quiet">–</span>` : html`<span class="id">${school(one.estab)}</span>`,
         renderStatus(one.status),
         formatCount(Math.round(one.ms)),
         one.records === null ? html`<span class="quiet">–</span>` : formatCount(one.records),
@@ -59,8 +61,8 @@ ${renderPager({
   first: before === undefined ? undefined : addressOf(at, { status }),
   next: last && addressOf(at, { status, before: last.number }),
 })}
-<p class="quiet">Of the last ${keptFor(retained, 'request_line')}, ${formatCount(mostLines)} at most. Without ids of records and without queries: the log
-has the whole path under the request id. Where very many came at once not every one is listed, and what a process had
+<p class="quiet">Of the last ${keptFor(retained, 'request_line')}, ${formatCount(mostLines)} at most. Without ids of records and without queries${
+  whole ? ': the log\nhas the whole path under the request id' : ', which the operator finds by the request id'}. Where very many came at once not every one is listed, and what a process had
 not written when it was killed is missing; the chart counts all that was written.</p>`,
     });
   },

@@ -106,9 +106,9 @@ test('what an application registered stands with how it fares, and leads to the 
     select 't2', 'd' || n, 'told', 'call', ${`webhook ${second?.id ?? ''}`}, '{}', case when n = 1 then 'done' else 'waiting' end, now(),
       case when n = 1 then now() - interval '5 minutes' end from generate_series(1, 121) n`;
   const { text } = await admin.get(`${of('told')}/webhooks`);
-  assert.match(text, /href="\/console\/targets\/callback%3Atold"[^]*Failing[^]*began [^]*3 hours ago/);
+  assert.match(text, /href="\/console\/applications\/told\/targets\/callback%3Atold"[^]*Failing[^]*began [^]*3 hours ago/);
   const [one = '', other = ''] = rowsOf(text, 'webhooks');
-  assert.match(one, new RegExp(`href="/console/targets/${first?.id}"`));
+  assert.match(one, new RegExp(`href="/console/applications/told/targets/${first?.id}"`));
   assert.match(one, /\?a=%3Cb%3E%22|\?a=&#60;b&#62;&#34;/);
   assert.match(one, /Disabled[^]*answered &#60;410&#62;/);
   assert.match(other, />OK<[^]*5 minutes ago[^]*100\+/);

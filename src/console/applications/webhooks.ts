@@ -7,10 +7,11 @@ import { addressOf, renderPager } from '../../http/pages/pager.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { describeCallbackTarget, listRegisteredTargets, type TargetHealth } from '../../notifications/target-health.ts';
 import { listTargets, type Target } from '../../notifications/targets.ts';
+import { placeOf, type Place } from '../deliveries/place.ts';
 import { countWaiting } from '../deliveries/targets.ts';
 import { renderTargetState, renderUrl } from '../deliveries/words.ts';
 import { pageLength } from '../layout.ts';
-import { applicationPath, applicationRoute, schoolLink, targetPath, targetsPath } from '../links.ts';
+import { applicationPath, applicationRoute } from '../links.ts';
 import type { Page } from '../visit.ts';
 import { openApplication, renderApplicationPage, renderHeading } from './place.ts';
 
@@ -23,6 +24,7 @@ export const applicationWebhooksPage: Page = {
   async show({ db, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/webhooks`;
+    const place = placeOf(visit, application);
     const seen = visit.query.one('after');
     const [estab = '', ...rest] = seen.split(separator);
     const [callback, oneOffs, found] = await Promise.all([
@@ -37,8 +39,8 @@ export const applicationWebhooksPage: Page = {
       stacked: true,
       columns: ['Target', 'School', 'Database', ...healthColumns],
       rows: page.map((one) => [
-        html`<a href="${targetPath(one.id)}">${one.method} ${renderUrl(one.url)}</a>`,
-        html`${schoolLink(one.estab, one.school ?? '')}<br><span class="id quiet">${one.estab}</span>`,
+        html`<a href="${place.paths.target(one.id)}">${one.method} ${renderUrl(one.url)}</a>`,
+        html`${place.school(one.estab, one.school ?? '')}<br><span class="id quiet">${one.estab}</span>`,
         one.databaseName,
         ...renderHealth(one, now()),
       ]),
@@ -46,8 +48,8 @@ export const applicationWebhooksPage: Page = {
     return renderApplicationPage(visit, application, {
       title: 'Webhooks',
       tab: '/webhooks',
-      body: html`${seen === '' && html`${renderHeading('Callback URL')}${renderCallback(callback, now())}`}
-${seen === '' && oneOffs.length > 0 && renderOneOffs(application.rp, oneOffs, now())}
+      body: html`${seen === '' && html`${renderHeading('Callback URL')}${renderCallback(callback, now(), place)}`}
+${seen === '' && oneOffs.length > 0 && renderOneOffs(oneOffs, now(), place)}
 ${renderHeading('What it registered')}
 <p class="quiet">It is called there when data of a school changes. A target’s own page has what was sent, and sends a test.</p>
 ${page.length > 0 ? registered : renderEmpty('It has registered no webhook.')}
@@ -60,16 +62,16 @@ ${renderPager({
 };
 
 /** They are known as long as something is kept that was sent there. */
-function renderOneOffs(rp: string, found: readonly Target[], now: number): Html {
+function renderOneOffs(found: readonly Target[], now: number, { paths }: Place): Html {
   return html`${renderHeading('One-off URLs')}
 <p class="quiet">Given with a single request, and called once its answer is there. They are counted by where they lead.</p>
 ${renderTable({
   id: 'one-offs',
-  caption: found.length > pageLength ? html`The first ${pageLength}; <a href="${addressOf(targetsPath, { rp })}">all its targets</a>` : 'By origin',
+  caption: found.length > pageLength ? html`The first ${pageLength}; <a href="${paths.targets}">all its targets</a>` : 'By origin',
   stacked: true,
   columns: ['Target', 'State', { label: 'Waiting', number: true }],
   rows: found.slice(0, pageLength).map((one) => [
-    html`<a href="${targetPath(one.id)}">${renderUrl(one.url)}</a>`,
+    html`<a href="${paths.target(one.id)}">${renderUrl(one.url)}</a>`,
     html`${renderTargetState(one)}${one.failingSince && html`<br><span class="quiet">began ${renderAgo(one.failingSince, now)}</span>`}`,
     countWaiting(one),
   ]),
@@ -78,13 +80,13 @@ ${renderTable({
 
 const healthColumns = ['State', 'Last arrived', { label: 'Waiting', number: true }] as const;
 
-export function renderCallback(health: TargetHealth, now: number): Html {
+export function renderCallback(health: TargetHealth, now: number, { paths }: Place): Html {
   return renderTable({
     id: 'callback',
     caption: 'Where authentication events go',
     stacked: true,
     columns: ['Target', ...healthColumns],
-    rows: [[html`<a href="${targetPath(health.id)}">${renderUrl(health.url)}</a>`, ...renderHealth(health, now)]],
+    rows: [[html`<a href="${paths.target(health.id)}">${renderUrl(health.url)}</a>`, ...renderHealth(health, now)]],
   });
 }
 

@@ -16,10 +16,11 @@ const longestText = 20_000;
 const longestUrl = 4096;
 const shownSignature = 14;
 
-type Shown = { attempt: Attempt; delivery: Delivery; answersFrom: AllowList; now: number; open: boolean };
+type Shown = { attempt: Attempt; delivery: Delivery; answersFrom: AllowList; now: number; open: boolean; /** For the operator: an application is told no more than its API tells it. */ whole: boolean };
 
-export function renderAttempt({ attempt, delivery, answersFrom, now, open }: Shown): Html {
-  const { number, success, at, status, address, nextAt, request } = attempt;
+export function renderAttempt({ attempt, delivery, answersFrom, now, open, whole }: Shown): Html {
+  const { number, success, at, status, address, nextAt } = attempt;
+  const request = whole ? attempt.request : null;
   const fault = describeFault(attempt);
   return html`<section class="card" id="attempt-${number}">
 <h3 class="titled">Attempt ${number} ${renderBadge(success ? { badge: 'Taken', tone: 'good' } : { badge: 'Failed', tone: 'bad' })}
@@ -29,18 +30,18 @@ ${renderFacts([
   ['Answer', status === null ? html`<span class="quiet">none</span>` : String(status)],
   fault !== undefined && ['Error', html`${asSent(nameFault(attempt) ?? '')} <span class="quiet">(${asSent(fault)})</span>`],
   ['Address', address === null ? html`<span class="quiet">none was reached</span>` : asSent(address)],
-  ['Took', renderTimings(attempt)],
-  nextAt !== null && ['To be tried again', formatExact(nextAt)],
+  ['Took', renderTimings(attempt, whole)],
+  whole && nextAt !== null && ['To be tried again', formatExact(nextAt)],
 ])}
 <details${open && html` open`}><summary>Request and answer of attempt ${number}</summary>
 <div class="side"><div><h4>Request</h4>
 <p>${renderMethod(request?.method ?? delivery.method)} ${renderUrl(request?.url ?? delivery.url, longestUrl)}</p>
-${renderHeaders(hideSignature(request?.headers ?? {}), `request-${number}`)}</div>
+${whole && renderHeaders(hideSignature(request?.headers ?? {}), `request-${number}`)}</div>
 <div><h4>Answer</h4>${renderAnswer(attempt, delivery, answersFrom)}</div></div></details>
 </section>`;
 }
 
-function renderTimings({ timings, milliseconds }: Attempt): Html {
+function renderTimings({ timings, milliseconds }: Attempt, whole: boolean): Html {
   const ms = (value: number) => `${Math.round(value)} ms`;
   const parts = [
     ['name', timings?.dns],
@@ -48,7 +49,7 @@ function renderTimings({ timings, milliseconds }: Attempt): Html {
     ['TLS', timings?.tls],
     ['first byte', timings?.firstByte],
   ] as const;
-  const known = parts.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${ms(value)}`]));
+  const known = (whole ? parts : []).flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${ms(value)}`]));
   if (milliseconds === null) return html`<span class="quiet">not known</span>`;
   return html`${ms(milliseconds)} in all${known.length > 0 && html` <span class="quiet">(${known.join(', ')})</span>`}`;
 }

@@ -4,22 +4,23 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderAgo } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import type { Delivery } from '../../notifications/deliveries.ts';
+import { applicationLink } from '../links.ts';
+import type { Place } from './place.ts';
 import { asSent, describeEvent, renderState, renderUrl } from './words.ts';
-import { applicationLink, deliveryPath, schoolLink } from '../links.ts';
 
-type Given = { id: string; caption: HtmlValue; deliveries: readonly Delivery[]; now: number };
+type Given = { id: string; caption: HtmlValue; deliveries: readonly Delivery[]; now: number; place: Place };
 
-export function renderDeliveries({ id, caption, deliveries, now }: Given): Html {
+export function renderDeliveries({ id, caption, deliveries, now, place }: Given): Html {
   return renderTable({
     id,
     caption,
     stacked: true,
-    columns: ['Delivery', 'State', 'School', 'Application', 'To', 'Last answer', { label: 'Attempts', number: true }, 'Made'],
+    columns: ['Delivery', 'State', 'School', ...(place.rp === undefined ? ['Application'] : []), 'To', 'Last answer', { label: 'Attempts', number: true }, 'Made'],
     rows: deliveries.map((one) => [
-      html`<a href="${deliveryPath(one.id)}" id="to-${one.id}">${describeEvent(one.event)}</a>`,
+      html`<a href="${place.paths.delivery(one.id)}" id="to-${one.id}">${describeEvent(one.event)}</a>`,
       renderState(one),
-      schoolLink(one.estab),
-      applicationLink(one.rp),
+      place.school(one.estab),
+      ...(place.rp === undefined ? [applicationLink(one.rp)] : []),
       renderUrl(one.url),
       renderAnswer(one),
       one.attempts,

@@ -12,11 +12,11 @@ import { browseDeliveries, type Browsed } from '../../notifications/browse-deliv
 import { enableTarget, pauseTarget, resumeTarget, testTarget } from '../../notifications/steer-target.ts';
 import { findOwnerOfTarget, requireTarget, type Target } from '../../notifications/targets.ts';
 import { renderDoing } from '../doing.ts';
-import { renderConsole } from '../layout.ts';
-import { applicationLink, deliveriesPath, deliveryPath, schoolLink, targetPath, targetsPath } from '../links.ts';
+import { applicationLink, targetsPath } from '../links.ts';
 import { keptFor } from '../service/things.ts';
 import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 import { readReplayed, replayWhatFailed } from './list.ts';
+import { ofApplication, openPlace, ownerOf, pathsOf, type Place } from './place.ts';
 import { renderDeliveries } from './table.ts';
 import { countWaiting } from './targets.ts';
 import { asSent, lookedBackWords, renderTargetState, renderUrl, targetKinds } from './words.ts';
@@ -28,20 +28,23 @@ const path = `${targetsPath}/:id`;
 export const targetPage: Page = {
   path,
   async show(parts, visit) {
-    const target = await requireTarget(parts.db, visit.params.id ?? '');
+    const place = await openPlace(parts.db, visit);
+    const target = await requireTarget(parts.db, visit.params.id ?? '', ownerOf(visit));
     const lately = await browseDeliveries(parts.db, { ...whichOf(target), most: latest });
     const success = await findLastSuccess(parts.db, target, lately);
     const now = parts.now();
-    const body = html`<h1 class="titled">${targetKinds[target.kind]} of ${target.application} ${renderTargetState(target)}</h1>
-${renderStanding(target, now)}
-${mayChange(visit) && renderSteering(visit, target)}
-<section class="card">${renderFacts(describe(target, success, { now, kept: keptFor(parts.retained, 'outbox') }))}</section>
-${renderLately(target, lately, now)}
-${mayChange(visit) && renderReplay(visit, target)}`;
-    const shown = { ...visit, notice: readReplayed(visit) };
-    return renderConsole(shown, { title: `Target ${target.id}`, section: 'deliveries', body, back: { path: targetsPath, label: 'All targets' } });
+    const body = html`${place.heading(html`${targetKinds[target.kind]} of ${target.application} ${renderTargetState(target)}`)}
+${renderStanding(target, now, place)}
+${mayChange(visit) && renderSteering(visit, target, place)}
+<section class="card">${renderFacts(describe(target, success, { place, now, kept: keptFor(parts.retained, 'outbox') }))}</section>
+${renderLately(target, lately, now, place)}
+${mayChange(visit) && renderReplay(visit, target, place)}`;
+    const back = { path: place.paths.targets, label: 'All targets' };
+    return place.render({ title: `Target ${target.id}`, body, back }, { notice: readReplayed(visit), problem: visit.problem });
   },
 };
+
+export const applicationTargetPage = ofApplication(targetPage);
 
 const whichOf = ({ key, rp, estab }: Target) => ({ lane: key, rp, estab: estab ?? undefined });
 
@@ -56,13 +59,15 @@ async function findLastSuccess(db: Db, target: Target, lately: Browsed): Promise
   return last || !lookedBack ? { at: last?.settledAt ?? null } : { not: lookedBack };
 }
 
-function describe(target: Target, success: Success, { now, kept }: { now: number; kept: string }): (readonly [string, HtmlValue] | false)[] {
+type Around = { now: number; kept: string; place: Place };
+
+function describe(target: Target, success: Success, { now, kept, place }: Around): (readonly [string, HtmlValue] | false)[] {
   const { id, url, method, rp, application, estab, school, databaseName, failures, failingSince, nextAt } = target;
   return [
     ['Id', html`<span class="id">${id}</span>`],
     ['URL', html`${method !== null && html`<code>${method}</code> `}${renderUrl(url, longestUrl)}`],
-    ['Application', applicationLink(rp, application)],
-    ['School', estab === null ? html`<span class="quiet">all of the application’s</span>` : html`${schoolLink(estab)} ${school}`],
+    place.rp === undefined && ['Application', applicationLink(rp, application)],
+    ['School', estab === null ? html`<span class="quiet">all of the application’s</span>` : html`${place.school(estab)} ${school}`],
     databaseName !== null && ['Database', databaseName],
     ['Last success', 'at' in success ? renderAgo(success.at, now, `none in ${kept}`) : html`<span class="quiet">none since ${formatExact(success.not)}</span>`],
     failingSince !== null && ['Failing since', renderAgo(failingSince, now)],
@@ -72,19 +77,19 @@ function describe(target: Target, success: Success, { now, kept }: { now: number
   ];
 }
 
-function renderStanding({ pausedAt, pausedBy, disabledAt, disabledWhy, openUntil }: Target, now: number): Html | undefined {
+function renderStanding({ pausedAt, pausedBy, disabledAt, disabledWhy, openUntil }: Target, now: number, { whole }: Place): Html | undefined {
   if (!pausedAt && !disabledAt && !openUntil) return undefined;
   return html`<div class="${disabledAt ? 'box problem' : 'card held'}">
 ${disabledAt && html`<p><strong>Disabled</strong> ${renderAgo(disabledAt, now)}: ${asSent(disabledWhy ?? '')}. Nothing more is sent there.</p>`}
-${pausedAt && html`<p><strong>Paused</strong> ${renderAgo(pausedAt, now)} by ${pausedBy}.
+${pausedAt && html`<p><strong>Paused</strong> ${renderAgo(pausedAt, now)}${whole && html` by ${pausedBy}`}.
 What comes meanwhile waits, and goes out in its order when it is resumed.</p>`}
 ${openUntil && !pausedAt && !disabledAt && html`
 <p>It has failed again and again, so that it is left alone until ${formatExact(openUntil)}; one call then decides.</p>`}
 </div>`;
 }
 
-function renderSteering(visit: Visit, target: Target): Html {
-  const doing = (verb: string, label: string, look?: 'second') => renderDoing(visit, { path: `${targetPath(target.id)}/${verb}`, id: verb, label, look });
+function renderSteering(visit: Visit, target: Target, { paths }: Place): Html {
+  const doing = (verb: string, label: string, look?: 'second') => renderDoing(visit, { path: `${paths.target(target.id)}/${verb}`, id: verb, label, look });
   const { pausedAt, disabledAt, kind } = target;
   return html`<div class="actions steering">
 ${disabledAt && doing('enable', 'Enable it again')}
@@ -93,24 +98,26 @@ ${kind === 'registration' && !pausedAt && doing('test', 'Send a test', 'second')
 </div>`;
 }
 
-function renderLately(target: Target, { deliveries, next, lookedBack }: Browsed, now: number): Html {
+function renderLately(target: Target, { deliveries, next, lookedBack }: Browsed, now: number, place: Place): Html {
   const { rp, estab, id } = target;
-  const all = addressOf(deliveriesPath, { target: id, rp, estab: estab ?? '' });
+  const all = addressOf(place.paths.deliveries, { target: id, rp: place.rp === undefined ? rp : '', estab: estab ?? '' });
   if (deliveries.length === 0) return renderEmpty(lookedBack ? `Nothing was sent there lately. ${lookedBackWords(lookedBack)}` : 'Nothing was sent there yet.');
-  return html`${renderDeliveries({ id: 'lately', caption: 'Sent there lately', deliveries, now })}
+  return html`${renderDeliveries({ id: 'lately', caption: 'Sent there lately', deliveries, now, place })}
 ${next !== undefined && html`<p><a href="${all}">All deliveries to this target</a></p>`}`;
 }
 
-function renderReplay({ token, typed }: Visit, target: Target): Html {
+function renderReplay({ token, typed }: Visit, target: Target, { paths }: Place): Html {
   const body = html`<div class="in-line">
 ${renderInput({ name: 'failed-since', label: 'Failed since (UTC)', type: 'datetime-local', autocomplete: 'off', value: typed?.one('failed-since') })}
 <div class="field"><button type="submit" class="second">Replay what failed here</button></div></div>`;
   return html`<section class="card"><h2>Send again what failed</h2>
-${renderForm({ path: `${targetPath(target.id)}/replay-failed`, token, id: 'replay-failed', body })}</section>`;
+${renderForm({ path: `${paths.target(target.id)}/replay-failed`, token, id: 'replay-failed', body })}</section>`;
 }
 
 const idOf = ({ params }: Visit) => params.id ?? '';
-const about = async (visit: Visit, _form: Form, { db }: ConsoleParts) => ({ subject: idOf(visit), ...(await findOwnerOfTarget(db, idOf(visit))) });
+const about = async (visit: Visit, _form: Form, { db }: ConsoleParts) =>
+  ({ subject: idOf(visit), ...(await findOwnerOfTarget(db, idOf(visit), ownerOf(visit))) });
+const pathAt = ({ params }: Visit, { id }: Pick<Target, 'id'>) => pathsOf(params.rp).target(id);
 
 export const targetActions: readonly Action[] = [
   {
@@ -118,28 +125,28 @@ export const targetActions: readonly Action[] = [
     name: 'target pause',
     done: 'The target is paused. What comes meanwhile waits.',
     about,
-    run: async ({ changes }, visit) => ({ to: targetPath((await pauseTarget(changes, idOf(visit), visit.operator.name)).id) }),
+    run: async ({ changes }, visit) => ({ to: pathAt(visit, await pauseTarget(changes, idOf(visit), visit.operator.name, ownerOf(visit))) }),
   },
   {
     path: `${path}/resume`,
     name: 'target resume',
     done: 'The target is not paused any more. What has waited is sent, in its order.',
     about,
-    run: async ({ changes }, visit) => ({ to: targetPath((await resumeTarget(changes, idOf(visit))).id) }),
+    run: async ({ changes }, visit) => ({ to: pathAt(visit, await resumeTarget(changes, idOf(visit), ownerOf(visit))) }),
   },
   {
     path: `${path}/enable`,
     name: 'target enable',
     done: 'The target is enabled. What had failed can be replayed.',
     about,
-    run: async ({ changes }, visit) => ({ to: targetPath((await enableTarget(changes, idOf(visit))).id) }),
+    run: async ({ changes }, visit) => ({ to: pathAt(visit, await enableTarget(changes, idOf(visit), ownerOf(visit))) }),
   },
   {
     path: `${path}/test`,
     name: 'target test',
     done: 'A test is sent. This is it.',
     about,
-    run: async ({ changes }, visit) => ({ to: deliveryPath(await testTarget(changes, idOf(visit))) }),
+    run: async ({ changes }, visit) => ({ to: pathsOf(visit.params.rp).delivery(await testTarget(changes, idOf(visit), ownerOf(visit))) }),
   },
   {
     path: `${path}/replay-failed`,
@@ -147,8 +154,10 @@ export const targetActions: readonly Action[] = [
     done: 'What failed since then is sent again.',
     about: async (visit, form, parts) => ({ ...(await about(visit, form, parts)), detail: { since: form.one('failed-since') } }),
     async run({ changes }, visit, form) {
-      const { id, rp, key } = await requireTarget(changes, idOf(visit));
-      return { to: addressOf(targetPath(id), await replayWhatFailed(changes, { form, rp, lane: key })) };
+      const target = await requireTarget(changes, idOf(visit), ownerOf(visit));
+      return { to: addressOf(pathAt(visit, target), await replayWhatFailed(changes, { form, rp: target.rp, lane: target.key })) };
     },
   },
 ];
+
+export const targetOfApplicationActions: readonly Action[] = targetActions.map((action) => ofApplication(action));

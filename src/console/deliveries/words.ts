@@ -5,13 +5,11 @@ import { renderBadge, type Badge } from '../../http/pages/badge.ts';
 import type { Choice } from '../../http/pages/field.ts';
 import type { Filter } from '../../http/pages/filters.ts';
 import { formatExact } from '../../http/pages/moment.ts';
-import { renderTabs } from '../../http/pages/tabs.ts';
 import { showSteering } from '../../http/printable.ts';
 import type { DeliveryEvent } from '../../notifications/browse-deliveries.ts';
 import type { Delivery, DeliveryState } from '../../notifications/deliveries.ts';
-import { findTargetId, type TargetKind } from '../../notifications/target-id.ts';
+import type { TargetKind } from '../../notifications/target-id.ts';
 import type { Target } from '../../notifications/targets.ts';
-import { deliveriesPath, tailPath, targetPath, targetsPath } from '../links.ts';
 import type { ConsoleParts } from '../visit.ts';
 
 export const eventWords: Readonly<Record<DeliveryEvent, string>> = {
@@ -75,20 +73,6 @@ export function renderUrl(url: string | null, longest = longestUrl): Html {
 }
 
 export const renderMethod = (method: string | null | undefined) => html`<code>${showSteering(method ?? '')}</code>`;
-
-export function renderTarget({ lane }: Pick<Delivery, 'lane'>): Html | undefined {
-  const target = findTargetId(lane);
-  return target && html`<a href="${targetPath(target.id)}">${targetKinds[target.kind]}</a>`;
-}
-
-export function renderPlaces(open: typeof deliveriesPath | typeof targetsPath | typeof tailPath): Html {
-  const tabs = [
-    { path: deliveriesPath, label: 'All deliveries' },
-    { path: targetsPath, label: 'Targets' },
-    { path: tailPath, label: 'Live tail' },
-  ];
-  return renderTabs({ label: 'Deliveries', tabs, open });
-}
 
 /** More than these nobody looks through, and a page that is fetched every two seconds would carry them all. */
 const mostChoices = 200;
