@@ -4,12 +4,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changeLook, leastRoom, openLook, requireUsable, requireUsableEverywhere } from '../../test/accessibility.ts';
 import { openPage } from '../../test/browser.ts';
+import { enter, type AtConsole } from '../../test/console.ts';
 import { useConsoleSample } from '../../test/console-sample.ts';
 import { pages } from './routes.ts';
 
-const { service: { url }, admin, examples, outside } = await useConsoleSample();
-const [name = '', value = ''] = admin.cookie.split('=');
-const session = { name, value, url };
+const { service, admin, developer, examples, outside } = await useConsoleSample();
+const { url } = service;
+const sessionOf = ({ cookie }: AtConsole) => {
+  const [name = '', value = ''] = cookie.split('=');
+  return { name, value, url };
+};
+const session = sessionOf(admin);
 /** Files to be kept. */
 const notShown = new Set(['/console/schools/:estab/imports/:id/problems.csv', '/console/audit/csv']);
 const shown = pages.map(({ path }) => path).filter((path) => !notShown.has(path));
@@ -20,9 +25,9 @@ test('each page of the table has an example here', () => {
 });
 
 /** All there is in the look that has least room; what else a page can show is made of the same parts in the others. */
-async function walk(addresses: readonly (readonly string[])[], signedIn: boolean): Promise<void> {
+async function walk(addresses: readonly (readonly string[])[], who?: AtConsole): Promise<void> {
   const { page, complaints } = await openLook(leastRoom);
-  if (signedIn) await page.context().addCookies([session]);
+  if (who) await page.context().addCookies([sessionOf(who)]);
   const faults: string[] = [];
   const fault = (error: Error) => void faults.push(error.message);
   for (const [address, first] of addresses.flatMap((some) => some.map((one, at) => [one, at === 0] as const))) {
@@ -36,8 +41,16 @@ async function walk(addresses: readonly (readonly string[])[], signedIn: boolean
   assert.deepEqual(faults, []);
 }
 
-test('everybody can use every page', () => walk(shown.map((path) => examples[path] ?? []), true));
-test('everybody can use the pages before one is signed in', () => walk(outside.map((address) => [address]), false));
+test('everybody can use every page', () => walk(shown.map((path) => examples[path] ?? []), admin));
+test('everybody can use the pages before one is signed in', () => walk(outside.map((address) => [address])));
+
+test('everybody can use the pages of a developer, of one application, of several and of none', async () => {
+  const theirs = pages.filter(({ developers }) => developers).map(({ path }) => examples[path] ?? []);
+  assert.ok(theirs.length > 12, String(theirs.length));
+  await walk(theirs, developer);
+  await walk([['/console']], await enter(service, 'developer', 'both@odd.example', ['reader.example', 'odd.example']));
+  await walk([['/console']], await enter(service, 'developer', 'left@odd.example'));
+});
 
 test('a script comes where something follows or is found as one types and nowhere else; what follows has a link for those without one', async () => {
   const followed: string[] = [];

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { enter, type Read } from '../../test/console.ts';
 import { useConsoleSample } from '../../test/console-sample.ts';
+import { sumTables } from '../../test/sum-tables.ts';
 import { until } from '../../test/until.ts';
 import { actions } from './routes.ts';
 
@@ -12,32 +13,17 @@ const viewer = await enter(service, 'viewer');
 const addresses = Object.values(examples).flat();
 const signOut = '/console/sign-out';
 const [full, half] = [new Map<string, Read>(), new Map<string, Read>()];
-/** That somebody looked, when they were last there, and that a request came. */
-const noted = ['audit_event', 'console_session', 'request_line', 'request_hour'];
 const kept: (readonly string[])[] = [];
-
-/** Of each table that no look should change, what stands in it. */
-async function sumTables(): Promise<string[]> {
-  const { db } = service;
-  const tables = await db<{ name: string }[]>`
-    select tablename as name from pg_tables where schemaname = current_schema() and not tablename = any(${noted}) order by tablename`;
-  const sums: string[] = [];
-  for (const { name } of tables) {
-    const [sum] = await db<{ sum: string }[]>`select count(*) || ' ' || coalesce(md5(string_agg(t::text, ',' order by t::text)), '') as sum from ${db(name)} t`;
-    sums.push(`${name}: ${sum?.sum ?? ''}`);
-  }
-  return sums;
-}
 
 before(async () => {
   // Of the troubles that the overview links to, the one that the sample has not.
   await service.db`update component_database set expires_at = now() - interval '3 hours' where estab = '3281102'`;
   await service.rest();
   await until('what the sample has read is in the ledger', async () => (await service.db`select from disclosure`).length > 0);
-  kept.push(await sumTables());
+  kept.push(await sumTables(service.db));
   // First, so that what the first look at a page would change is seen.
   for (const address of addresses) half.set(address, await viewer.get(address));
-  kept.push(await sumTables());
+  kept.push(await sumTables(service.db));
   for (const address of addresses) full.set(address, await admin.get(address));
 });
 

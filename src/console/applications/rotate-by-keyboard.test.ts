@@ -3,15 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openLook, requireUsable } from '../../../test/accessibility.ts';
-import { useConsole } from '../../../test/console.ts';
+import { useConsole, type AtConsole } from '../../../test/console.ts';
 import { chooseByArrow } from '../../../test/keyboard.ts';
 import { managementToken } from '../../../test/onboarding.ts';
 
 const { service, enter } = await useConsole();
 const { db, url } = service;
-const admin = await enter('admin');
-const [name = '', value = ''] = admin.cookie.split('=');
-const cookie = { name, value, domain: '127.0.0.1', path: '/console', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' } as const;
+const cookieOf = ({ cookie }: AtConsole) => {
+  const [name = '', value = ''] = cookie.split('=');
+  return { name, value, domain: '127.0.0.1', path: '/console', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' } as const;
+};
 
 /** What has the focus, as a person would call it. */
 const focused = (page: Page) =>
@@ -36,14 +37,17 @@ async function enterAt(page: Page, wanted: string): Promise<void> {
   await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
 }
 
-for (const width of ['phone', 'desk'] as const) {
-  test(`a secret is rotated by keyboard alone (${width})`, async () => {
-    const rp = `reads-${width}`;
+for (const [role, width] of [['admin', 'phone'], ['admin', 'desk'], ['developer', 'phone']] as const) {
+  test(`a secret is rotated by keyboard alone (${role}, ${width})`, async () => {
+    const rp = `reads-${role}-${width}`;
     const app = await service.addClient(rp, []);
-    const { page, complaints } = await openLook({ width, scheme: 'light' }, [cookie]);
+    const who = await enter(role, `${role}@${rp}`, role === 'developer' ? [rp] : []);
+    const { page, complaints } = await openLook({ width, scheme: 'light' }, [cookieOf(who)]);
     await page.goto(`${url}/console`);
-    await enterAt(page, 'Applications');
-    await enterAt(page, `Application ${rp}`);
+    if (role === 'admin') {
+      await enterAt(page, 'Applications');
+      await enterAt(page, `Application ${rp}`);
+    }
     await enterAt(page, 'Replace the management secret');
     await tabTo(page, 'How long the old one goes on working');
     assert.equal(await page.evaluate('document.activeElement.value'), '24h');
