@@ -30,7 +30,8 @@ export async function countApplication(sql: Sql, rp: string, most: number | null
       union all select ${words}, count(*)::int from (select from ${own} join ${sql(table)} t on t.estab = own.estab and t.rp = ${rp} limit ${most}) t`, sql``)}
     union all select 'calls and other work', count(*)::int
       from (select from ${own} join outbox o on o.estab = own.estab and o.rp = ${rp} and o.kind <> ${mailKind} limit ${most}) t`;
-  return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
+  const people = await sql<{ words: string; count: number }[]>`select 'developers' as words, count(*)::int as count from console_developer where rp = ${rp}`;
+  return Object.fromEntries([...rows, ...people].filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
 }
 
 /** What schools keep of it stays theirs: what they decided, what it read and did, people whom it added, and mails. */
