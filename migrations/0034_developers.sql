@@ -1,6 +1,5 @@
 -- Developers of an application come to the console as well, and see that application alone.
-alter table console_account drop constraint console_account_role_check;
-alter table console_account add constraint console_account_role_check check (role in ('admin', 'viewer', 'developer'));
+alter table console_account drop constraint console_account_role_check, add constraint console_account_role_check check (role in ('admin', 'viewer', 'developer'));
 
 -- Whose developer somebody is; one person may be that of several applications.
 create table console_developer (

@@ -105,7 +105,8 @@ test('each kind ends when the table says, and not before', async () => {
   ];
   const swept = retention.filter(({ ends }) => ends.forget).flatMap(({ where }) => where);
   const elsewhere = [
-    'outbox_attempt', 'lane', 'writeback_mark', 'upload_piece', 'import_fault', 'roster_version', 'attendance_version', 'token_key', 'outbox_tally', 'console_developer',
+    'outbox_attempt', 'lane', 'writeback_mark', 'upload_piece', 'import_fault', 'roster_version', 'attendance_version', 'token_key', 'outbox_tally',
+    'console_developer',
     ...allResources.map(historyTable),
   ];
   assert.deepEqual(swept.filter((table) => !elsewhere.includes(table)).toSorted(), cases.map(([table]) => table).toSorted());

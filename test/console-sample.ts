@@ -16,7 +16,13 @@ import { deltaPackage, smallPackage, smallSchool, user } from './small-school.ts
 import { until } from './until.ts';
 
 /** developer: of the application that has most. examples: of each page, by its path in the table of routes. outside: before one is signed in. */
-export type ConsoleSample = { service: Service; admin: AtConsole; developer: AtConsole; examples: Readonly<Record<string, readonly string[]>>; outside: readonly string[] };
+export type ConsoleSample = {
+  service: Service;
+  admin: AtConsole;
+  developer: AtConsole;
+  examples: Readonly<Record<string, readonly string[]>>;
+  outside: readonly string[];
+};
 
 const hostile = `<img src=x onerror=alert(1)>"&'`;
 const [hillTop, held, refused, failing, asked] = ['3281102', '3281103', '3281104', '3281105', '3281106'] as const;

@@ -32,7 +32,8 @@ test('a developer is invited to one application, then to another, and seen by no
   await assertFails(/is a developer of this application already/, 'developer add --rp two --email dev@app.example --name Dev');
   assert.deepEqual((await json<Line[]>('developer list')).map(({ rp, signInName, invited }) => [rp, signInName, invited]),
     [['one', 'dev@app.example', false], ['two', 'dev@app.example', false]]);
-  assert.match((await schoolbell('developer list --rp two')).out, /^RP +SIGNS IN AS +NAME +SECOND FACTOR +LAST SIGNED IN\ntwo +dev@app\.example +Dev +off +2\d/);
+  const { out } = await schoolbell('developer list --rp two');
+  assert.match(out, /^RP +SIGNS IN AS +NAME +SECOND FACTOR +LAST SIGNED IN\ntwo +dev@app\.example +Dev +off +2\d/);
   assert.match((await schoolbell('operator list')).out, /nobody yet/);
   for (const command of ['operator edit --role admin dev@app.example', 'operator remove --yes dev@app.example', 'operator invite dev@app.example'])
     await assertFails(/is a developer of an application, and no operator/, command);

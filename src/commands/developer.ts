@@ -63,9 +63,11 @@ export const developerCommands: readonly Command[] = [
     positional: whom,
     async destroys({ db }, given) {
       const [of, address] = [text(given, 'rp'), given.positionals[0] ?? ''];
-      const { name, others } = await requireDeveloper(db, of, address);
+      const { name, others, invited } = await requireDeveloper(db, of, address);
       const lines = [others === 0 ? `  the account of ${name}` : `  what ${name} sees of ${of}; their account stays, for ${others} more`];
-      return { what: `The developer ${address} of ${of}`, data: { rp: of, signInName: address, name, account: others === 0 }, lines };
+      const loss = { what: `The developer ${address} of ${of}`, data: { rp: of, signInName: address, name, account: others === 0 }, lines };
+      // Who has chosen a password chooses another and sets up the second factor again.
+      return invited ? { ...loss, again: true } : loss;
     },
     async run({ db }, given) {
       const data = await removeDeveloper(db, {}, { rp: text(given, 'rp'), signInName: given.positionals[0] ?? '' });

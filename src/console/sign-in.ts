@@ -78,7 +78,7 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
 ${renderDemoEntry(token)}<hr>`}
 ${form}
 <p><a href="${forgottenPath}">Forgotten your password?</a></p>
-<p class="quiet">For those who run this service. Schools go to <a href="/school">their pages</a>, pupils and staff
+<p class="quiet">For those who run this service, and for developers of applications. Schools go to <a href="/school">their pages</a>, pupils and staff
 <a href="/login">sign in here</a>.</p>`,
   });
 }

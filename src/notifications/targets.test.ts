@@ -84,7 +84,7 @@ test('a burst of changes behind a pause is one event, also where nothing was sen
   await delivering.hurry(school.estab);
   await aWhile();
   assert.deepEqual([arrived(), (await rows(school.estab)).map(({ state }) => state)], [[], ['waiting']]);
-  const words = /paused by the operator of this service; what comes meanwhile waits/;
+  const words = /paused by the operator of this service or a developer of the application; what comes meanwhile waits/;
   const registrations = (await (await school.api('GET')).json()) as { Message: string };
   assert.match(registrations.Message, words);
   assert.doesNotMatch(registrations.Message, /Send a test/);

@@ -13,7 +13,7 @@ export const callKind = 'call';
 /** Held by a school's registrations and, shared, by the announcement of its changes. */
 export const registrationLock = 5_219_007;
 
-export const pausedWords = 'paused by the operator of this service; what comes meanwhile waits';
+export const pausedWords = 'paused by the operator of this service or a developer of the application; what comes meanwhile waits';
 
 export const laneKey = (id: string) => `webhook ${id}`;
 

@@ -24,7 +24,13 @@ export type ApplicationSchool = {
  * after: the estab of the last that was seen. words: of the name or the estab. asApplication: under the name that SchoolRegister tells the
  * application, which is its own word for a school that has not approved it.
  */
-export type SchoolQuestion = { words?: string | undefined; state?: ApplicationSchoolState | undefined; after?: string | undefined; most: number; asApplication?: boolean };
+export type SchoolQuestion = {
+  words?: string | undefined;
+  state?: ApplicationSchoolState | undefined;
+  after?: string | undefined;
+  most: number;
+  asApplication?: boolean;
+};
 
 const none: SchoolCounts = { live: 0, waiting: 0, paused: 0, asked: 0 };
 
@@ -43,7 +49,8 @@ export async function countSchoolsByState(sql: Sql, rps: readonly string[]): Pro
   return (rp) => byRp.get(rp) ?? none;
 }
 
-export async function listApplicationSchools(db: Db, rp: string, { words, state, after, most, asApplication = false }: SchoolQuestion): Promise<ApplicationSchool[]> {
+export async function listApplicationSchools(db: Db, rp: string, question: SchoolQuestion): Promise<ApplicationSchool[]> {
+  const { words, state, after, most, asApplication = false } = question;
   const [wanted, seen, name] = [words?.toLowerCase() ?? '', after ?? '', asApplication ? db`s.name` : db`known.name`];
   return db<ApplicationSchool[]>`
     with own as materialized (

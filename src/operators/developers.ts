@@ -115,9 +115,12 @@ export async function removeDeveloper(db: Db, { by }: Pick<OperatorParts, 'by'>,
   });
 }
 
-export async function requireDeveloper(sql: Sql, rp: string, signInName: string): Promise<{ name: string; others: number }> {
-  const [found] = await sql<{ name: string; others: number }[]>`
-    select a.name, (select count(*)::int from console_developer o where o.account = a.id and o.rp <> d.rp) as others
+/** others: how many more applications are theirs. invited: has not chosen a password yet. */
+type Known = Readonly<{ name: string; others: number; invited: boolean }>;
+
+export async function requireDeveloper(sql: Sql, rp: string, signInName: string): Promise<Known> {
+  const [found] = await sql<Known[]>`
+    select a.name, a.password_hash is null as invited, (select count(*)::int from console_developer o where o.account = a.id and o.rp <> d.rp) as others
     from console_developer d join console_account a on a.id = d.account where d.rp = ${rp} and a.sign_in_name = ${signInName.toLowerCase()}`;
   if (!found) throw noSuch(rp, signInName);
   return found;

@@ -1,4 +1,4 @@
-// In charge of the page for operators who have forgotten their password; it says the same to everybody.
+// In charge of the page for those who have forgotten the password with which they come to the console; it says the same to everybody.
 import type { FastifyInstance } from 'fastify';
 import { giveFormToken, requireGivenToken } from '../../http/form-token.ts';
 import { readForm } from '../../http/forms.ts';
@@ -34,7 +34,7 @@ export function forgottenRoutes(scope: FastifyInstance, { db, changes, config }:
     await askForOperatorLink(changes, request.ip, readForm(request).one('email'));
     return sendCard(reply, {
       title: 'Look into your mail',
-      body: html`<div role="status" id="sent"><p>If an operator has this address, a link is on its way to it.</p></div>
+      body: html`<div role="status" id="sent"><p>If somebody who may come here has this address, a link is on its way to it.</p></div>
 <p>The link opens once, within one hour. If nothing comes within a few minutes, look into the folder for unwanted mail, or ask an admin.</p>${back}`,
     });
   });

@@ -148,7 +148,8 @@ test('of two who remove each other at once one stays; one who is being removed i
   await db.begin(async (tx) => {
     await tx`select from console_account where sign_in_name = 'dev@app.example' for update`;
     sent = invite(dev, 'eve@app.example');
-    await until('the invitation waits', async () => (await db`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%console_account%'`).length > 0);
+    await until('the invitation waits', async () =>
+      (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
     await tx`delete from console_account where sign_in_name = 'dev@app.example'`;
   });
   assert.equal((await sent)?.status, 403);

@@ -11,6 +11,8 @@ import { applicationLink, applicationPath } from '../links.ts';
 import type { ConsoleParts, Shown, Visit } from '../visit.ts';
 import { renderSchoolCounts, renderTroubles } from './words.ts';
 
+const ofNone = 'You are a developer of no application any more. If that is a mistake, ask a colleague or the operator to invite you again.';
+
 export async function showOwnApplications({ db }: ConsoleParts, visit: Visit): Promise<Shown> {
   const [only, ...others] = visit.operator.applications;
   if (only !== undefined && others.length === 0) throw new GoTo(applicationPath(only));
@@ -30,6 +32,6 @@ export async function showOwnApplications({ db }: ConsoleParts, visit: Visit): P
     title: 'Your applications',
     section: 'applications',
     body: html`<h1>Your applications</h1>
-${own.length > 0 ? table : renderEmpty('You are a developer of no application any more. If that is a mistake, ask a colleague or the operator to invite you again.')}`,
+${own.length > 0 ? table : renderEmpty(ofNone)}`,
   });
 }

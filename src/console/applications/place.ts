@@ -23,7 +23,8 @@ export async function openApplication(db: Db, { params }: Visit): Promise<Applic
   }
 }
 
-type ApplicationPage = { title: string; /** The tab that is open, by the end of its path. */ tab: string; body: HtmlValue } & Pick<ConsolePage, 'scripts' | 'back'>;
+/** tab: the one that is open, by the end of its path. */
+type ApplicationPage = { title: string; tab: string; body: HtmlValue } & Pick<ConsolePage, 'scripts' | 'back'>;
 
 export function renderApplicationPage(visit: Visit, { rp, name }: Application, { title, tab, body, ...more }: ApplicationPage): Shown {
   const at = applicationPath(rp);

@@ -61,8 +61,10 @@ ${renderPager({
   first: before === undefined ? undefined : addressOf(at, { status }),
   next: last && addressOf(at, { status, before: last.number }),
 })}
-<p class="quiet">Of the last ${keptFor(retained, 'request_line')}, ${formatCount(mostLines)} at most. Without ids of records and without queries${
-  whole ? ': the log\nhas the whole path under the request id' : ', which the operator finds by the request id'}. Where very many came at once not every one is listed, and what a process had
+<p class="quiet">Of the last ${keptFor(retained, 'request_line')}, ${formatCount(mostLines)} at most. Without ids of records and without queries${whole
+  ? ': the log has the whole path under the request id'
+  : ', which the operator finds by the request id'}.
+Where very many came at once not every one is listed, and what a process had
 not written when it was killed is missing; the chart counts all that was written.</p>`,
     });
   },

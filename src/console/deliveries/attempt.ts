@@ -16,7 +16,8 @@ const longestText = 20_000;
 const longestUrl = 4096;
 const shownSignature = 14;
 
-type Shown = { attempt: Attempt; delivery: Delivery; answersFrom: AllowList; now: number; open: boolean; /** For the operator: an application is told no more than its API tells it. */ whole: boolean };
+/** whole: for the operator; an application is shown no more than its API tells it. */
+type Shown = { attempt: Attempt; delivery: Delivery; answersFrom: AllowList; now: number; open: boolean; whole: boolean };
 
 export function renderAttempt({ attempt, delivery, answersFrom, now, open, whole }: Shown): Html {
   const { number, success, at, status, address, nextAt } = attempt;

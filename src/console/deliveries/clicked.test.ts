@@ -28,7 +28,8 @@ const fail = (...ids: string[]) => db`update outbox set state = 'failed', settle
 const lane = async () => (await db<{ paused: boolean; disabled: boolean }[]>`
   select paused_at is not null as paused, disabled_at is not null as disabled from lane where key = ${`webhook ${target}`}`)[0];
 const developers = async () => (await db<{ name: string }[]>`
-  select a.sign_in_name as name from console_developer d join console_account a on a.id = d.account where d.rp = ${first.rp} order by 1`).map((one) => one.name);
+  select a.sign_in_name as name from console_developer d join console_account a on a.id = d.account where d.rp = ${first.rp} order by 1`)
+  .map((one) => one.name);
 
 clickEach('developers', db, opened, {
   async '/console/applications/:rp/deliveries/replay-failed'() {

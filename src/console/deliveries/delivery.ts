@@ -10,7 +10,9 @@ import { renderFacts } from '../../http/pages/facts.ts';
 import { formatExact, renderAgo } from '../../http/pages/moment.ts';
 import { scriptPaths } from '../../http/pages/scripts.ts';
 import { showSteering } from '../../http/printable.ts';
-import { findDelivery, findOwnerOfDelivery, mostAttempts, type Anybody, type Attempt, type Delivery, type Reader, type Sent } from '../../notifications/deliveries.ts';
+import {
+  findDelivery, findOwnerOfDelivery, mostAttempts, type Anybody, type Attempt, type Delivery, type Reader, type Sent,
+} from '../../notifications/deliveries.ts';
 import { renderResponse } from '../../notifications/kept-answer.ts';
 import { replayDelivery } from '../../notifications/replay-delivery.ts';
 import { findTargetId } from '../../notifications/target-id.ts';

@@ -11,11 +11,12 @@ import { asSent, describeEvent, renderState, renderUrl } from './words.ts';
 type Given = { id: string; caption: HtmlValue; deliveries: readonly Delivery[]; now: number; place: Place };
 
 export function renderDeliveries({ id, caption, deliveries, now, place }: Given): Html {
+  const whose = place.rp === undefined ? ['Application'] : [];
   return renderTable({
     id,
     caption,
     stacked: true,
-    columns: ['Delivery', 'State', 'School', ...(place.rp === undefined ? ['Application'] : []), 'To', 'Last answer', { label: 'Attempts', number: true }, 'Made'],
+    columns: ['Delivery', 'State', 'School', ...whose, 'To', 'Last answer', { label: 'Attempts', number: true }, 'Made'],
     rows: deliveries.map((one) => [
       html`<a href="${place.paths.delivery(one.id)}" id="to-${one.id}">${describeEvent(one.event)}</a>`,
       renderState(one),

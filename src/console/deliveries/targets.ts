@@ -52,11 +52,12 @@ function describeNone(inState: boolean, narrowed: boolean): string {
 }
 
 function renderTargets(targets: readonly Target[], now: number, { rp, paths, school }: Place): Html {
+  const whose = rp === undefined ? ['Application'] : [];
   return renderTable({
     id: 'targets',
     caption: 'Callback URLs, origins of one-off URLs, and registrations for database events',
     stacked: true,
-    columns: ['Target', 'State', ...(rp === undefined ? ['Application'] : []), 'School', 'URL', { label: 'Waiting', number: true }, 'Next try', 'Failing since'],
+    columns: ['Target', 'State', ...whose, 'School', 'URL', { label: 'Waiting', number: true }, 'Next try', 'Failing since'],
     rows: targets.map((one) => [
       html`<a href="${paths.target(one.id)}">${targetKinds[one.kind]}${one.databaseName !== null && `: ${one.databaseName}`}</a>`,
       renderTargetState(one),
