@@ -24,7 +24,7 @@ const sections: readonly Way[] = [
 /** A developer's ways lead to nothing that is not theirs. */
 function sectionsOf(visit: Visit): readonly Way[] {
   if (!isDeveloper(visit)) return sections;
-  return [{ name: 'applications', path: '/console', label: visit.operator.applications.length > 1 ? 'Your applications' : 'Your application' }];
+  return [{ name: 'applications', path: '/console', label: visit.operator.applications.length > 1 ? 'Applications' : 'Application' }];
 }
 
 /** So many rows has a page of a list. */
