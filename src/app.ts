@@ -29,7 +29,6 @@ import { asksForPage } from './http/accepts-page.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import type { LogStream } from './http/log-lines.ts';
-import { describeApi } from './http/openapi.ts';
 import { createOutbound } from './http/outbound.ts';
 import { pageErrorShape } from './http/page-error.ts';
 import { scriptRoutes } from './http/pages/scripts.ts';
@@ -48,6 +47,8 @@ import { deliveryRoutes } from './notifications/delivery-routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
+import { followRoutes } from './reference/describe-surfaces.ts';
+import { referenceRoutes } from './reference/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
@@ -151,12 +152,13 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     await pictures.close();
     await hashing.close();
   });
-  describeApi(app);
+  const readSurfaces = followRoutes(app, config.publicUrl);
   app.register(async (api) => {
     healthRoutes(api, changes);
     styleRoute(api);
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);
+    referenceRoutes(api, readSurfaces);
     accessRoutes(api, { db: tries, tokens, keys });
     notificationRoutes(api, { db: changes, requireCaller, allowed });
     deliveryRoutes(api, {

@@ -14,15 +14,15 @@ import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
 import { mayEnterDemo } from './operators/demo-entry.ts';
+import { pathOf, surfaces } from './reference/surfaces.ts';
 import { version } from './version.ts';
 
 const hidden = { schema: { hide: true } } as const;
-const [readmePath, apiPath] = ['/README.md', '/openapi/schoolbell.json'];
+const readmePath = '/README.md';
 const aboutWords =
   'Schoolbell stands between schools and the applications that need their data. It takes each school’s roster and attendance from the ' +
   'school’s information system, keeps it current, and lets an application read what the school has allowed.';
 export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCredentials | undefined): void {
-  let described: string | undefined;
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
     if (asksForPage(request.headers.accept)) {
@@ -30,10 +30,6 @@ export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCred
       return sendPage(reply, renderStart(config, demo, { secrets: isAtThisMachine(config, request), entry }));
     }
     return reply.header('cache-control', 'no-cache').send(about(config));
-  });
-  app.get(apiPath, hidden, async (_request, reply) => {
-    described ??= `${JSON.stringify(app.swagger(), null, 2)}\n`;
-    return reply.headers(reading).type('application/json; charset=utf-8').send(described);
   });
   app.get(readmePath, hidden, async (_request, reply) => {
     const readme = await readFile(join(import.meta.dirname, '..', readmePath), 'utf8');
@@ -44,12 +40,12 @@ export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCred
 /** The same for everybody until the next version. */
 const reading = { 'cache-control': 'public, max-age=3600', 'x-content-type-options': 'nosniff' } as const;
 
-function about({ publicUrl }: Config): Record<string, string> {
+function about({ publicUrl }: Config): Record<string, unknown> {
   return {
     name: 'Schoolbell',
     version,
     description: aboutWords,
-    api: `${publicUrl}${apiPath}`,
+    api: surfaces.map(({ name }) => `${publicUrl}${pathOf(name)}`),
     readme: `${publicUrl}${readmePath}`,
     schools: `${publicUrl}/school`,
     signIn: `${publicUrl}/login`,
@@ -116,10 +112,12 @@ ${entry ?? html`<p><a class="button" href="/console">Console</a></p>`}
 </div>
 </section>`;
 
+const described = surfaces.map(({ name }, index) => html`${index > 0 && ', '}<a href="${pathOf(name)}">${name}</a>`);
+
 const next = html`<section class="card" id="next" aria-labelledby="next-title">
 <h2 id="next-title">Read on</h2>
 <ul>
 <li><a href="${readmePath}">README</a>: first steps, a school of your own, every setting</li>
-<li><a href="${apiPath}">The API, described</a> as OpenAPI 3.1, for people and generators</li>
+<li>The API, described as OpenAPI 3.1, for people and generators: ${described}</li>
 </ul>
 </section>`;

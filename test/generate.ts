@@ -1,5 +1,6 @@
 // In charge of `npm run generate`: writes down what follows from the code, the schema from the migrations and the
-// description of the API from the routes. The tests compare both with what is committed.
+// descriptions of the API from the routes. The tests compare all with what is committed.
+import type { FastifyInstance } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,6 +9,7 @@ import { createApp, createPools } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
+import { pathOf, surfaces } from '../src/reference/surfaces.ts';
 import { openTestCluster } from './cluster.ts';
 import { describeSchema } from './describe-schema.ts';
 
@@ -34,34 +36,36 @@ export async function withEmptyDatabase<T>(work: (url: string, db: Db) => Promis
   }
 }
 
+/** Where the committed documents say that the service is: a name that is reserved for examples. */
+export const describedUrl = 'https://schoolbell.example';
+
 /** Every generated file, from its path to its content. */
 export function renderGenerated(): Promise<Record<string, string>> {
   return withEmptyDatabase(async (url, db) => {
     await migrate(db);
-    return { 'schema.sql': await describeSchema(db), 'openapi/schoolbell.json': await describeOpenApi(url, db) };
+    const documents = await withApp(url, db, async (app) => {
+      const texts = surfaces.map(async ({ name }) => [pathOf(name).slice(1), (await app.inject(pathOf(name))).body] as const);
+      return Object.fromEntries(await Promise.all(texts));
+    });
+    return { 'schema.sql': await describeSchema(db), ...documents };
   });
 }
 
-async function describeOpenApi(url: string, db: Db): Promise<string> {
+/** An app that listens nowhere; `before` sees it while nothing is registered yet. */
+export async function withApp<T>(url: string, db: Db, work: (app: FastifyInstance) => Promise<T>, before?: (app: FastifyInstance) => void): Promise<T> {
   const secretKey = randomBytes(32).toString('hex');
   const app = createApp({
-    config: readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent' }),
+    config: readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent', PUBLIC_URL: describedUrl }),
     pools: createPools(() => db),
     seal: createSeal([secretKey]),
   });
+  before?.(app);
   try {
     await app.ready();
-    return `${JSON.stringify(sortKeys(app.swagger()), null, 2)}\n`;
+    return await work(app);
   } finally {
     await app.close();
   }
-}
-
-/** The order in which routes and schemas happen to be registered says nothing. */
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, sortKeys(inner)]));
 }
 
 if (import.meta.main) {

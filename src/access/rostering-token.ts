@@ -1,6 +1,5 @@
 // In charge of the two rostering token endpoints: the same exchange over two kinds of client.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
@@ -9,13 +8,6 @@ import { narrowScopes } from './scopes.ts';
 import { findMatch } from './secrets.ts';
 import type { Tokens } from './tokens.ts';
 import { judgeTry } from './wrong-tries.ts';
-
-export const rosteringTokenSchema = {
-  response: {
-    200: Type.Object({ access_token: Type.String(), token_type: Type.Literal('Bearer'), expires_in: Type.Integer(), scope: Type.Optional(Type.String()) }),
-    '4xx': Type.Object({ error: Type.String(), error_description: Type.String() }),
-  },
-};
 
 type Client = { rp: string; estab: string | undefined; secretId: string; hash: Uint8Array; open: boolean; scopes: string[] };
 

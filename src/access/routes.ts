@@ -5,13 +5,14 @@ import type { Db } from '../db/connect.ts';
 import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
 import { acceptTokenBodies } from './client-credentials.ts';
 import { getToken, getTokenErrorShape, getTokenSchema } from './get-token.ts';
-import { applicationClient, exchangeForRosteringToken, rosteringTokenSchema, schoolClient } from './rostering-token.ts';
+import { describeRosteringToken } from './describe-rostering-token.ts';
+import { applicationClient, exchangeForRosteringToken, schoolClient } from './rostering-token.ts';
 import type { TokenKeys } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
 const tokenEndpoints = [
-  { path: '/api/ims/oneroster/v1p1/token', client: applicationClient, summary: 'Rostering token, variant A' },
-  { path: '/ims/oneroster/v1p1/auth/token', client: schoolClient, summary: 'Rostering token, variant B' },
+  { path: '/api/ims/oneroster/v1p1/token', client: applicationClient, variant: 'A' },
+  { path: '/ims/oneroster/v1p1/auth/token', client: schoolClient, variant: 'B' },
 ] as const;
 const getTokenPath = '/api/oauth/GetToken';
 const jwksPath = '/.well-known/jwks.json';
@@ -20,8 +21,8 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
   app.register(async (scope) => {
     useErrorShape(scope, oauthShape);
     acceptTokenBodies(scope);
-    for (const { path, client, summary } of tokenEndpoints) {
-      scope.post(path, { schema: { summary, ...rosteringTokenSchema } }, exchangeForRosteringToken(db, tokens, client));
+    for (const { path, client, variant } of tokenEndpoints) {
+      scope.post(path, describeRosteringToken(variant), exchangeForRosteringToken(db, tokens, client));
     }
   });
   app.register(async (scope) => {

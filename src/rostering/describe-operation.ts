@@ -1,6 +1,7 @@
 // In charge of describing an operation for the documentation, from the tables that also run it.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import type { OneRosterScope } from '../access/scopes.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { statuses, type Field, type Resource } from '../roster/resource.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -73,6 +74,9 @@ const headers = Type.Object({
   'if-roster-version': Type.Optional(Type.String({ description: 'an X-Roster-Version: the records are of that version, or it is answered with 412' })),
 });
 
+/** Behind the variant, the operation's tag. */
+const groups: Readonly<Record<OneRosterScope, string>> = { core: 'records', roster: 'what belongs to a record', demographics: 'demographics' };
+
 export function describeOperation(operation: Operation, dialect: Dialect): RouteShorthandOptions {
   const resource = collections[operation.collection];
   const record = Type.Unsafe({ $ref: `${resource.refType}#` });
@@ -81,8 +85,8 @@ export function describeOperation(operation: Operation, dialect: Dialect): Route
     schema: {
       summary: operation.name,
       operationId: `${operation.name}_${dialect.name}`,
-      tags: [`Rostering, variant ${dialect.name}`],
-      security: [{ bearer: [] }],
+      tags: [`Variant ${dialect.name}: ${groups[operation.scope]}`],
+      security: [{ [`variant${dialect.name}Token`]: [] }],
       querystring: querySchema(operation, dialect),
       headers,
       ...(ids.length > 0 ? { params: Type.Object(Object.fromEntries(ids.map((name) => [name, Type.String()]))) } : {}),
