@@ -4,7 +4,8 @@ import type { Db, Sql } from '../db/connect.ts';
 import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
 
-export type DatabaseStatus = 'OK' | 'Updating' | 'Expired' | 'NoData' | 'Error' | 'Timeout' | 'Paused' | 'NotInstalled';
+export const databaseStatuses = ['OK', 'Updating', 'Expired', 'NoData', 'Error', 'Timeout', 'Paused', 'NotInstalled'] as const;
+export type DatabaseStatus = (typeof databaseStatuses)[number];
 
 export type ComponentDatabase = {
   name: DatabaseName;

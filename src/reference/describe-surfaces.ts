@@ -2,6 +2,7 @@
 // document holds the operations whose tag is its own, and of schemas, headers and credentials those that they name.
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import { finishDescriptions, sharedSchemas } from '../http/describe-route.ts';
 import { version } from '../version.ts';
 import { listOperations, type Header, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
 import { securitySchemes, surfaces, type SurfaceName, type SurfaceRow } from './surfaces.ts';
@@ -14,6 +15,7 @@ type Whole = Readonly<{ paths: Record<string, PathItem>; schemas: Record<string,
 
 /** Follows the routes as they are registered, which is therefore to be called before. */
 export function followRoutes(app: FastifyInstance, publicUrl: string): ReadSurfaces {
+  for (const schema of sharedSchemas) app.addSchema(schema);
   app.register(swagger, {
     refResolver: { buildLocalReference: (schema, _base, _fragment, index) => (typeof schema.$id === 'string' ? schema.$id : `schema-${index}`) },
     openapi: { openapi: '3.1.0', info: { title: 'Schoolbell', version }, components: { securitySchemes } },
@@ -30,7 +32,8 @@ export function requireSurface(described: readonly Surface[], name: SurfaceName)
 
 /** Once the app is ready. */
 function describeSurfaces(app: FastifyInstance, publicUrl: string): Surface[] {
-  const { paths, components } = structuredClone(app.swagger()) as unknown as { paths: Whole['paths']; components: { schemas: Whole['schemas'] } };
+  const made = finishDescriptions(structuredClone(app.swagger()));
+  const { paths, components } = made as unknown as { paths: Whole['paths']; components: { schemas: Whole['schemas'] } };
   return surfaces.map((row) => ({ name: row.name, document: describeSurface(row, { paths, schemas: components.schemas }, publicUrl) }));
 }
 

@@ -20,6 +20,9 @@ import { answerData, requireRow } from './answer.ts';
 import { answerMarks } from './answer-marks.ts';
 import { beginWait, refreshStale } from './availability.ts';
 import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
+import { aboutNames, describeAbout } from './describe-about.ts';
+import { dataSchemas, describeEndpoint } from './describe-endpoint.ts';
+import { describeMarks, describeOutcome, marksSchemas } from './describe-marks.ts';
 import { parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
 import { createOutcomeWaits } from './outcome-waits.ts';
@@ -50,14 +53,18 @@ const json = 'application/json; charset=utf-8';
 type Params = { estab?: string; name: string; id?: string };
 /** Read by the handler, which may have somebody to tell what is wrong with the query. */
 const ownQuery = { config: { readsMalformedQuery: true } };
+const hidden = { schema: { hide: true } };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const waits = createOutcomeWaits(data.db, data.lookEveryMs);
   app.addHook('preClose', () => waits.end());
-  const read = async (request: FastifyRequest, reply: FastifyReply) => {
+  /** Under its own name, or under one that is still to be looked for. */
+  const readAs = (name?: string) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const params = name === undefined ? (request.params as Params) : { ...(request.params as Omit<Params, 'name'>), name };
     // HEAD asks what a GET would answer; nobody is called for it.
-    if (request.method !== 'HEAD' && isGiven(request.query as Query, 'callbackUrl')) return answerLater(data, await requireOwn(data, request), request, reply);
-    const asked = requireAsked(request.params as Params);
+    if (request.method !== 'HEAD' && isGiven(request.query as Query, 'callbackUrl'))
+      return answerLater(data, await requireOwn(data, request), params, request.query as Query, reply);
+    const asked = requireAsked(params);
     return answerNow(data, await requireOwn(data, request), asked, request.query as Query, reply);
   };
   const write = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -65,21 +72,28 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
     if (params.name !== undefined && params.name.toLowerCase() !== marksName) throw refuseVerb(params as Params);
     return answerMarks({ ...data, waits }, await requireOwn(data, request), request, reply);
   };
-  const names = endpoints.map(({ name }) => name).join(', ');
-  const rowNames = endpoints.flatMap(({ name, valuesOfId }) => (valuesOfId ? [name] : [])).join(', ');
-  const about = 'about the caller: TokenDetails, Scopes, Queries, Databases';
-  app.get(`${root}/School/:estab/:name`, { ...ownQuery, schema: { summary: `School data: ${names}` } }, read);
-  app.get(`${root}/School/:estab/:name/:id`, { ...ownQuery, schema: { summary: `One row of ${rowNames}` } }, read);
-  app.get(`${root}/:name`, { ...ownQuery, schema: { summary: `The same for the token's own school, and ${about}` } }, read);
-  app.get(`${root}/:name/:id`, { ...ownQuery, schema: { summary: `One row for the token's own school: ${rowNames}` } }, read);
-  app.post(
-    `${root}/School/:estab/:name`,
-    { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks (name: Attendance)' } },
-    write,
-  );
-  app.post(`${root}/Attendance/:estab`, { bodyLimit: marksBytes, config: { longestMs: longestWriteMs }, schema: { summary: 'Write attendance marks' } }, write);
-  const ofOutcome = { summary: 'What became of a writeback; also of one that was refused at once, where a callback was given' };
-  app.get(`${root}/Writeback/:trackingId`, { schema: ofOutcome }, async (request) => {
+  for (const schema of [...dataSchemas, ...marksSchemas]) app.addSchema(schema);
+  for (const endpoint of endpoints) {
+    const read = readAs(endpoint.name);
+    for (const named of [true, false]) {
+      const path = `${root}${named ? '/School/:estab' : ''}/${endpoint.name}`;
+      app.get(path, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: false }) }, read);
+      if (endpoint.valuesOfId) app.get(`${path}/:id`, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: true }) }, read);
+    }
+  }
+  for (const name of aboutNames) {
+    app.get(`${root}/School/:estab/${name}`, { ...ownQuery, ...describeAbout(name, true) }, readAs(name));
+    app.get(`${root}/${name}`, { ...ownQuery, ...describeAbout(name, false) }, readAs(name));
+  }
+  // Any other name is none; whoever gave a callbackUrl is called and told so.
+  const read = readAs();
+  for (const path of [`${root}/School/:estab/:name`, `${root}/School/:estab/:name/:id`, `${root}/:name`, `${root}/:name/:id`])
+    app.get(path, { ...ownQuery, ...hidden }, read);
+  const writing = { bodyLimit: marksBytes, config: { longestMs: longestWriteMs } };
+  app.post(`${root}/School/:estab/:name`, { ...writing, ...hidden }, write);
+  app.post(`${root}/School/:estab/Attendance`, { ...writing, ...describeMarks('writeAttendance') }, write);
+  app.post(`${root}/Attendance/:estab`, { ...writing, ...describeMarks('writeAttendanceByEstab') }, write);
+  app.get(`${root}/Writeback/:trackingId`, describeOutcome, async (request) => {
     const who = await data.requireCaller(request);
     const outcome = await findOutcome(data.db, who.estab, who.rp, (request.params as { trackingId: string }).trackingId);
     if (!outcome) throw new SchoolbellError('not_found', 'There is no such writeback.');
@@ -159,9 +173,7 @@ function isSmall({ pageSize, row }: DataRequest, { source }: Endpoint): boolean 
 }
 
 /** Who calls, what they may and where to call back is judged at once; whatever else is wrong is told to the callbackUrl. */
-async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const params = request.params as Params;
-  const query = request.query as Query;
+async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, params: Params, query: Query, reply: FastifyReply): Promise<unknown> {
   const endpoint = findEndpoint(params.name);
   if (endpoint) requireScope(who, endpoint);
   const callbackUrl = findParameter(query, 'callbackUrl') ?? '';

@@ -1,0 +1,46 @@
+// In charge of what the documentation says of callers: what each kind of credential is called there, and how whoever lacks
+// one, or shows another, is refused.
+import type { Refusals, Security } from '../http/describe-route.ts';
+
+export const schoolSecurity: Security = [{ schoolToken: [] }];
+export const managementSecurity: Security = [{ managementToken: [] }];
+/** Of one school, or of the application itself. */
+export const applicationSecurity: Security = [...schoolSecurity, ...managementSecurity];
+/** The secret itself is taken as well, as Basic. */
+export const identitySecurity = {
+  school: [...schoolSecurity, { schoolSecret: [] }],
+  management: [...managementSecurity, { managementSecret: [] }],
+  either: [...applicationSecurity, { schoolSecret: [] }, { managementSecret: [] }],
+} as const satisfies Record<string, Security>;
+export const uploadSecurity: Security = [{ uploadToken: [] }];
+export const noSecurity: Security = [];
+
+const limited = 'More than 1200 requests in this minute. Wait and try again.';
+const away = 'The service cannot reach its data at present. Try again in a moment.';
+const otherKind = 'The token is of another kind (management); this address takes school tokens.';
+
+export const tokenRefusals: Refusals = {
+  missing_token: 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.',
+  invalid_token: otherKind,
+  too_many_requests: limited,
+  unavailable: away,
+};
+export const schoolRefusals: Refusals = { ...tokenRefusals, forbidden: 'The authorisation is paused: the school has to resume or renew it.' };
+export const uploadRefusals: Refusals = {
+  missing_token: 'There is no Authorization header. Send "Authorization: Bearer" and the school\'s upload token.',
+  invalid_token: 'The upload token is not known; it may have been replaced or removed.',
+  forbidden: 'The upload token is for 9990001, not for 9990002.',
+  too_many_requests: limited,
+  unavailable: away,
+};
+/** Where a secret is exchanged, wrong tries are counted. */
+export const secretRefusals: Refusals = {
+  invalid_request: '"relyingParty" is missing. Send estab, relyingParty and password, as JSON or as a form.',
+  invalid_client: 'The relying party is not known to this establishment, or the secret is wrong.',
+  forbidden: 'The authorisation is paused: the school has to resume or renew it.',
+  too_large: 'The body is too large.',
+  too_many_requests: 'Too many wrong tries: 30 in a minute. Wait and try again.',
+  unavailable: away,
+};
+/** Anybody may ask. */
+export const openRefusals: Refusals = { unavailable: away };
