@@ -19,7 +19,10 @@ const limited = 'More than 1200 requests in this minute. Wait and try again.';
 const away = 'The service cannot reach its data at present. Try again in a moment.';
 const otherKind = 'The token is of another kind (management); this address takes school tokens.';
 
+const malformed = 'The query is not valid percent-encoded UTF-8 at "x=%zz".';
+
 export const tokenRefusals: Refusals = {
+  invalid_request: malformed,
   missing_token: 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.',
   invalid_token: otherKind,
   too_many_requests: limited,
@@ -27,6 +30,7 @@ export const tokenRefusals: Refusals = {
 };
 export const schoolRefusals: Refusals = { ...tokenRefusals, forbidden: 'The authorisation is paused: the school has to resume or renew it.' };
 export const uploadRefusals: Refusals = {
+  invalid_request: malformed,
   missing_token: 'There is no Authorization header. Send "Authorization: Bearer" and the school\'s upload token.',
   invalid_token: 'The upload token is not known; it may have been replaced or removed.',
   forbidden: 'The upload token is for 9990001, not for 9990002.',
@@ -43,4 +47,9 @@ export const secretRefusals: Refusals = {
   unavailable: away,
 };
 /** Anybody may ask. */
-export const openRefusals: Refusals = { unavailable: away };
+export const openRefusals: Refusals = { invalid_request: malformed, unavailable: away };
+/** Where a body is read. */
+export const bodyRefusals: Refusals = {
+  too_large: 'The body is too large.',
+  unsupported_media_type: 'The Content-Type is not one that this address takes.',
+};

@@ -1,7 +1,6 @@
 // In charge of GetToken: a school or management secret is exchanged for the token that the school data, identity and
 // webhook APIs take.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
@@ -11,20 +10,6 @@ import { readParameters } from './client-credentials.ts';
 import { findMatch } from './secrets.ts';
 import type { Tokens } from './tokens.ts';
 import { judgeTry } from './wrong-tries.ts';
-
-const nullable = Type.Union([Type.String(), Type.Null()]);
-export const getTokenSchema = {
-  response: {
-    200: Type.Object({
-      token: Type.String(),
-      expires: Type.String(),
-      Message: nullable,
-      ExceptionType: nullable,
-      ExceptionMessage: nullable,
-      InnerException: nullable,
-    }),
-  },
-};
 
 /** Errors say `token: null` as well, for clients that look there first. */
 export const getTokenErrorShape: ErrorShape = {

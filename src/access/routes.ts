@@ -1,11 +1,11 @@
 // In charge of the addresses at which callers obtain tokens and the keys that verify them.
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import type { Db } from '../db/connect.ts';
 import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
 import { acceptTokenBodies } from './client-credentials.ts';
-import { getToken, getTokenErrorShape, getTokenSchema } from './get-token.ts';
 import { describeRosteringToken } from './describe-rostering-token.ts';
+import { describeGetToken, describeKeys, tokenSchemas } from './describe-tokens.ts';
+import { getToken, getTokenErrorShape } from './get-token.ts';
 import { applicationClient, exchangeForRosteringToken, schoolClient } from './rostering-token.ts';
 import type { TokenKeys } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
@@ -18,6 +18,7 @@ const getTokenPath = '/api/oauth/GetToken';
 const jwksPath = '/.well-known/jwks.json';
 
 export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: Db; tokens: Tokens; keys: TokenKeys }): void {
+  for (const schema of tokenSchemas) app.addSchema(schema);
   app.register(async (scope) => {
     useErrorShape(scope, oauthShape);
     acceptTokenBodies(scope);
@@ -28,13 +29,9 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
   app.register(async (scope) => {
     useErrorShape(scope, getTokenErrorShape);
     acceptTokenBodies(scope);
-    scope.post(getTokenPath, { schema: { summary: 'School or management token', ...getTokenSchema } }, getToken(db, tokens));
+    scope.post(getTokenPath, describeGetToken(getTokenErrorShape), getToken(db, tokens));
   });
-  app.get(
-    jwksPath,
-    { schema: { summary: 'Keys that verify tokens', response: { 200: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }) } } },
-    async () => ({ keys: await keys.publicKeys() }),
-  );
+  app.get(jwksPath, describeKeys, async () => ({ keys: await keys.publicKeys() }));
 }
 
 /** The shapes of errors that never reach a route. */

@@ -3,7 +3,8 @@ import type { Db } from '../db/connect.ts';
 import { describeTrouble, renderSentence, type ImportReport } from './import-report.ts';
 
 /** Replaced: a newer one came before it was imported, or a person decided against it. */
-export type UploadState = 'Waiting' | 'Importing' | 'Done' | 'Unchanged' | 'Held' | 'Refused' | 'Replaced' | 'Failed';
+export const uploadStates = ['Waiting', 'Importing', 'Done', 'Unchanged', 'Held', 'Refused', 'Replaced', 'Failed'] as const;
+export type UploadState = (typeof uploadStates)[number];
 
 export type Upload = { id: string; state: UploadState; submitted: Date; finished: Date | null; report: ImportReport | null };
 

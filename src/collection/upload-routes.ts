@@ -10,6 +10,7 @@ import { SchoolbellError } from '../errors.ts';
 import { hasBody } from '../http/deadline.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/known-addresses.ts';
+import { describeUpload, describeUploadReport } from './describe-upload.ts';
 import { findUpload, howToDecide, renderUpload } from './upload-report.ts';
 import { largestUpload, longestUploadMs, takeUpload, tooLarge, type UploadLimits } from './uploads.ts';
 
@@ -41,17 +42,13 @@ export function uploadRoutes(app: FastifyInstance, parts: UploadsByJob): void {
       if (reply.statusCode >= 400) await partInPeace(request, reply, invited);
       return payload;
     });
-    scope.put(
-      path,
-      { config: { longestMs: longestUploadMs }, schema: { summary: "Send the school's roster as a OneRoster CSV package (a zip), with its upload token" } },
-      async (request, reply) => {
-        const { estab } = request.params as Params;
-        await requireUpload(request, estab);
-        const id = await take(parts, estab, request, reply, invited);
-        return reply.code(202).header('location', `${uploadUrl(publicUrl, estab)}/${id}`).send({ ImportId: id, ...fine });
-      },
-    );
-    scope.get(`${path}/:importId`, { schema: { summary: 'What became of a package that was sent: its state and report' } }, async (request) => {
+    scope.put(path, { config: { longestMs: longestUploadMs }, ...describeUpload }, async (request, reply) => {
+      const { estab } = request.params as Params;
+      await requireUpload(request, estab);
+      const id = await take(parts, estab, request, reply, invited);
+      return reply.code(202).header('location', `${uploadUrl(publicUrl, estab)}/${id}`).send({ ImportId: id, ...fine });
+    });
+    scope.get(`${path}/:importId`, describeUploadReport, async (request) => {
       const { estab, importId } = request.params as Params;
       await requireUpload(request, estab);
       const found = await findUpload(db, estab, importId);

@@ -11,6 +11,9 @@ export type Security = readonly Readonly<Record<string, readonly string[]>>[];
 /** By its code, a message that it may have. */
 export type Refusals = Readonly<Partial<Record<ErrorCode, string>>>;
 
+/** Where it depends on the kind of content. */
+export type ByMediaType = Readonly<{ description?: string; content: Readonly<Record<string, { schema: TSchema }>> }>;
+
 export type RouteWords = Readonly<{
   tag: string;
   operationId: string;
@@ -21,11 +24,11 @@ export type RouteWords = Readonly<{
   params?: TObject;
   query?: TObject;
   headers?: TObject;
-  body?: TSchema;
+  body?: TSchema | ByMediaType;
   /** Everything may stand in the query as well. */
   bodyIsOptional?: true;
   /** By status. With `streamed`, they describe what is rendered elsewhere; otherwise they serialise it. */
-  answers: Readonly<Record<number, TSchema>>;
+  answers: Readonly<Record<number, TSchema | ByMediaType>>;
   streamed?: true;
   errors: Refusals;
   /** How this address speaks of errors: the shape, and the name of the schema that describes it. */
@@ -47,6 +50,14 @@ export const orNull = (schema: TSchema): TSchema => {
   const { type, enum: values, ...rest } = schema as TSchema & { type: string; enum?: unknown[] };
   return Type.Unsafe({ ...rest, type: [type, 'null'], ...(values ? { enum: [...values, null] } : {}) });
 };
+/** The same keys, whichever way they are sent. */
+export const jsonOrForm = (schema: TSchema): ByMediaType => ({
+  content: { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema } },
+});
+/** What is no text. */
+export const bytes = (description: string) => Type.Unsafe<string>({ type: 'string', format: 'binary', description });
+/** A named schema, with words of its own for this answer. */
+export const answerOf = (id: string, description: string) => Type.Unsafe<Record<string, unknown>>({ $ref: `${id}#`, description });
 export const named = (id: string) => Type.Unsafe<Record<string, unknown>>({ $ref: `${id}#` });
 /** Nothing else is in it. */
 export const exactly = (properties: Record<string, TSchema>, more: object = {}) => Type.Object(properties, { additionalProperties: false, ...more });

@@ -1,13 +1,12 @@
 // In charge of /healthz (the process is alive) and /readyz (it can serve: database reachable, writable and migrated).
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import type { Db } from '../db/connect.ts';
 import { isMigrated, provesWritable } from '../db/migrate.ts';
 import { isDiskFull } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { asksForPage } from './accepts-page.ts';
+import { describeAlive, describeReady } from './describe-health.ts';
 
-const status = Type.Object({ status: Type.String() });
 /** Anybody may ask as often as they like; something is written this often. */
 const writeEveryMs = 1_000;
 
@@ -20,8 +19,8 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
     return written.fault;
   };
 
-  app.get('/healthz', { config: { quiet: true }, schema: { summary: 'Alive', response: { 200: status } } }, async () => ({ status: 'ok' }));
-  app.get('/readyz', { config: { quiet: true }, schema: { summary: 'Ready to serve', response: { 200: status, 503: status } } }, async (request, reply) => {
+  app.get('/healthz', { config: { quiet: true }, ...describeAlive }, async () => ({ status: 'ok' }));
+  app.get('/readyz', { config: { quiet: true }, ...describeReady }, async (request, reply) => {
     const warn: Warn = (err, words) => request.log.warn({ err }, words);
     const fault = (await tryReading(db, warn)) ?? (await findWriteFault(warn));
     if (fault === undefined) return { status: 'ok' };

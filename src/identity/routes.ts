@@ -12,13 +12,14 @@ import { createLogin } from './create-login.ts';
 import { createUser } from './create-user.ts';
 import { answerQrCode } from './answer-qr-code.ts';
 import { audit } from './audit.ts';
+import { describeOperation, identitySchemas, type OperationName } from './describe-operations.ts';
 import { getUsers } from './get-users.ts';
 import { resetPassword } from './reset-password.ts';
 
 export type Identity = { db: Db; hashing: HashPool; publicUrl: string; pictures: Outbound; requireCaller: RequireIdentityCaller };
 
 type Operation = {
-  name: string;
+  name: OperationName;
   methods: readonly ('GET' | 'POST')[];
   credential: 'school' | 'management' | 'either';
   /** Whether it waits for the threads that hash. */
@@ -57,18 +58,20 @@ const operations: readonly Operation[] = [
 export function identityRoutes(app: FastifyInstance, identity: Identity): void {
   app.register(async (scope) => {
     acceptBodies(scope);
+    for (const schema of identitySchemas) scope.addSchema(schema);
     for (const { name, methods, credential, run, hashes } of operations) {
-      scope.route({
-        method: [...methods],
-        url: `${root}/${name}`,
-        schema: { summary: name },
-        ...(hashes ? { config: { longestMs: identity.hashing.longestMs + longestStatementsMs } } : {}),
-        handler: async (request, reply) => {
-          const caller = await identity.requireCaller(request, credential);
-          reply.header('cache-control', 'no-store');
-          return audited(identity.db, name, caller, () => run(identity, caller, request, reply));
-        },
-      });
+      for (const method of methods)
+        scope.route({
+          method,
+          url: `${root}/${name}`,
+          ...describeOperation(name, method),
+          ...(hashes ? { config: { longestMs: identity.hashing.longestMs + longestStatementsMs } } : {}),
+          handler: async (request, reply) => {
+            const caller = await identity.requireCaller(request, credential);
+            reply.header('cache-control', 'no-store');
+            return audited(identity.db, name, caller, () => run(identity, caller, request, reply));
+          },
+        });
       refuseOtherMethods(scope, `${root}/${name}`, methods);
     }
     const names = operations.map(({ name }) => name).join(', ');

@@ -1,6 +1,5 @@
 // In charge of the addresses at which an application looks at what was sent to it, and has it sent again.
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import type { RequireApplicationCaller } from '../access/application-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -11,6 +10,7 @@ import { refuseOtherMethods } from '../http/known-addresses.ts';
 import { findParameter, parseInstant, parseWhole } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
 import { countDeliveries, deliveryStates, findDelivery, listDeliveries, type Attempt, type Delivery, type DeliveryQuestion } from './deliveries.ts';
+import { deliverySchemas, describeDeliveries, describeDelivery, describeReplay } from './describe-deliveries.ts';
 import { keepAnswer, renderResponse } from './kept-answer.ts';
 import { replayDelivery } from './replay-delivery.ts';
 import { pausedWords } from './webhooks.ts';
@@ -24,54 +24,9 @@ const longestPage = 1000;
 /** Beyond, a page would cost what there is. */
 const deepest = 10_000;
 
-const nullable = Type.Union([Type.String(), Type.Null()]);
-const nullableNumber = Type.Union([Type.Integer(), Type.Null()]);
-const envelope = { Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable };
-const common = {
-  Id: Type.String(),
-  Kind: Type.String(),
-  Estab: Type.String(),
-  WebhookId: nullable,
-  DatabaseName: nullable,
-  Method: nullable,
-  Url: nullable,
-  State: Type.String(),
-  Created: Type.String(),
-  NextAttempt: nullable,
-  Settled: nullable,
-  LastStatus: nullableNumber,
-  LastError: nullable,
-  TargetState: Type.String(),
-  TargetMessage: nullable,
-};
-const attemptSchema = Type.Object({
-  At: Type.String(),
-  Status: nullableNumber,
-  Error: nullable,
-  Address: nullable,
-  Milliseconds: nullableNumber,
-  ResponseHeaders: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
-  Response: nullable,
-});
-const listSchema = Type.Object({
-  Deliveries: Type.Array(Type.Object({ ...common, Attempts: Type.Integer() })),
-  __pagination__: Type.Array(
-    Type.Object({
-      PageSize: Type.Integer(),
-      PageNumber: Type.Integer(),
-      PageCount: Type.Integer(),
-      RowCount: Type.Integer(),
-      NextPage: Type.Optional(Type.String()),
-    }),
-  ),
-  ...envelope,
-});
-const oneSchema = Type.Object({ Deliveries: Type.Array(Type.Object({ ...common, Attempts: Type.Array(attemptSchema) })), ...envelope });
-const replaySchema = Type.Object({ DeliveryId: Type.String(), ...envelope });
-
 export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller, answersFrom }: Deliveries): void {
-  const listing = { summary: `Deliveries, newest first; parameters ${parameters.join(', ')}`, response: { 200: listSchema } };
-  app.get(root, { schema: listing }, async (request) => {
+  for (const schema of deliverySchemas) app.addSchema(schema);
+  app.get(root, describeDeliveries, async (request) => {
     const who = await requireCaller(request);
     const query = request.query as Query;
     const question = parseQuestion(query);
@@ -83,7 +38,7 @@ export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller,
       Message: total < deepest ? null : `There are ${deepest} or more; narrow them down with state, since or until.`,
     };
   });
-  app.get(`${root}/:id`, { schema: { summary: 'A delivery with every attempt', response: { 200: oneSchema } } }, async (request) => {
+  app.get(`${root}/:id`, describeDelivery, async (request) => {
     const who = await requireCaller(request);
     const delivery = await findDelivery(reads, who, requireId(request.params));
     if (!delivery) throw new SchoolbellError('not_found', 'There is no such delivery; what was settled is kept for 30 days at most.');
@@ -94,7 +49,7 @@ export function deliveryRoutes(app: FastifyInstance, { db, reads, requireCaller,
       Message: withheld ? 'What a receiver at an address that is not public answered is not kept.' : null,
     };
   });
-  app.post(`${root}/:id/Replay`, { schema: { summary: 'Send a delivery again', response: { 202: replaySchema } } }, async (request, reply) => {
+  app.post(`${root}/:id/Replay`, describeReplay, async (request, reply) => {
     const { id, ended, paused } = await replayDelivery(db, requireId(request.params), await requireCaller(request));
     const message = ended === null ? null : `The target had been disabled (${ended}); it is tried again.`;
     return reply.code(202).send({ DeliveryId: id, ...fine, Message: paused ? `The target is ${pausedWords}.` : message });

@@ -1,6 +1,5 @@
 // In charge of the addresses at which an application registers for database events.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -11,6 +10,9 @@ import { refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Query } from '../http/query.ts';
 import { announceMissing } from './announce.ts';
 import { databases, findDatabase } from './databases.ts';
+import {
+  describeListWebhooks, describeRegister, describeRemoveWebhook, describeTestWebhook, describeWebhook, webhookSchemas,
+} from './describe-webhooks.ts';
 import { testRegistration } from './steer-target.ts';
 import { findWebhook, listDisabled, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
 
@@ -18,52 +20,35 @@ export type Notifications = { db: Db; requireCaller: RequireSchoolCaller; allowe
 
 const root = '/api/v1/Webhook';
 const parameters = ['url', 'databasename', 'method'];
-const nullable = Type.Union([Type.String(), Type.Null()]);
-const envelope = { Message: nullable, ExceptionType: nullable, ExceptionMessage: nullable, InnerException: nullable };
-const webhookSchema = Type.Object({
-  Id: Type.String(),
-  Estab: Type.String(),
-  RelyingParty: Type.String(),
-  DatabaseName: Type.String(),
-  Url: Type.String(),
-  Method: Type.String(),
-  Created: Type.String(),
-  Updated: Type.String(),
-});
-const listSchema = Type.Object({ Webhook: Type.Array(webhookSchema), ...envelope });
-const sentSchema = Type.Object({ DeliveryId: Type.String(), ...envelope });
 
 export function notificationRoutes(app: FastifyInstance, notifications: Notifications): void {
   const { db, requireCaller } = notifications;
   const caller = (request: FastifyRequest) => requireCaller(request);
+  for (const schema of webhookSchemas) app.addSchema(schema);
 
-  app.post(root, { schema: { summary: 'Register for database events', response: { 200: listSchema, 201: listSchema } } }, async (request, reply) => {
+  app.post(root, describeRegister, async (request, reply) => {
     const { replaced, answer } = await register(notifications, await caller(request), readBody(request.body));
     return reply.code(replaced ? 200 : 201).send(answer);
   });
-  app.get(
-    root,
-    { schema: { summary: 'List registrations, or register with url and DatabaseName', response: { 200: listSchema, 201: listSchema } } },
-    async (request, reply) => {
-      const who = await caller(request);
-      const given = readQuery(request.query as Query);
-      // HEAD asks what a GET would answer; it must not change anything.
-      if (given.size === 0 || request.method === 'HEAD') return render(db, await listWebhooks(db, who.estab, who.rp));
-      const { replaced, answer } = await register(notifications, who, given);
-      return reply.code(replaced ? 200 : 201).send(answer);
-    },
-  );
-  app.get(`${root}/:id`, { schema: { summary: 'A registration', response: { 200: listSchema } } }, async (request) => {
+  app.get(root, describeListWebhooks, async (request, reply) => {
+    const who = await caller(request);
+    const given = readQuery(request.query as Query);
+    // HEAD asks what a GET would answer; it must not change anything.
+    if (given.size === 0 || request.method === 'HEAD') return render(db, await listWebhooks(db, who.estab, who.rp));
+    const { replaced, answer } = await register(notifications, who, given);
+    return reply.code(replaced ? 200 : 201).send(answer);
+  });
+  app.get(`${root}/:id`, describeWebhook, async (request) => {
     const who = await caller(request);
     return render(db, [await requireWebhook(db, who, request)]);
   });
-  app.delete(`${root}/:id`, { schema: { summary: 'Remove a registration', response: { 200: listSchema } } }, async (request) => {
+  app.delete(`${root}/:id`, describeRemoveWebhook, async (request) => {
     const who = await caller(request);
     if (!(await removeWebhook(db, who.estab, who.rp, (request.params as { id: string }).id)))
       throw new SchoolbellError('not_found', 'There is no such registration.');
     return { Webhook: [], ...fine, Message: 'removed' };
   });
-  app.post(`${root}/:id/Test`, { schema: { summary: 'Send one event', response: { 202: sentSchema } } }, async (request, reply) => {
+  app.post(`${root}/:id/Test`, describeTestWebhook, async (request, reply) => {
     const who = await caller(request);
     const webhook = await requireWebhook(db, who, request);
     requireScope(who, webhook.databaseName);

@@ -4,6 +4,7 @@ import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
+import { describeInvite, describeOwnSchool, describeOwnSchools, describeWithdraw } from './describe-school-register.ts';
 import { invite, withdraw, type Invite, type Invited } from './invitations.ts';
 import { listOwnSchools } from './own-schools.ts';
 
@@ -22,17 +23,17 @@ const messages: Readonly<Record<Invited['state'], string>> = {
 
 export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requireManagement }: SchoolRegister): void {
   const caller = (request: FastifyRequest) => requireManagement(request);
-  app.post(path, { schema: { summary: 'Invite schools' } }, async (request) => {
+  app.post(path, describeInvite, async (request) => {
     const { rp } = await caller(request);
     const answers = [];
     for (const school of parseSchools(request.body)) answers.push(await inviteOne(db, publicUrl, rp, school));
     return { Schools: answers, ...fine };
   });
-  app.get(path, { schema: { summary: "The application's own schools, with state, scopes and dates" } }, async (request) => ({
+  app.get(path, describeOwnSchools, async (request) => ({
     Schools: await listOwnSchools(db, (await caller(request)).rp),
     ...fine,
   }));
-  app.get(`${path}/:estab`, { schema: { summary: "One of the application's own schools" } }, async (request) => {
+  app.get(`${path}/:estab`, describeOwnSchool, async (request) => {
     const { rp } = await caller(request);
     const { estab } = request.params as { estab: string };
     const schools = estab.includes('\0') ? [] : await listOwnSchools(db, rp, estab);
@@ -40,7 +41,7 @@ export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requ
       throw new SchoolbellError('not_found', `${estab.slice(0, 40)} is not a school of this application: it was not invited and has not approved.`);
     return { Schools: schools, ...fine };
   });
-  app.delete(`${path}/:estab`, { schema: { summary: 'Withdraw an invitation' } }, async (request) => {
+  app.delete(`${path}/:estab`, describeWithdraw, async (request) => {
     const { estab } = request.params as { estab: string };
     await withdraw(db, { estab, rp: (await caller(request)).rp, by: 'application' });
     return { Schools: [{ Estab: estab, Status: 'OK', Message: 'The invitation was withdrawn.' }], ...fine };

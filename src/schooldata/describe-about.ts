@@ -93,6 +93,6 @@ export function describeAbout(name: string, withSchool: boolean): RouteShorthand
       ),
     }),
     answers: { 200: answer, 202: Type.Unsafe({ ...named('DBStatus'), description: 'With callbackUrl.' }) },
-    errors: { ...schoolRefusals, invalid_request: 'The query is not valid percent-encoded UTF-8 at "x=%zz".' },
+    errors: { ...schoolRefusals },
   });
 }
