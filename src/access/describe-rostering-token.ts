@@ -1,20 +1,113 @@
 // In charge of describing the two rostering token endpoints for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
+import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
+import { oauthShape } from '../http/error-shape.ts';
+import { oneRosterScopes } from './scopes.ts';
 
-const response = {
-  200: Type.Object({ access_token: Type.String(), token_type: Type.Literal('Bearer'), expires_in: Type.Integer(), scope: Type.Optional(Type.String()) }),
-  '4xx': Type.Object({ error: Type.String(), error_description: Type.String() }),
+type Variant = 'A' | 'B';
+
+const clients: Readonly<Record<Variant, string>> = {
+  A: "Basic credentials are the application's client id and client secret; the token opens every school that authorises the application.",
+  B: 'Basic credentials are `rp|estab` and the school secret; the token opens that school.',
 };
 
-export function describeRosteringToken(variant: 'A' | 'B'): RouteShorthandOptions {
+const tokenSchema = Type.Object(
+  {
+    access_token: Type.String({ description: 'Send it as `Authorization: Bearer`.' }),
+    token_type: Type.Unsafe<string>({ type: 'string', enum: ['Bearer'], description: 'Always Bearer.' }),
+    expires_in: Type.Integer({ description: 'How many seconds it holds.' }),
+    scope: Type.Optional(Type.String({ description: 'Where `scope` was asked for: what remains of it, separated by blanks.' })),
+  },
+  { description: 'A token, as OAuth 2.0 has it.', additionalProperties: false },
+);
+
+/** Shared by both. */
+export const tokenErrorSchema = {
+  $id: 'TokenError',
+  ...Type.Object(
+    { error: Type.String({ description: 'The code, for programs.' }), error_description: Type.String({ description: 'What was wrong, for people.' }) },
+    { description: 'An error, as OAuth 2.0 has it.', additionalProperties: false },
+  ),
+};
+
+const knownScopes = Object.values(oneRosterScopes).map((one) => `\`${one}\``).join(', ');
+const form = Type.Object(
+  {
+    grant_type: Type.Optional(
+      Type.Unsafe<string>({ type: 'string', enum: ['client_credentials'], description: 'May be left out; another one is refused.' }),
+    ),
+    scope: Type.Optional(
+      Type.String({
+        description: `Narrows the token: OneRoster scopes, separated by blanks. Those that cannot be granted are dropped. Known are \
+${knownScopes}; \`roster.readonly\` opens the core too.`,
+      }),
+    ),
+    client_id: Type.Optional(Type.String({ description: 'In place of Basic: its user name.' })),
+    client_secret: Type.Optional(Type.String({ description: 'In place of Basic: its password.' })),
+  },
+  { description: 'May be left out altogether. `grant_type` and `scope` may stand in the query instead.' },
+);
+
+const refusals: readonly Refusal[] = [
+  {
+    code: 'unsupported_grant_type',
+    when: 'The grant type is another one.',
+    message: 'The grant type "password" is not supported; use client_credentials.',
+  },
+  {
+    code: 'invalid_scope',
+    when: 'Nothing of the requested scope can be granted.',
+    message: `None of the requested scopes can be granted. Those that can: ${oneRosterScopes.core} ${oneRosterScopes.roster}.`,
+  },
+  { code: 'invalid_request', when: 'The body cannot be read.', message: 'The body is not valid JSON.' },
+  {
+    code: 'invalid_client',
+    when: 'The credentials are wrong, or the authorisation is paused or revoked; which of them is not said.',
+    message: 'The client ID or secret is invalid, or no school authorises this client at present.',
+  },
+  { code: 'too_large', when: 'The body is larger than 16 KiB.', message: 'The body is too large.' },
+  {
+    code: 'too_many_requests',
+    when: 'Thirty wrong tries of this client from this address within a minute.',
+    message: 'Too many wrong tries: 30 in a minute. Wait and try again.',
+  },
+  {
+    code: 'unexpected',
+    when: 'A fault of the service, which is logged.',
+    message: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.',
+  },
+  {
+    code: 'unavailable',
+    when: 'The service cannot reach its data at present.',
+    message: 'The service cannot reach its data at present. Try again in a moment.',
+  },
+];
+
+const noStore = { type: 'string', description: 'Nobody on the way may keep it.', examples: ['no-store'] };
+
+export function describeRosteringToken(variant: Variant): RouteShorthandOptions {
   return {
     schema: {
       summary: 'Obtain a token',
+      description: `${clients[variant]} Use the token until \`expires_in\` seconds are over; when a request is refused for its token, obtain a new one and try \
+once more. Narrowed scopes, a pause and a revocation hold at once, whatever the token's age.`,
       operationId: `getToken_${variant}`,
       tags: [`Variant ${variant}: token`],
       security: [{ [`variant${variant}Client`]: [] }],
-      response,
+      consumes: ['application/x-www-form-urlencoded'],
+      body: form,
+      response: {
+        200: {
+          description: 'The token.',
+          headers: { 'Cache-Control': noStore, 'X-Request-Id': answerHeaders['X-Request-Id'] },
+          content: { 'application/json': { schema: tokenSchema } },
+        },
+        ...describeErrors(oauthShape, refusals, { schema: { $ref: 'TokenError#' }, limited: false }),
+      },
+      'x-body-optional': true,
     },
+    // The endpoint's own reader takes bodies of any kind; this one only describes.
+    validatorCompiler: () => () => true,
   };
 }

@@ -10,7 +10,7 @@ const token = { token: text('The token, for the Authorization header.'), expires
 /** What is known by name in the documents. */
 export const tokenSchemas = [
   {
-    $id: 'TokenError',
+    $id: 'GetTokenError',
     ...exactly(
       { token: orNull(text('Always null.')), expires: orNull(text('Always null.')), ...envelopeFields },
       { description: 'There is no token: ExceptionType says why for programs, ExceptionMessage for people.' },
@@ -40,7 +40,7 @@ export const describeGetToken = (shape: ErrorShape): RouteShorthandOptions =>
     body: jsonOrForm(asked),
     answers: { 200: exactly({ ...token, ...envelopeFields }, { description: 'The token.' }) },
     errors: secretRefusals,
-    errorsAs: { shape, schema: 'TokenError' },
+    errorsAs: { shape, schema: 'GetTokenError' },
   });
 
 /** Members beside these differ with the kind of key. */

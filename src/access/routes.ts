@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
 import { acceptTokenBodies } from './client-credentials.ts';
-import { describeRosteringToken } from './describe-rostering-token.ts';
+import { describeRosteringToken, tokenErrorSchema } from './describe-rostering-token.ts';
 import { describeGetToken, describeKeys, tokenSchemas } from './describe-tokens.ts';
 import { getToken, getTokenErrorShape } from './get-token.ts';
 import { applicationClient, exchangeForRosteringToken, schoolClient } from './rostering-token.ts';
@@ -22,6 +22,7 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
   app.register(async (scope) => {
     useErrorShape(scope, oauthShape);
     acceptTokenBodies(scope);
+    scope.addSchema(tokenErrorSchema);
     for (const { path, client, variant } of tokenEndpoints) {
       scope.post(path, describeRosteringToken(variant), exchangeForRosteringToken(db, tokens, client));
     }

@@ -37,7 +37,8 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, proble
 
 /** A demographics record refers to its user by its own sourcedId. */
 function ownPerson({ personColumn }: Resource): Field[] {
-  return personColumn === 'sourced_id' ? [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users' }] : [];
+  if (personColumn !== 'sourced_id') return [];
+  return [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users', about: 'The person whom the record is about.' }];
 }
 
 /** The collections of which rows fell. */

@@ -2,7 +2,8 @@
 // example. What comes is checked by the route's own reader, in its own words; nothing here accepts or refuses anything.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TObject, type TSchema } from 'typebox';
-import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
+import { answerHeaders, describeErrors } from './describe-errors.ts';
 import { envelopeShape, type ErrorShape } from './error-shape.ts';
 
 /** What a caller presents; the names are those of the documents' security schemes. */
@@ -75,39 +76,26 @@ export const sharedSchemas = [
   { $id: 'Error', ...exactly(envelopeFields, { description: 'What was wrong: ExceptionType is for programs, ExceptionMessage for people.' }) },
 ] as const;
 
-const statusWords: Readonly<Record<number, string>> = {
-  400: 'Something in the request is not as it must be; ExceptionMessage names it.',
-  401: 'No token, or one that does not hold: obtain a new one and try once more.',
-  403: 'Known, but not allowed: the scope is not granted, the school is another, or the authorisation is paused or revoked.',
-  404: 'There is no such thing for this caller.',
-  409: 'Not as things stand now.',
-  413: 'The body is too large.',
-  415: 'The body is of a kind that this address does not take.',
-  422: 'Understood, but it cannot be done with what was given.',
-  429: 'Too many requests, or too many wrong tries: come again after Retry-After seconds.',
-  503: 'The service cannot reach its data at present: come again after Retry-After seconds.',
-};
-
-const header = (description: string, example: string | number) => ({
-  description,
-  schema: { type: typeof example === 'number' ? 'integer' : 'string', examples: [example] },
-});
-const requestId = { 'X-Request-Id': header('The id of this request, which the log has too.', 'c2a9f3d5e1b7a4f80c11') };
-const standing = {
-  'RateLimit-Limit': header('Requests that this credential has in a minute; absent where calls are not limited.', 1200),
-  'RateLimit-Remaining': header('How many of them are left.', 1187),
-  'RateLimit-Reset': header('Seconds until all are there again.', 42),
-};
-const errorHeaders: Readonly<Record<number, object>> = {
-  401: { 'WWW-Authenticate': header('How to present a credential here.', 'Bearer realm="schoolbell"') },
-  429: { 'Retry-After': header('Seconds to wait.', 60) },
-  503: { 'Retry-After': header('Seconds to wait.', 5) },
+/** What leads to each. */
+const causes: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_request: 'Something in the request is not as it must be; ExceptionMessage names it.',
+  missing_token: 'There is no credential.',
+  invalid_token: 'The credential does not hold, or is of another kind: obtain a new token and try once more.',
+  invalid_client: 'Unknown client or wrong secret: the answer is the same, after the same time.',
+  forbidden: 'Known, but not allowed: a scope is not granted, the school is another, or the authorisation is paused or revoked.',
+  not_found: 'There is no such thing for this caller.',
+  conflict: 'Not as things stand now.',
+  too_large: 'The body is too large.',
+  unsupported_media_type: 'The body is of a kind that this address does not take.',
+  unprocessable: 'Understood, but it cannot be done with what was given.',
+  too_many_requests: 'Too many requests, or too many wrong tries, in this minute.',
+  unavailable: 'The service cannot reach its data at present.',
 };
 
 declare module 'fastify' {
   interface FastifySchema {
+    /** For the documentation: answers that the schemas of the route do not serialise. */
     'x-errors'?: object;
-    'x-body-optional'?: true;
   }
 }
 
@@ -129,7 +117,7 @@ export function describeRoute(words: RouteWords): Pick<RouteShorthandOptions, 's
       ...(headers ? { headers } : {}),
       ...(body ? { body } : {}),
       response: { ...answers },
-      [errorsKey]: renderErrors(words),
+      [errorsKey]: renderBeside(words),
       ...(words.bodyIsOptional ? { [optionalKey]: true } : {}),
     },
     validatorCompiler: () => () => true,
@@ -137,40 +125,35 @@ export function describeRoute(words: RouteWords): Pick<RouteShorthandOptions, 's
   };
 }
 
-function renderErrors({ errors, errorSchemas = {}, errorsAs = { shape: envelopeShape, schema: 'Error' } }: RouteWords): Record<string, object> {
+function renderBeside({ errors, errorSchemas = {}, errorsAs = { shape: envelopeShape, schema: 'Error' } }: RouteWords): object {
   const { shape, schema } = errorsAs;
-  const codes = Object.entries(errors) as [ErrorCode, string][];
-  const byStatus = Map.groupBy(codes, ([code]) => shape.statuses[code] ?? errorCodes[code].status);
-  return Object.fromEntries(
-    [...byStatus].map(([status, those]) => [
-      String(status),
-      {
-        description: statusWords[status] ?? 'Refused.',
-        headers: { ...requestId, ...errorHeaders[status] },
-        content: {
-          'application/json': {
-            schema: { $ref: `#/components/schemas/${errorSchemas[status] ?? schema}` },
-            examples: Object.fromEntries(those.map(([code, message]) => [code, { value: JSON.parse(shape.body(new SchoolbellError(code, message))) }])),
-          },
-        },
-      },
-    ]),
-  );
+  const refusals = (Object.entries(errors) as [ErrorCode, string][]).map(([code, message]) => ({ code, when: causes[code] ?? '', message }));
+  const limited = 'missing_token' in errors;
+  const { 'X-Request-Id': id, ...standing } = answerHeaders;
+  const named = (name: string) => describeErrors(shape, refusals, { schema: { $ref: `#/components/schemas/${name}` }, limited });
+  const special = Object.entries(errorSchemas).map(([status, name]) => [status, named(name)[Number(status)]]);
+  return { answered: { 'X-Request-Id': id, ...(limited ? standing : {}) }, errors: { ...named(schema), ...Object.fromEntries(special) } };
 }
 
-type Described = { responses?: Record<string, { headers?: object }>; requestBody?: { required?: boolean } } & Record<string, unknown>;
+type Headers = Readonly<Record<string, { description?: string } & object>>;
+type Beside = { answered: Headers; errors: Record<string, { headers: Headers }> };
+type Described = { responses: Record<string, { headers?: object }>; requestBody?: { required?: boolean }; [errorsKey]?: Beside; [optionalKey]?: true };
 
 /** Puts into a document what its operations say beside their schemas. */
 export function finishDescriptions<T extends { paths?: object | undefined }>(document: T): T {
-  const operations = Object.values(document.paths ?? {}).flatMap((path: object) => Object.values(path) as Described[]);
-  for (const operation of operations.filter((one) => errorsKey in one)) {
-    const { [errorsKey]: errors, [optionalKey]: optional } = operation;
-    const limited = (errors as object)['429' as keyof object] === undefined ? {} : standing;
-    for (const answer of Object.values(operation.responses ?? {})) answer.headers = { ...requestId, ...limited, ...answer.headers };
-    operation.responses = { ...operation.responses, ...(errors as Described['responses']) };
-    if (optional && operation.requestBody) operation.requestBody.required = false;
+  for (const operation of Object.values(document.paths ?? {}).flatMap((path: object) => Object.values(path) as Described[])) {
+    const { [errorsKey]: beside, [optionalKey]: optional, requestBody, responses } = operation;
+    if (beside) {
+      for (const answer of Object.values(responses)) answer.headers = { ...toHeaders(beside.answered), ...answer.headers };
+      for (const [status, error] of Object.entries(beside.errors)) responses[status] ??= { ...error, headers: toHeaders(error.headers) };
+    }
+    if (optional && requestBody) requestBody.required = false;
     delete operation[errorsKey];
     delete operation[optionalKey];
   }
   return document;
 }
+
+/** As documents have them. */
+const toHeaders = (headers: Headers) =>
+  Object.fromEntries(Object.entries(headers).map(([name, { description, ...schema }]) => [name, { schema, ...(description ? { description } : {}) }]));

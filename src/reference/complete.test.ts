@@ -86,10 +86,10 @@ test('what is described is there', () => {
 
 test('a document names only schemas, headers and credentials that it has, and has none that it does not name', () => {
   for (const { info, paths, webhooks, components, tags } of documents) {
-    const text = JSON.stringify([paths, webhooks ?? {}, components.schemas]);
-    for (const kind of ['schemas', 'headers'] as const) {
+    const text = JSON.stringify([paths, webhooks ?? {}, components]);
+    for (const kind of ['schemas', 'headers', 'parameters', 'responses']) {
       const named = new Set([...text.matchAll(new RegExp(`"#/components/${kind}/([^"/]+)`, 'g'))].map(([, name = '']) => name));
-      assert.deepEqual([...named].toSorted(), Object.keys(components[kind] ?? {}).toSorted(), `${info.title}: ${kind}`);
+      assert.deepEqual([...named].toSorted(), Object.keys((components as Record<string, object>)[kind] ?? {}).toSorted(), `${info.title}: ${kind}`);
     }
     const operations = listOperations(paths).map(({ operation }) => operation);
     const schemes = new Set(operations.flatMap(({ security = [] }) => security.flatMap((one) => Object.keys(one))));

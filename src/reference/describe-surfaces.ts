@@ -1,10 +1,10 @@
 // In charge of the documents: one for each surface, made of the schemas that the routes validate and serialise with. A
-// document holds the operations whose tag is its own, and of schemas, headers and credentials those that they name.
+// document holds the operations whose tag is its own, and of schemas and credentials those that they name.
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { finishDescriptions, sharedSchemas } from '../http/describe-route.ts';
 import { version } from '../version.ts';
-import { listOperations, type Header, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
+import { listOperations, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
 import { securitySchemes, surfaces, type SurfaceName, type SurfaceRow } from './surfaces.ts';
 
 export type Surface = Readonly<{ name: SurfaceName; document: OpenApiDocument }>;
@@ -54,7 +54,6 @@ function describeSurface(row: SurfaceRow, whole: Whole, publicUrl: string): Open
     paths,
     components: {
       schemas: takeUsed(whole.schemas, paths),
-      headers: shareHeaders(paths),
       securitySchemes: absolute(pick(securitySchemes, schemesOf(paths)), publicUrl),
     },
   };
@@ -72,21 +71,6 @@ function takeUsed(schemas: Readonly<Record<string, Schema>>, from: unknown): Rec
   };
   look(from);
   return pick(schemas, found);
-}
-
-/** Headers are the same in many answers: each is written out once, and referred to by its name. */
-function shareHeaders(paths: Record<string, PathItem>): Record<string, Header> {
-  const shared: Record<string, Header> = {};
-  for (const { operation } of listOperations(paths)) {
-    for (const response of Object.values(operation.responses)) {
-      for (const [name, header] of Object.entries(response.headers ?? {})) {
-        if ('$ref' in header) continue;
-        shared[name] ??= header;
-        if (response.headers && JSON.stringify(shared[name]) === JSON.stringify(header)) response.headers[name] = { $ref: `#/components/headers/${name}` };
-      }
-    }
-  }
-  return pick(shared, new Set(Object.keys(shared).toSorted()));
 }
 
 function schemesOf(paths: Record<string, PathItem>): Set<string> {

@@ -1,4 +1,5 @@
-// In charge of what an OpenAPI document is to the code that makes and reads ours: the parts of 3.1 that occur in them.
+// In charge of what an OpenAPI document is to the code that makes and reads ours: the parts of 3.1 that occur in them. Of references
+// there are only those to schemas; a document that is served has more of them (see `share-parts`).
 
 export type Schema = Readonly<Record<string, unknown>>;
 /** To a part of the same document: #/components/… */
@@ -7,7 +8,7 @@ export type Reference = Readonly<{ $ref: string }>;
 export type Example = Readonly<{ summary?: string; description?: string; value: unknown }>;
 export type Media = { schema?: Schema; example?: unknown; examples?: Record<string, Example> };
 export type Header = { description?: string; schema?: Schema; example?: unknown };
-export type Response = { description: string; headers?: Record<string, Header | Reference>; content?: Record<string, Media> };
+export type Response = { description: string; headers?: Record<string, Header>; content?: Record<string, Media> };
 
 export type Parameter = {
   name: string;
@@ -60,7 +61,6 @@ export type OpenApiDocument = {
   webhooks?: Record<string, PathItem>;
   components: {
     schemas: Record<string, Schema>;
-    headers?: Record<string, Header>;
     securitySchemes: Record<string, SecurityScheme>;
   };
 };

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { createHash } from 'node:crypto';
 import { requireSurface, type ReadSurfaces } from './describe-surfaces.ts';
 import type { OpenApiDocument } from './document.ts';
+import { shareParts } from './share-parts.ts';
 import { pathOf, surfaces, type SurfaceName } from './surfaces.ts';
 
 type File = { text: string; etag: string };
@@ -35,5 +36,5 @@ function toFile(document: OpenApiDocument): File {
 }
 
 export function renderDocument(document: OpenApiDocument): string {
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return `${JSON.stringify(shareParts(document), null, 2)}\n`;
 }

@@ -8,6 +8,8 @@ export type FieldType = 'id' | 'text' | 'enum' | 'boolean' | 'date' | 'year' | '
 export type Field = Readonly<{
   /** The property of the JSON record. */
   name: string;
+  /** What it is, for whoever reads the documentation. */
+  about: string;
   type: FieldType;
   column: string;
   /** The column of the CSV file; a field without one is derived. */
@@ -27,6 +29,7 @@ export type Resource = Readonly<{
   one: string;
   /** The type that a reference to such a record carries. */
   refType: string;
+  about: string;
   table: string;
   file: string;
   /** The columns of the CSV file, in the order of the standard. */

@@ -10,7 +10,7 @@ import { Type } from 'typebox';
 import { Errors } from 'typebox/value';
 import { collections } from '../roster/collections.ts';
 import { rootA, rootB, useService } from '../../test/service.ts';
-import { recordSchema } from './describe-operation.ts';
+import { recordSchema } from './record-schema.ts';
 import { operations } from './operations.ts';
 import { dialects } from './routes.ts';
 

@@ -13,9 +13,11 @@ import { answerOperation, type Answer, type Answering, type Page } from './answe
 import type { Dialect } from './dialects/dialect.ts';
 import { variantA } from './dialects/variant-a.ts';
 import { variantB } from './dialects/variant-b.ts';
-import { describeOperation, recordSchemas } from './describe-operation.ts';
+import { statusSchema } from './describe-answers.ts';
+import { describeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
+import { recordSchemas } from './record-schema.ts';
 import { createRemembered } from './remembered.ts';
 import { RosterMoved } from './roster-facts.ts';
 import type { Reader } from './select-page.ts';
@@ -35,7 +37,7 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
   const pages = createRemembered<Page>(rememberedPageBytes);
   const names = createVersionNames(reader.db);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
-  for (const schema of recordSchemas) app.addSchema(schema);
+  for (const schema of [...recordSchemas, statusSchema]) app.addSchema(schema);
   for (const dialect of dialects) {
     const answering: Answering = { reader, pages, dialect, turnstile, names, address: publicUrl + dialect.root };
     app.register(async (scope) => {

@@ -20,7 +20,8 @@ export type Target = Readonly<{
   people: readonly string[];
 }>;
 
-const needed: Record<CollectionName, string> = {
+/** In words, what a school has to grant. */
+export const neededScopes: Readonly<Record<CollectionName, string>> = {
   orgs: 'School',
   academicSessions: 'School',
   courses: 'School',
@@ -39,7 +40,7 @@ export function requireTargets(caller: Caller, operation: Operation): Target[] {
     return kinds.length > 0 ? [{ estab, rosterId, version, current: version, keptFrom, kinds, people: visiblePeople(scopes) }] : [];
   });
   if (targets.length > 0) return targets;
-  throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${needed[operation.collection]}.`);
+  throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${neededScopes[operation.collection]}.`);
 }
 
 function openedKinds(collection: CollectionName, scopes: readonly string[]): readonly string[] {

@@ -2,13 +2,14 @@
 import type { Field, Resource } from '../resource.ts';
 import { user } from './user.ts';
 
-const flag = (name: string, column: string): Field => ({ name, type: 'boolean', column, csv: name });
-const text = (name: string, column: string): Field => ({ name, type: 'text', column, csv: name });
+const flag = (name: string, column: string, about: string): Field => ({ name, type: 'boolean', column, csv: name, about });
+const text = (name: string, column: string, about: string): Field => ({ name, type: 'text', column, csv: name, about });
 
 export const demographics: Resource = {
   collection: 'demographics',
   one: 'demographics',
   refType: 'demographics',
+  about: 'Details of a person, mostly of a student, which a school grants apart; its sourcedId is that of the user.',
   table: 'roster_demographics',
   file: 'demographics.csv',
   header:
@@ -18,18 +19,18 @@ export const demographics: Resource = {
   kinds: user.kinds,
   personColumn: 'sourced_id',
   fields: [
-    { name: 'birthDate', type: 'date', column: 'birth_date', csv: 'birthDate' },
-    { name: 'sex', type: 'enum', column: 'sex', csv: 'sex', values: ['male', 'female'] },
-    flag('americanIndianOrAlaskaNative', 'american_indian_or_alaska_native'),
-    flag('asian', 'asian'),
-    flag('blackOrAfricanAmerican', 'black_or_african_american'),
-    flag('nativeHawaiianOrOtherPacificIslander', 'native_hawaiian_or_other_pacific_islander'),
-    flag('white', 'white'),
-    flag('demographicRaceTwoOrMoreRaces', 'demographic_race_two_or_more_races'),
-    flag('hispanicOrLatinoEthnicity', 'hispanic_or_latino_ethnicity'),
-    text('countryOfBirthCode', 'country_of_birth_code'),
-    text('stateOfBirthAbbreviation', 'state_of_birth_abbreviation'),
-    text('cityOfBirth', 'city_of_birth'),
-    text('publicSchoolResidenceStatus', 'public_school_residence_status'),
+    { name: 'birthDate', type: 'date', column: 'birth_date', csv: 'birthDate', about: 'Date of birth.' },
+    { name: 'sex', type: 'enum', column: 'sex', csv: 'sex', values: ['male', 'female'], about: 'Sex.' },
+    flag('americanIndianOrAlaskaNative', 'american_indian_or_alaska_native', 'Ethnicity: American Indian or Alaska Native.'),
+    flag('asian', 'asian', 'Ethnicity: Asian.'),
+    flag('blackOrAfricanAmerican', 'black_or_african_american', 'Ethnicity: Black or African American.'),
+    flag('nativeHawaiianOrOtherPacificIslander', 'native_hawaiian_or_other_pacific_islander', 'Ethnicity: Native Hawaiian or other Pacific Islander.'),
+    flag('white', 'white', 'Ethnicity: White.'),
+    flag('demographicRaceTwoOrMoreRaces', 'demographic_race_two_or_more_races', 'Ethnicity: two or more.'),
+    flag('hispanicOrLatinoEthnicity', 'hispanic_or_latino_ethnicity', 'Ethnicity: Hispanic or Latino.'),
+    text('countryOfBirthCode', 'country_of_birth_code', 'Country of birth, as a code.'),
+    text('stateOfBirthAbbreviation', 'state_of_birth_abbreviation', 'State of birth, abbreviated.'),
+    text('cityOfBirth', 'city_of_birth', 'Place of birth.'),
+    text('publicSchoolResidenceStatus', 'public_school_residence_status', 'Residence status.'),
   ],
 };

@@ -24,4 +24,8 @@ export type Dialect = Readonly<{
   sorts: boolean;
   selects: boolean;
   errors: ErrorShape;
+  /** Of an error's body. */
+  errorSchema: Readonly<Record<string, unknown>>;
+  /** Whether a token opens several schools, in which a sourcedId may occur more than once. */
+  severalSchools: boolean;
 }>;

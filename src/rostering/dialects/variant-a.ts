@@ -19,4 +19,6 @@ export const variantA: Dialect = {
     headers: {},
     body: (error) => error.message,
   },
+  errorSchema: { type: 'string', description: 'What was wrong and what would be right, for people.' },
+  severalSchools: true,
 };

@@ -20,4 +20,6 @@ export const variantB: Dialect = {
         statusInfoSet: [{ imsx_codeMajor: 'failure', imsx_severity: 'error', imsx_codeMinor: errorCodes[error.code].minor, imsx_description: error.message }],
       }),
   },
+  errorSchema: { $ref: 'imsx_StatusInfoSet#' },
+  severalSchools: false,
 };

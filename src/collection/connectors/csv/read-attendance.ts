@@ -15,7 +15,7 @@ const maxMarkCharacters = 2;
 const maxNotesCharacters = 500;
 /** Every register that was seen is remembered to notice a second entry. A large school writes 800,000 marks a year. */
 export const maxMarks = 2_000_000;
-const dateField: Field = { name: 'date', type: 'date', column: 'date' };
+const dateField: Field = { name: 'date', type: 'date', column: 'date', about: 'The day of the mark.' };
 
 export function hasAttendance({ files }: Pick<CsvPackage, 'files'>): boolean {
   return files.has(attendanceFile);

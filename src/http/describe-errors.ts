@@ -1,0 +1,69 @@
+// In charge of describing errors: of the codes that an operation can answer with, each status with its headers, its body and
+// an example for every code, all taken from the shape and the table with which errors are rendered.
+import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
+import type { ErrorShape } from './error-shape.ts';
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** For the documentation: the body may be left out. */
+    'x-body-optional'?: true;
+  }
+}
+
+/** message: one that is really sent. when: what leads to it. */
+export type Refusal = Readonly<{ code: ErrorCode; when: string; message: string }>;
+
+const header = (description: string, example: string | number) => ({
+  type: typeof example === 'number' ? 'integer' : 'string',
+  description,
+  examples: [example],
+});
+
+/** The headers that answers of the API share, in words. */
+export const answerHeaders = {
+  'X-Request-Id': header('The id of this request, which the log has too.', '5f0c2d9a7b3e4f18'),
+  'RateLimit-Limit': header('Requests that the credential has in a minute; absent where calls are not limited or were not counted.', 1200),
+  'RateLimit-Remaining': header('How many of them are left.', 1187),
+  'RateLimit-Reset': header('Seconds until all of them are there again.', 42),
+} as const;
+
+const retryAfter = header('Seconds after which it is worth trying again.', 5);
+const limitHeaders = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
+/** Refused before anything is counted, as long as nobody knows whose call it is. */
+const uncounted: readonly ErrorCode[] = ['missing_token', 'invalid_token', 'invalid_client'];
+
+/** schema: of the body. limited: calls are counted here. */
+type Place = Readonly<{ schema: object; limited: boolean }>;
+
+/** By status, as a route's schema has its answers. */
+export function describeErrors(shape: ErrorShape, refusals: readonly Refusal[], { schema, limited }: Place): Record<number, object> {
+  const statusOf = ({ code }: Refusal) => shape.statuses[code] ?? errorCodes[code].status;
+  const statuses = [...new Set(refusals.map(statusOf))].toSorted((a, b) => a - b);
+  const [mediaType = ''] = shape.contentType.split(';');
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const own = refusals.filter((refusal) => statusOf(refusal) === status);
+      const waits = own.some(({ code }) => code === 'too_many_requests' || code === 'unavailable');
+      const challenge = shape.headers[status]?.['www-authenticate'];
+      const counted = limited && own.some(({ code }) => !uncounted.includes(code));
+      return [
+        status,
+        {
+          description: own.map(({ when }) => when).join(' '),
+          headers: {
+            'X-Request-Id': answerHeaders['X-Request-Id'],
+            ...(counted ? Object.fromEntries(limitHeaders.map((name) => [name, answerHeaders[name]])) : {}),
+            ...(challenge ? { 'WWW-Authenticate': header('How to present a credential.', challenge) } : {}),
+            ...(waits ? { 'Retry-After': retryAfter } : {}),
+          },
+          content: { [mediaType]: { schema, examples: Object.fromEntries(own.map((refusal) => [refusal.code, { value: renderBody(shape, refusal) }])) } },
+        },
+      ];
+    }),
+  );
+}
+
+function renderBody(shape: ErrorShape, { code, message }: Refusal): unknown {
+  const body = shape.body(new SchoolbellError(code, message));
+  return shape.contentType.startsWith('application/json') ? (JSON.parse(body) as unknown) : body;
+}

@@ -1,0 +1,131 @@
+// In charge of describing what an operation answers with: records and their headers, and every error as the dialect has it.
+import { Type } from 'typebox';
+import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
+import { collections } from '../roster/collections.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import type { Operation } from './operations.ts';
+import { neededScopes } from './visibility.ts';
+
+const text = (description: string, example: string) => ({ type: 'string', description, examples: [example] });
+
+const versionHeaders = {
+  'X-Roster-Version': text('The version of the roster that the records are of; send it back as `If-Roster-Version`.', '7-3f1c9a20'),
+  ETag: text('Send it back as `If-None-Match`: 304 while the answer would be the same.', 'W/"hZ3v0s1cUq2m9KxYw7eRtA"'),
+  'Cache-Control': text('Whoever keeps it must ask whether it still holds.', 'private, no-cache'),
+  Vary: text('What the answer depends on beside the address.', 'authorization, if-roster-version'),
+};
+const listHeaders = {
+  'X-Total-Count': { type: 'integer', description: 'How many records match on all pages.', examples: [1193] },
+  Link: text(
+    'With `limit`: the pages `first`, `prev`, `next` and `last`, absolute, with all other parameters kept.',
+    '<https://schoolbell.example/ims/oneroster/v1p1/users?limit=2&offset=2&rosterVersion=7-3f1c9a20>; rel="next"',
+  ),
+};
+
+/** Of an error of variant B; variant A has text. */
+export const statusSchema = {
+  $id: 'imsx_StatusInfoSet',
+  ...Type.Object(
+    {
+      statusInfoSet: Type.Array(
+        Type.Object(
+          {
+            imsx_codeMajor: Type.Unsafe<string>({ type: 'string', enum: ['failure'], description: 'Always failure.' }),
+            imsx_severity: Type.Unsafe<string>({ type: 'string', enum: ['error'], description: 'Always error.' }),
+            imsx_codeMinor: Type.String({ description: 'What kind of error, in the words of the standard, for programs.' }),
+            imsx_description: Type.String({ description: 'What was wrong and what would be right, for people.' }),
+          },
+          { additionalProperties: false },
+        ),
+        { minItems: 1 },
+      ),
+    },
+    { additionalProperties: false, description: 'An error in the shape of OneRoster 1.1.' },
+  ),
+};
+
+export function describeAnswers(operation: Operation, dialect: Dialect): Record<number, object> {
+  const resource = collections[operation.collection];
+  const record = Type.Unsafe({ $ref: `${resource.refType}#` });
+  const schema = Type.Object(operation.single ? { [resource.one]: record } : { [resource.collection]: Type.Array(record) }, { additionalProperties: false });
+  return {
+    200: {
+      description: operation.single ? 'The record.' : 'The records; an empty list where there are none.',
+      headers: { ...(operation.single ? {} : listHeaders), ...versionHeaders, ...answerHeaders },
+      content: { 'application/json': { schema } },
+    },
+    304: { description: 'What `If-None-Match` names is still right; there is no body.', headers: { ...versionHeaders, ...answerHeaders }, type: 'null' },
+    ...describeErrors(dialect.errors, refusalsOf(operation, dialect), { schema: dialect.errorSchema, limited: true }),
+  };
+}
+
+function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
+  const filters = !dialect.filter.ignoredOn.includes(operation.collection);
+  const list: Refusal[] = [
+    {
+      code: 'invalid_request',
+      when: 'A parameter cannot be read.',
+      message: `limit is "none"; it must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`,
+    },
+    ...(filters ? [invalidFilter(dialect)] : []),
+    { code: 'invalid_sort', when: '`sort` names no field.', message: 'sort is empty. Leave it out, or name a field.' },
+  ];
+  const single: Refusal[] = dialect.severalSchools
+    ? [
+        {
+          code: 'ambiguous',
+          when: 'More than one school has such a record.',
+          message: 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.',
+        },
+      ]
+    : [];
+  const byId = operation.single || operation.parents !== undefined;
+  return [
+    ...(operation.single ? single : list),
+    {
+      code: 'blank_selection',
+      when: '`fields` names no field.',
+      message: 'fields names an empty field. Leave it out, or list fields separated by commas.',
+    },
+    {
+      code: 'missing_token',
+      when: 'There is no token.',
+      message: 'There is no Authorization header. Send "Authorization: Bearer" and a token from the token endpoint.',
+    },
+    {
+      code: 'invalid_token',
+      when: 'The token does not hold: obtain a new one and try once more.',
+      message: 'The Authorization header must be "Bearer" followed by one token.',
+    },
+    {
+      code: 'forbidden',
+      when: 'The school has not granted this, or the authorisation is paused or revoked.',
+      message: `The school has not granted a scope that opens this: it needs ${neededScopes[operation.collection]}.`,
+    },
+    ...(byId ? [{ code: 'not_found', when: 'There is no such record, or none that the caller may see.', message: 'There is no such record.' } as const] : []),
+    {
+      code: 'version_gone',
+      when: 'The version in `If-Roster-Version` is not kept any more: begin again without it.',
+      message: 'The version "7-3f1c9a20" is not kept, or not of these schools. Begin again without If-Roster-Version.',
+    },
+    { code: 'too_many_requests', when: 'Too many requests in this minute.', message: 'More than 1200 requests in this minute. Wait and try again.' },
+    {
+      code: 'unexpected',
+      when: 'A fault of the service, which is logged.',
+      message: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.',
+    },
+    {
+      code: 'unavailable',
+      when: 'The service cannot reach its data at present.',
+      message: 'The service cannot reach its data at present. Try again in a moment.',
+    },
+  ];
+}
+
+function invalidFilter({ filter }: Dialect): Refusal {
+  const message = filter.fields
+    ? `The filter names "role" at position 1; only ${filter.fields.join(', ')} can be filtered by.`
+    : 'The filter cannot be read at position 8: expected a value in single quotes (a quote inside is doubled: \'O\'\'Brien\'), found "active". ' +
+      "Write it as field='value', for example status='active'.";
+  return { code: 'invalid_filter', when: 'The filter cannot be read, or names what cannot be filtered by.', message };
+}
