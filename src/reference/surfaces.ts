@@ -133,6 +133,11 @@ export const securitySchemes = {
     scheme: 'bearer',
     description: "The school's upload token (`sb_upload_…`), which is made on the page of the school or by the operator. It opens these addresses alone.",
   },
+  signInClient: {
+    type: 'http',
+    scheme: 'basic',
+    description: "User name: the application's client id. Password: its client secret (`sb_client_…`).",
+  },
   signInToken: {
     type: 'http',
     scheme: 'bearer',

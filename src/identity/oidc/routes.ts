@@ -21,6 +21,7 @@ import { readRememberedSchool, rememberSchool } from '../remembered-school.ts';
 import { findSignedIn, openSession } from '../sessions.ts';
 import { tryLogin } from '../try-login.ts';
 import { findClient, isWelcome } from './clients.ts';
+import { signInOperations } from './describe-sign-in.ts';
 import { accountId, createPresentProvider } from './provider.ts';
 
 export type SingleSignOn = { db: Db; tries: Db; hashing: HashPool; seal: Seal; publicUrl: string };
@@ -33,11 +34,13 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrorsForBrowsers(scope);
+    const handler = async (request: FastifyRequest, reply: FastifyReply) => pass(await provider(), publicUrl, request, reply);
+    for (const { method, path, options } of signInOperations) scope.route({ method, url: `${root}${path}`, ...options, handler });
     scope.route({
       method: ['GET', 'POST', 'OPTIONS'],
       url: `${root}/*`,
       schema: { hide: true },
-      handler: async (request, reply) => pass(await provider(), publicUrl, request, reply),
+      handler,
     });
     scope.register(async (pages) => {
       usePageErrors(pages, ({ url }, error) =>
