@@ -1,17 +1,23 @@
 // In charge of `npm run generate`: writes down what follows from the code, the schema from the migrations and the
-// descriptions of the API from the routes. The tests compare all with what is committed.
+// descriptions of the API from the routes. The tests compare all with what is committed. Examples in them are asked for once and kept;
+// `npm run generate -- --examples` asks for all anew.
 import type { FastifyInstance } from 'fastify';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createSeal } from '../src/access/seal.ts';
+import { createSeal, type Seal } from '../src/access/seal.ts';
 import { createApp, createPools } from '../src/app.ts';
-import { readConfig } from '../src/config.ts';
+import { readConfig, type Config } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
+import { prepareDemo } from '../src/demo.ts';
+import { exampleUrl, examplesFile } from '../src/reference/examples.ts';
 import { pathOf, surfaces } from '../src/reference/surfaces.ts';
 import { openTestCluster } from './cluster.ts';
+import { collectExamples, listMissing, readKept } from './collect-examples.ts';
 import { describeSchema } from './describe-schema.ts';
+import { readDocuments } from './described.ts';
 
 export const root = join(import.meta.dirname, '..');
 
@@ -36,14 +42,11 @@ export async function withEmptyDatabase<T>(work: (url: string, db: Db) => Promis
   }
 }
 
-/** Where the committed documents say that the service is: a name that is reserved for examples. */
-export const describedUrl = 'https://schoolbell.example';
-
 /** Every generated file, from its path to its content. */
 export function renderGenerated(): Promise<Record<string, string>> {
   return withEmptyDatabase(async (url, db) => {
     await migrate(db);
-    const documents = await withApp(url, db, async (app) => {
+    const documents = await withApp(url, db, async ({ app }) => {
       const texts = surfaces.map(async ({ name }) => [pathOf(name).slice(1), (await app.inject(pathOf(name))).body] as const);
       return Object.fromEntries(await Promise.all(texts));
     });
@@ -51,25 +54,47 @@ export function renderGenerated(): Promise<Record<string, string>> {
   });
 }
 
+type Parts = { app: FastifyInstance; config: Config; seal: Seal };
+
 /** An app that listens nowhere; `before` sees it while nothing is registered yet. */
-export async function withApp<T>(url: string, db: Db, work: (app: FastifyInstance) => Promise<T>, before?: (app: FastifyInstance) => void): Promise<T> {
+export async function withApp<T>(url: string, db: Db, work: (parts: Parts) => Promise<T>, before?: (app: FastifyInstance) => void): Promise<T> {
   const secretKey = randomBytes(32).toString('hex');
-  const app = createApp({
-    config: readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent', PUBLIC_URL: describedUrl }),
-    pools: createPools(() => db),
-    seal: createSeal([secretKey]),
-  });
+  const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-generate-'));
+  const config = readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent', PUBLIC_URL: exampleUrl, DATA_DIR: dataDir });
+  const seal = createSeal([secretKey]);
+  const app = createApp({ config, pools: createPools(() => db), seal });
   before?.(app);
   try {
     await app.ready();
-    return await work(app);
+    return await work({ app, config, seal });
   } finally {
     await app.close();
+    rmSync(dataDir, { recursive: true, force: true });
   }
 }
 
+/** Examples that are missing or no longer fit are asked for anew, with `all` every one. */
+function renderExamples(all: boolean): Promise<Record<string, string>> {
+  return withEmptyDatabase(async (url, db) => {
+    await migrate(db);
+    return withApp(url, db, async ({ app, config, seal }) => {
+      const documents = await readDocuments(app);
+      const known = readKept();
+      if (!all && listMissing(documents, known).length === 0) return {};
+      const collected = await collectExamples(documents, known, { app, db, demo: await prepareDemo(db, seal, config), all });
+      return Object.fromEntries(surfaces.map(({ name }) => [examplesFile(name), `${JSON.stringify(collected[name], null, 2)}\n`]));
+    });
+  });
+}
+
 async function writeGenerated(): Promise<void> {
-  for (const [file, content] of Object.entries(await renderGenerated())) {
+  write(Object.fromEntries(surfaces.map(({ name }) => examplesFile(name)).filter((file) => !existsSync(join(root, file))).map((file) => [file, '{}\n'])));
+  write(await renderExamples(process.argv.includes('--examples')));
+  write(await renderGenerated());
+}
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [file, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), content);
     console.log(`wrote ${file}`);

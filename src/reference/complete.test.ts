@@ -45,7 +45,7 @@ function readAll(): Promise<{ routes: Route[]; documents: Record<string, OpenApi
         const [hidden, refuses] = [(schema as { hide?: boolean } | undefined)?.hide === true, config?.refuses === true];
         for (const verb of [method].flat()) routes.push({ verb: verb.toLowerCase(), path: path.replace(/:(\w+)/g, '{$1}'), hidden, refuses });
       });
-    return withApp(url, db, async (app) => ({ routes, ...(await askAll(app)) }), follow);
+    return withApp(url, db, async ({ app }) => ({ routes, ...(await askAll(app)) }), follow);
   });
 }
 

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { finishDescriptions, sharedSchemas } from '../http/describe-route.ts';
 import { version } from '../version.ts';
 import { listOperations, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
+import { addExamples, moveTo, readExamples } from './examples.ts';
 import { securitySchemes, surfaces, type SurfaceName, type SurfaceRow } from './surfaces.ts';
 
 export type Surface = Readonly<{ name: SurfaceName; document: OpenApiDocument }>;
@@ -43,20 +44,23 @@ function describeSurface(row: SurfaceRow, whole: Whole, publicUrl: string): Open
   for (const { path, verb, operation } of listOperations(whole.paths)) {
     if (operation.tags?.some((tag) => own.has(tag))) paths[path] = { ...paths[path], [verb]: operation };
   }
-  const { title, summary, description, tags } = row;
+  const { title, summary, description, tags, webhooks } = row;
   const used = new Set(listOperations(paths).flatMap(({ operation }) => operation.tags ?? []));
-  return {
+  const document: OpenApiDocument = {
     openapi: '3.1.0',
     // The package says nothing of a licence, and so nothing is granted by this document.
     info: { title, summary, description, version, license: { name: 'None stated', identifier: 'NONE' } },
     servers: [{ url: publicUrl, description: 'This service' }],
     tags: tags.filter(({ name }) => used.has(name)),
     paths,
+    ...(webhooks ? { webhooks: structuredClone(webhooks) } : {}),
     components: {
-      schemas: takeUsed(whole.schemas, paths),
+      schemas: takeUsed(whole.schemas, [paths, webhooks ?? {}]),
       securitySchemes: absolute(pick(securitySchemes, schemesOf(paths)), publicUrl),
     },
   };
+  addExamples(document, readExamples(row.name));
+  return moveTo(document, publicUrl);
 }
 
 /** The schemas that are referred to, and those that they refer to. */

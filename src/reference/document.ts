@@ -58,7 +58,7 @@ export type OpenApiDocument = {
   servers: { url: string; description: string }[];
   tags: Tag[];
   paths: Record<string, PathItem>;
-  webhooks?: Record<string, PathItem>;
+  webhooks?: Readonly<Record<string, PathItem>>;
   components: {
     schemas: Record<string, Schema>;
     securitySchemes: Record<string, SecurityScheme>;

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describedUrl, root } from '../../test/generate.ts';
+import { root } from '../../test/generate.ts';
 import { useService } from '../../test/service.ts';
+import { exampleUrl } from './examples.ts';
 import { pathOf, surfaces } from './surfaces.ts';
 
 const { url } = await useService();
@@ -18,7 +19,7 @@ for (const { name } of surfaces) {
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
     assert.equal(response.headers.get('cache-control'), 'public, max-age=3600');
     assert.equal(response.headers.get('access-control-allow-origin'), '*');
-    assert.equal((await response.text()).replaceAll(url, describedUrl), readFileSync(join(root, path), 'utf8'));
+    assert.equal((await response.text()).replaceAll(url, exampleUrl), readFileSync(join(root, path), 'utf8'));
   });
 
   test(`${path} is not sent to who has it`, async () => {

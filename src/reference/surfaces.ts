@@ -1,6 +1,6 @@
 // In charge of the surfaces of the API, each described in a document of its own: a table of which tags belong to which, of
 // the credentials that there are, and of what every document says of itself.
-import type { SecurityScheme, Tag } from './document.ts';
+import type { PathItem, SecurityScheme, Tag } from './document.ts';
 
 export type SurfaceName = 'variant-a' | 'variant-b' | 'school-data' | 'management';
 
@@ -12,6 +12,8 @@ export type SurfaceRow = Readonly<{
   description: string;
   /** Every operation has one tag, and every tag belongs to one surface. */
   tags: readonly Tag[];
+  /** What the service sends, by name. */
+  webhooks?: Readonly<Record<string, PathItem>>;
 }>;
 
 const common = `Every answer carries \`X-Request-Id\`; name it when you report a problem. Where calls are limited, answers say how many are left

@@ -79,7 +79,9 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
         },
       ]
     : [];
-  const byId = operation.single || operation.parents !== undefined;
+  const missing = operation.parents ? 'There is no such record to look into.' : 'There is no such record.';
+  const byId: Refusal[] =
+    operation.single || operation.parents ? [{ code: 'not_found', when: 'There is no such record, or none that the caller may see.', message: missing }] : [];
   return [
     ...(operation.single ? single : list),
     {
@@ -102,7 +104,7 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
       when: 'The school has not granted this, or the authorisation is paused or revoked.',
       message: `The school has not granted a scope that opens this: it needs ${neededScopes[operation.collection]}.`,
     },
-    ...(byId ? [{ code: 'not_found', when: 'There is no such record, or none that the caller may see.', message: 'There is no such record.' } as const] : []),
+    ...byId,
     {
       code: 'version_gone',
       when: 'The version in `If-Roster-Version` is not kept any more: begin again without it.',
