@@ -57,7 +57,17 @@ async function askFor(asking: Asking, described: Described): Promise<Record<stri
   const { status, body } = await askForExample(asking, described);
   const wanted = successOf(described.operation).status;
   if (String(status) !== wanted) throw new Error(`${nameOf(described)}: ${status} instead of ${wanted}: ${JSON.stringify(body)}`);
-  return { [wanted]: hideSecrets(body, asking.demo) };
+  return { [wanted]: hideSecrets(shorten(body), asking.demo) };
+}
+
+const longestList = 3;
+
+/** Of many records a few show as much. */
+function shorten(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (!Array.isArray(value)) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shorten(inner)]));
+  const records = value.some((one) => typeof one === 'object');
+  return (records ? value.slice(0, longestList) : value).map(shorten);
 }
 
 const token = 'eyJhbGciOiJFUzI1NiJ9.eyJleGFtcGxlIjp0cnVlfQ.not-a-real-token';

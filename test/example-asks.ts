@@ -1,6 +1,156 @@
 // In charge of what to ask for an example: a row for each operation whose parameters' own examples are not enough, because
 // something has to be there first or has a name that only the database knows. It makes that and says what to ask.
-import type { Ask, Asking } from './ask-described.ts';
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { addEstablishment } from '../src/access/establishments.ts';
+import { createSeal } from '../src/access/seal.ts';
+import { makeUploadToken } from '../src/access/upload-tokens.ts';
+import { collectDatabase } from '../src/collection/collect.ts';
+import { registerDays } from '../src/collection/connectors/demo/demo-attendance.ts';
+import { createOutbound } from '../src/http/outbound.ts';
+import { authorise, type Ask, type Asking } from './ask-described.ts';
+import { basic, makeLogin, signIn } from './example-sign-in.ts';
+import { zip } from './onboarding.ts';
+import { smallPackage } from './small-school.ts';
 
 /** By the operation's id. */
-export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = {};
+export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = {
+  getToken: async ({ demo }) => ({ body: { estab: demo.estab, relyingParty: demo.rp, password: demo.schoolSecret } }),
+  ...Object.fromEntries(
+    ['getAttendanceForDate', 'getOwnAttendanceForDate', 'getAttendanceForDateRange', 'getOwnAttendanceForDateRange'].map((id) => [id, withMarks]),
+  ),
+  getAttendanceForDateById: oneMark,
+  getOwnAttendanceForDateById: oneMark,
+  writeAttendance: judgedMarks,
+  writeAttendanceByEstab: judgedMarks,
+  getWriteback: async (asking) => {
+    const payload = { Marks: [{ ...(await markOf(asking)), Mark: 'H' }], callback: { Url: 'https://app.example/written' } };
+    const { TrackingId } = await post<{ TrackingId: string }>(asking, `/api/v1/School/${asking.demo.estab}/Attendance`, payload);
+    return { parameters: { trackingId: TrackingId } };
+  },
+  registerWebhook: async (asking) => {
+    await register(asking);
+    return {};
+  },
+  listWebhooks: async (asking) => {
+    await register(asking);
+    return {};
+  },
+  getWebhook: ofWebhook,
+  testWebhook: ofWebhook,
+  removeWebhook: ofWebhook,
+  listDeliveries: async (asking) => {
+    await deliver(asking);
+    return {};
+  },
+  getDelivery: ofDelivery,
+  replayDelivery: async (asking) => {
+    const ask = await ofDelivery(asking);
+    await asking.db`update outbox set state = 'failed', settled_at = now() where id = ${ask.parameters?.id ?? ''}`;
+    return ask;
+  },
+  withdrawInvitation: async (asking) => {
+    const school = { Estab: '9990003', SchoolName: 'Example Grammar School', SchoolContactEmail: 'office@grammar.example' };
+    await post(asking, '/api/Manage/SchoolRegister', { Schools: [school] }, 'managementToken');
+    return { parameters: { estab: school.Estab } };
+  },
+  uploadRoster: async (asking) => ({ ...(await uploader(asking)), body: await zip(smallPackage()) }),
+  getUpload: async (asking) => {
+    const { authorization = '', parameters } = await uploader(asking);
+    const url = `/api/v1/School/${parameters?.estab}/Roster`;
+    const taken = await asking.app.inject({ method: 'PUT', url, headers: { authorization }, payload: await zip(smallPackage()) });
+    const { ImportId } = taken.json<{ ImportId: string }>();
+    await collect(asking, String(parameters?.estab), 'SchoolData', ImportId);
+    return { authorization, parameters: { ...parameters, importId: ImportId } };
+  },
+  resetPassword: async (asking) => {
+    const { userName, password } = await makeLogin(asking);
+    return { body: { username: userName, password }, contentType: 'application/json' };
+  },
+  // Somebody else than who has registered for the other examples.
+  createLogin: async ({ db, demo }) => {
+    const [presence] = await db<{ id: string }[]>`select presence_id(${demo.estab}, 'u-e-k4b201x5he') as id`;
+    return { body: { OrgId: demo.estab, PresenceId: presence?.id }, contentType: 'application/json' };
+  },
+  createUser: async (asking) => ({
+    body: { orgId: asking.demo.estab, manualUser: [{ firstName: 'Ada', lastName: 'Example', email: `ada.${randomUUID().slice(0, 4)}@school.example` }] },
+  }),
+  generateQRCode: async () => ({ accept: 'application/json' }),
+  generateQRCodeFromBody: async () => ({ accept: 'application/json', body: { text: 'https://school.example/join?id=7' }, contentType: 'application/json' }),
+  getSignInTokens: async (asking) => ({ body: await signIn(asking), authorization: basic(asking.demo.clientId, asking.demo.clientSecret) }),
+  getSignedInUser: async (asking) => {
+    const headers = { authorization: basic(asking.demo.clientId, asking.demo.clientSecret), 'content-type': 'application/x-www-form-urlencoded' };
+    const payload = String(new URLSearchParams(await signIn(asking)));
+    const { access_token: token } = (await asking.app.inject({ method: 'POST', url: '/oidc/token', headers, payload })).json<{ access_token: string }>();
+    return { authorization: `Bearer ${token}` };
+  },
+};
+
+async function post<T>(asking: Asking, url: string, payload: object, scheme = 'schoolToken'): Promise<T> {
+  const response = await asking.app.inject({ method: 'POST', url, headers: { authorization: await authorise(asking, scheme) }, payload });
+  return response.json<T>();
+}
+
+/** As a worker would. The demo's settings hold nothing that is sealed. */
+async function collect({ db }: Asking, estab: string, database: 'SchoolData' | 'Attendance', upload?: string): Promise<void> {
+  const outbound = createOutbound([]);
+  try {
+    const parts = { db, mis: db, seal: createSeal(['a key for nothing that is ever sealed']), outbound, dataDir: tmpdir() };
+    await collectDatabase(parts, estab, database, { force: false, full: true, shrinkLimitPercent: 20, upload });
+  } finally {
+    await outbound.close();
+  }
+}
+
+async function withMarks(asking: Asking): Promise<Ask> {
+  const { db, demo } = asking;
+  const [known] = await db`select from attendance_mark where estab = ${demo.estab} limit 1`;
+  if (!known) await collect(asking, demo.estab, 'Attendance');
+  return {};
+}
+
+async function oneMark(asking: Asking): Promise<Ask> {
+  await withMarks(asking);
+  const [mark] = await asking.db<{ id: string }[]>`
+    select student_id || '.' || to_char(date, 'YYYY-MM-DD') || '.' || session as id from attendance_mark
+    where estab = ${asking.demo.estab} and mark is not null order by date, student_id, session limit 1`;
+  return { parameters: { id: mark?.id ?? '' } };
+}
+
+/** A mark for the last school day, of a student who is on roll. */
+async function markOf({ db, demo }: Asking): Promise<Record<string, string>> {
+  const [student] = await db<{ id: string }[]>`
+    select sourced_id as id from roster_user where estab = ${demo.estab} and kind = 'student' and status = 'active' order by sourced_id limit 1`;
+  return { StudentId: student?.id ?? '', MarkType: 'S', Date: registerDays(new Date()).at(-1) ?? '', Session: 'AM', Mark: 'L' };
+}
+
+async function judgedMarks(asking: Asking): Promise<Ask> {
+  return { parameters: { validateOnly: 'true' }, body: { Marks: [await markOf(asking)] } };
+}
+
+async function register(asking: Asking): Promise<string> {
+  const payload = { url: 'https://app.example/changed?school=9990001', DatabaseName: 'SchoolData' };
+  const { Webhook } = await post<{ Webhook: { Id: string }[] }>(asking, '/api/v1/Webhook', payload);
+  return Webhook[0]?.Id ?? '';
+}
+
+async function ofWebhook(asking: Asking): Promise<Ask> {
+  return { parameters: { id: await register(asking) } };
+}
+
+async function deliver(asking: Asking): Promise<string> {
+  const { DeliveryId } = await post<{ DeliveryId: string }>(asking, `/api/v1/Webhook/${await register(asking)}/Test`, {});
+  return DeliveryId;
+}
+
+async function ofDelivery(asking: Asking): Promise<Ask> {
+  return { parameters: { id: await deliver(asking) } };
+}
+
+/** The demo's own data comes by itself; another school sends its packages. */
+async function uploader({ db }: Asking): Promise<Ask> {
+  const estab = '9990004';
+  const [known] = await db`select from establishment where estab = ${estab}`;
+  if (!known) await addEstablishment(db, { estab, name: 'Example High School', email: 'office@high.example' });
+  return { parameters: { estab }, authorization: `Bearer ${await makeUploadToken(db, estab, 'operator')}` };
+}

@@ -49,7 +49,7 @@ const reset = {
 };
 const pair = {
   OrgId: text('The establishment; both are given in the query, or both in the body.', estab),
-  PresenceId: text('The Id of GetUsers.', { examples: ['u-e-tkpdh8rbk6'] }),
+  PresenceId: text('The Id of GetUsers.', { examples: ['p-57efbd6e77f5adfced390fd0'] }),
 };
 const code = {
   text: text('What the code says: at most 2,000 bytes, 1,200 with a picture.', { examples: ['https://school.example/join?id=7'] }),

@@ -124,12 +124,12 @@ const notCollected = ({ name, databases }: Endpoint) =>
   ' Ask again later, or give a callbackUrl to be told.';
 
 function querySchema({ parameters, fields, databases }: Endpoint, { row }: Place): TObject {
-  const own = parameters.map(({ name, kind, required, description, example }): [string, TSchema] => {
+  // The Id of a row says all that they could, and they may only agree with it.
+  const own = (row ? [] : parameters).map(({ name, kind, required, description, example }): [string, TSchema] => {
     const more = { description: `${capital(description)}.`, examples: [example] };
     const plain = kind === 'date' ? { ...more, format: 'date' } : more;
     const schema = typeof kind === 'object' ? oneOf(kind.oneOf, more.description, more) : Type.String(plain);
-    // The Id of a row says of which day it is.
-    return [name, required && !row ? schema : Type.Optional(schema)];
+    return [name, required ? schema : Type.Optional(schema)];
   });
   const common = commonParameters.filter(({ ofLists }) => !row || !ofLists).map(({ name, description, schema }): [string, TSchema] => {
     const more = name === 'select' ? { examples: [fields.slice(0, 3).join(',')] } : {};

@@ -128,10 +128,10 @@ const operations: readonly Words[] = [
     description: 'Other keys than those of the tokens of the API.',
     security: [],
     answers: {
-      200: exactly(
-        { keys: Type.Array(key, { description: 'The keys.' }) },
-        { description: 'A JSON Web Key Set.' },
-      ),
+      200: {
+        description: 'A JSON Web Key Set.',
+        content: { 'application/jwk-set+json': { schema: exactly({ keys: Type.Array(key, { description: 'The keys.' }) }) } },
+      },
     },
     errors: openRefusals,
   },
