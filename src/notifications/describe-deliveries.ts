@@ -55,7 +55,7 @@ export const deliverySchemas = [
   },
 ];
 
-const params = Type.Object({ id: text('The Id of the delivery, which is the webhook-id.', { examples: ['7d1f0d6a-2f0b-4f8e-8a54-0d3c2b1a0f9e'] }) });
+const params = Type.Object({ id: text('The Id of the delivery, which is the webhook-id.', { examples: ['msg_JIX-yeKfnQoQrdSixlW_bXmV'] }) });
 const security = applicationSecurity;
 const whose = 'With a school token those of that school, with a management token all of the application.';
 const unknown = 'There is no such delivery; what was settled is kept for 30 days at most.';

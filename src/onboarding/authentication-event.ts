@@ -20,8 +20,10 @@ const laneOf = (rp: string, callbackUrl: string): Lane => ({
   lasting: true,
 });
 
-/** What every form says, in its order. */
-function describeSchool({ estab, rp }: { estab: string; rp: string }, facts: Omit<Facts, 'callbackUrl'>): Record<string, string> {
+/** What every form says, in its order; the documentation has words for each. */
+export type FormField = 'schoolId' | 'schoolEmail' | 'schoolName' | 'templateScopes' | 'scopes' | 'thirdParty' | 'partnerId';
+
+function describeSchool({ estab, rp }: { estab: string; rp: string }, facts: Omit<Facts, 'callbackUrl'>): Record<FormField, string> {
   return {
     schoolId: estab,
     schoolEmail: facts.schoolEmail,

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { finishDescriptions, sharedSchemas } from '../http/describe-route.ts';
 import { version } from '../version.ts';
 import { listOperations, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
+import { addEventExamples, readEventExamples } from './events.ts';
 import { addExamples, moveTo, readExamples } from './examples.ts';
 import { securitySchemes, surfaces, type SurfaceName, type SurfaceRow } from './surfaces.ts';
 
@@ -60,6 +61,7 @@ function describeSurface(row: SurfaceRow, whole: Whole, publicUrl: string): Open
     },
   };
   addExamples(document, readExamples(row.name));
+  addEventExamples(document.webhooks ?? {}, readEventExamples());
   return moveTo(document, publicUrl);
 }
 

@@ -1,6 +1,7 @@
 // In charge of the surfaces of the API, each described in a document of its own: a table of which tags belong to which, of
 // the credentials that there are, and of what every document says of itself.
 import type { PathItem, SecurityScheme, Tag } from './document.ts';
+import { events } from './events.ts';
 
 export type SurfaceName = 'variant-a' | 'variant-b' | 'school-data' | 'management';
 
@@ -56,10 +57,11 @@ when there is nothing to say. ${common}`,
       { name: 'Tokens', description: 'A school or management secret is exchanged for a token.' },
       { name: 'School data', description: 'Rows of the school: people, groups, calendar, counts, and how current they are.' },
       { name: 'Attendance', description: 'Marks, their codes, and writing marks back to the school.' },
-      { name: 'Webhooks', description: 'Registering for database events: which address is called when which data changes.' },
+      { name: 'Webhooks', description: 'Registering for database events: which address is called when which data changes; and everything that is sent.' },
       { name: 'Identity', description: 'Logins of students and staff, and QR codes.' },
       { name: 'Single sign-on', description: 'OpenID Connect: people sign in with the login of their school.' },
     ],
+    webhooks: events,
   },
   {
     name: 'management',

@@ -23,8 +23,8 @@ const discovery = Type.Object(
 );
 /** Those of `signInClaims`, which a test compares. */
 export const claimSchemas: Readonly<Record<string, TSchema>> = {
-  sub: text('The PresenceId: the person at their school.'),
-  presence_id: text('The same.'),
+  sub: text('The person, among those of all schools: the school, a pipe and the PresenceId.'),
+  presence_id: text('The Id of GetUsers: the person at their school.'),
   sourced_id: Type.Optional(text('The sourcedId in the roster; absent for somebody who was added.')),
   role: text('The role in the roster.'),
   estab: text('The school.'),
