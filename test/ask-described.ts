@@ -8,8 +8,14 @@ import type { Described } from '../src/reference/document.ts';
 
 export type Asking = Readonly<{ app: FastifyInstance; db: Db; demo: DemoCredentials; tokens: Map<string, Promise<string>> }>;
 
-/** In place of what the document says: parameters by name, the body, the whole Authorization header. */
-export type Ask = Readonly<{ parameters?: Readonly<Record<string, string>>; body?: unknown; contentType?: string; authorization?: string; accept?: string }>;
+/** In place of what the document says: parameters by name, the body, the whole Authorization header; and headers besides. */
+export type Ask = Readonly<{
+  parameters?: Readonly<Record<string, string>>;
+  body?: unknown;
+  contentType?: string;
+  authorization?: string;
+  headers?: Readonly<Record<string, string>>;
+}>;
 
 export type Answered = Readonly<{ status: number; contentType: string; headers: Readonly<Record<string, unknown>>; body: unknown }>;
 
@@ -22,7 +28,7 @@ export async function askDescribed(asking: Asking, described: Described, ask: As
   const { path, verb, operation } = described;
   let url = path;
   const query = new URLSearchParams();
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...ask.headers };
   for (const { name, in: place, required, example } of operation.parameters ?? []) {
     const value = ask.parameters?.[name] ?? (required || shortening.includes(name) ? example : undefined);
     if (value === undefined) continue;
@@ -33,7 +39,6 @@ export async function askDescribed(asking: Asking, described: Described, ask: As
   const [scheme] = Object.keys(operation.security?.[0] ?? {});
   const authorization = ask.authorization ?? (scheme === undefined ? undefined : await authorise(asking, scheme));
   if (authorization !== undefined && authorization !== '') headers.authorization = authorization;
-  if (ask.accept !== undefined) headers.accept = ask.accept;
   const [media] = Object.entries(operation.requestBody?.content ?? {});
   const [contentType, body] = [ask.contentType ?? media?.[0], ask.body ?? (operation.requestBody?.required ? media?.[1].example : undefined)];
   const sent = body === undefined ? {} : { payload: encode(contentType ?? '', body) };

@@ -75,8 +75,12 @@ export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = 
   createUser: async (asking) => ({
     body: { orgId: asking.demo.estab, manualUser: [{ firstName: 'Ada', lastName: 'Example', email: `ada.${randomUUID().slice(0, 4)}@school.example` }] },
   }),
-  generateQRCode: async () => ({ accept: 'application/json' }),
-  generateQRCodeFromBody: async () => ({ accept: 'application/json', body: { text: 'https://school.example/join?id=7' }, contentType: 'application/json' }),
+  generateQRCode: async () => ({ headers: { accept: 'application/json' } }),
+  generateQRCodeFromBody: async () => ({
+    headers: { accept: 'application/json' },
+    body: { text: 'https://school.example/join?id=7' },
+    contentType: 'application/json',
+  }),
   getSignInTokens: async (asking) => ({ body: await signIn(asking), authorization: basic(asking.demo.clientId, asking.demo.clientSecret) }),
   getSignedInUser: async (asking) => {
     const headers = { authorization: basic(asking.demo.clientId, asking.demo.clientSecret), 'content-type': 'application/x-www-form-urlencoded' };

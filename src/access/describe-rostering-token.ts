@@ -46,7 +46,10 @@ ${knownScopes}; \`roster.readonly\` opens the core too.`,
     client_id: Type.Optional(Type.String({ description: 'In place of Basic: its user name.' })),
     client_secret: Type.Optional(Type.String({ description: 'In place of Basic: its password.' })),
   },
-  { description: 'May be left out altogether. `grant_type` and `scope` may stand in the query instead.' },
+  {
+    description: 'May be left out altogether. `grant_type` and `scope` may stand in the query instead.',
+    examples: [{ grant_type: 'client_credentials' }],
+  },
 );
 
 const refusals: readonly Refusal[] = [
@@ -58,7 +61,7 @@ const refusals: readonly Refusal[] = [
   {
     code: 'invalid_scope',
     when: 'Nothing of the requested scope can be granted.',
-    message: `None of the requested scopes can be granted. Those that can: ${oneRosterScopes.core} ${oneRosterScopes.roster}.`,
+    message: `None of the requested scopes can be granted. Those that can: ${Object.values(oneRosterScopes).join(' ')}.`,
   },
   { code: 'invalid_request', when: 'The body cannot be read.', message: 'The body is not valid JSON.' },
   {
@@ -67,6 +70,11 @@ const refusals: readonly Refusal[] = [
     message: 'The client ID or secret is invalid, or no school authorises this client at present.',
   },
   { code: 'too_large', when: 'The body is larger than 16 KiB.', message: 'The body is too large.' },
+  {
+    code: 'unsupported_media_type',
+    when: 'The body is compressed in a way that is not taken.',
+    message: 'Content-Encoding "compress" is not taken: send the body as it is, or as gzip or deflate or br or identity.',
+  },
   {
     code: 'too_many_requests',
     when: 'Thirty wrong tries of this client from this address within a minute.',

@@ -159,6 +159,32 @@ function listTries(id: string): [code: string, ask: Ask, exactly: boolean][] {
   ];
 }
 
+test('rostering: a token is refused as described', async () => {
+  const wrong = `Basic ${Buffer.from('nobody:nothing').toString('base64')}`;
+  const tries: [code: string, status: number, ask: Ask][] = [
+    ['unsupported_grant_type', 400, { body: { grant_type: 'password' } }],
+    ['invalid_scope', 400, { body: { scope: 'nothing' } }],
+    ['invalid_request', 400, { body: '{', contentType: 'application/json' }],
+    ['too_large', 413, { body: { scope: 'x'.repeat(17_000) } }],
+    ['unsupported_media_type', 415, { body: { scope: '' }, headers: { 'content-encoding': 'compress' } }],
+    ...Array.from({ length: 30 }, () => ['invalid_client', 401, { authorization: wrong }] satisfies [string, number, Ask]),
+    ['too_many_requests', 429, { authorization: wrong }],
+  ];
+  const described = rostering.flatMap(({ document, validate }) =>
+    listOperations(document.paths).filter(({ verb }) => verb === 'post').map((one) => ({ one, validate })),
+  );
+  assert.equal(described.length, 2);
+  for (const { one, validate } of described) {
+    await db`delete from wrong_try`;
+    for (const [code, status, ask] of tries) {
+      const answered = await askDescribed(asking, one, ask);
+      assert.equal(answered.status, status, `${nameOf(one)} ${code} ${JSON.stringify(answered.body)}`);
+      checkAnswer(one, validate, answered);
+      assert.deepEqual(answered.body, one.operation.responses[status]?.content?.['application/json']?.examples?.[code]?.value, `${nameOf(one)} ${code}`);
+    }
+  }
+});
+
 test('rostering: who has the answer is told so', async () => {
   for (const { described, validate } of reads.slice(0, 20)) {
     const { headers } = await askDescribed(asking, described);
