@@ -39,16 +39,36 @@ export const nameOf = ({ verb, path, operation }: Described): string => operatio
 
 export type Validate = (schema: Schema, value: unknown) => string[];
 
+/** What is published leaves room for fields to come (see `leave-open`); here an answer has those that are described and no other. */
+function close(schema: Schema): Schema {
+  const one = (value: unknown): unknown => (value === null || typeof value !== 'object' || Array.isArray(value) ? value : close(value as Schema));
+  const each = (value: unknown): unknown => (Array.isArray(value) ? value.map(one) : value);
+  const { properties, items, additionalProperties, anyOf, oneOf } = schema;
+  return {
+    ...schema,
+    ...(properties
+      ? {
+          properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, one(value)])),
+          additionalProperties: additionalProperties === undefined ? false : one(additionalProperties),
+        }
+      : {}),
+    ...(items ? { items: one(items) } : {}),
+    ...(anyOf ? { anyOf: each(anyOf) } : {}),
+    ...(oneOf ? { oneOf: each(oneOf) } : {}),
+  };
+}
+
 /** Says what does not fit. */
 export function createValidate(document: OpenApiDocument): Validate {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   // Its types speak of a module of another kind.
   (formats as unknown as (on: Ajv2020) => void)(ajv);
-  ajv.addSchema({ $id: 'document', components: document.components });
+  const schemas = Object.fromEntries(Object.entries(document.components.schemas).map(([name, schema]) => [name, close(schema)]));
+  ajv.addSchema({ $id: 'document', components: { schemas } });
   const compiled = new Map<string, ReturnType<Ajv2020['compile']>>();
   const tell = ({ instancePath, message, params }: ErrorObject) => `${instancePath} ${message} ${JSON.stringify(params)}`;
   return (schema, value) => {
-    const text = JSON.stringify(schema).replaceAll('"#/components/', '"document#/components/');
+    const text = JSON.stringify(close(schema)).replaceAll('"#/components/', '"document#/components/');
     const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text) as Schema);
     compiled.set(text, validate);
     return validate(value) ? [] : (validate.errors ?? []).map(tell);

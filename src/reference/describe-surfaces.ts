@@ -7,6 +7,7 @@ import { version } from '../version.ts';
 import { listOperations, type OpenApiDocument, type PathItem, type Schema, type SecurityScheme } from './document.ts';
 import { addEventExamples, readEventExamples } from './events.ts';
 import { addExamples, moveTo, readExamples } from './examples.ts';
+import { leaveOpen } from './leave-open.ts';
 import { securitySchemes, surfaces, type SurfaceName, type SurfaceRow } from './surfaces.ts';
 
 export type Surface = Readonly<{ name: SurfaceName; document: OpenApiDocument }>;
@@ -62,7 +63,7 @@ function describeSurface(row: SurfaceRow, whole: Whole, publicUrl: string): Open
   };
   addExamples(document, readExamples(row.name));
   addEventExamples(document.webhooks ?? {}, readEventExamples());
-  return moveTo(document, publicUrl);
+  return leaveOpen(moveTo(document, publicUrl));
 }
 
 /** The schemas that are referred to, and those that they refer to. */
