@@ -5,6 +5,7 @@ import { makeUploadToken } from '../src/access/upload-tokens.ts';
 import type { Db } from '../src/db/connect.ts';
 import type { DemoCredentials } from '../src/demo.ts';
 import type { Described } from '../src/reference/document.ts';
+import { askApp } from './ask-app.ts';
 
 export type Asking = Readonly<{ app: FastifyInstance; db: Db; demo: DemoCredentials; tokens: Map<string, Promise<string>> }>;
 
@@ -43,7 +44,7 @@ export async function askDescribed(asking: Asking, described: Described, ask: As
   const [contentType, body] = [ask.contentType ?? media?.[0], ask.body ?? (operation.requestBody?.required ? media?.[1].example : undefined)];
   const sent = body === undefined ? {} : { payload: encode(contentType ?? '', body) };
   if (body !== undefined && contentType !== undefined) headers['content-type'] = contentType;
-  const response = await asking.app.inject({ method: verb, url: query.size > 0 ? `${url}?${query}` : url, headers, ...sent });
+  const response = await askApp(asking.app, { method: verb.toUpperCase(), url: query.size > 0 ? `${url}?${query}` : url, headers, ...sent });
   const answeredAs = String(response.headers['content-type'] ?? '').split(';', 1)[0] ?? '';
   const answered = answeredAs === 'application/json' ? (JSON.parse(response.body) as unknown) : response.body;
   return { status: response.statusCode, contentType: answeredAs, headers: response.headers, body: answered };
@@ -65,8 +66,9 @@ export async function authorise(asking: Asking, scheme: string): Promise<string>
     tokens.set(scheme, token);
     return token;
   };
-  const exchange = async (url: string, authorization: string) => (await app.inject({ method: 'POST', url, headers: { authorization } })).json().access_token;
-  const sts = async (payload: object) => (await app.inject({ method: 'POST', url: '/api/oauth/GetToken', payload })).json().token;
+  const exchange = async (url: string, authorization: string) =>
+    (await askApp(app, { method: 'POST', url, headers: { authorization } })).json<{ access_token: string }>().access_token;
+  const sts = async (payload: object) => (await askApp(app, { method: 'POST', url: '/api/oauth/GetToken', payload })).json<{ token: string }>().token;
   const ofSchool = { relyingParty: demo.rp, estab: demo.estab, password: demo.schoolSecret };
   switch (scheme) {
     case 'variantAClient':

@@ -8,6 +8,7 @@ import { makeUploadToken } from '../src/access/upload-tokens.ts';
 import { collectDatabase } from '../src/collection/collect.ts';
 import { registerDays } from '../src/collection/connectors/demo/demo-attendance.ts';
 import { createOutbound } from '../src/http/outbound.ts';
+import { askApp } from './ask-app.ts';
 import { authorise, type Ask, type Asking } from './ask-described.ts';
 import { basic, makeLogin, signIn } from './example-sign-in.ts';
 import { zip } from './onboarding.ts';
@@ -58,7 +59,7 @@ export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = 
   getUpload: async (asking) => {
     const { authorization = '', parameters } = await uploader(asking);
     const url = `/api/v1/School/${parameters?.estab}/Roster`;
-    const taken = await asking.app.inject({ method: 'PUT', url, headers: { authorization }, payload: await zip(smallPackage()) });
+    const taken = await askApp(asking.app, { method: 'PUT', url, headers: { authorization }, payload: await zip(smallPackage()) });
     const { ImportId } = taken.json<{ ImportId: string }>();
     await collect(asking, String(parameters?.estab), 'SchoolData', ImportId);
     return { authorization, parameters: { ...parameters, importId: ImportId } };
@@ -85,13 +86,13 @@ export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = 
   getSignedInUser: async (asking) => {
     const headers = { authorization: basic(asking.demo.clientId, asking.demo.clientSecret), 'content-type': 'application/x-www-form-urlencoded' };
     const payload = String(new URLSearchParams(await signIn(asking)));
-    const { access_token: token } = (await asking.app.inject({ method: 'POST', url: '/oidc/token', headers, payload })).json<{ access_token: string }>();
+    const { access_token: token } = (await askApp(asking.app, { method: 'POST', url: '/oidc/token', headers, payload })).json<{ access_token: string }>();
     return { authorization: `Bearer ${token}` };
   },
 };
 
 async function post<T>(asking: Asking, url: string, payload: object, scheme = 'schoolToken'): Promise<T> {
-  const response = await asking.app.inject({ method: 'POST', url, headers: { authorization: await authorise(asking, scheme) }, payload });
+  const response = await askApp(asking.app, { method: 'POST', url, headers: { authorization: await authorise(asking, scheme) }, payload });
   return response.json<T>();
 }
 

@@ -1,5 +1,6 @@
 // In charge of signing somebody of the demo in, as a browser would for an application, so that there are tokens to show.
 import { createHash, randomBytes } from 'node:crypto';
+import { askApp } from './ask-app.ts';
 import type { Asking } from './ask-described.ts';
 
 const redirect = 'https://app.example/signed-in';
@@ -9,7 +10,7 @@ const person = { userName: 'h.dsilva', presenceId: 'p-57efbd6e77f5adfced390fd0' 
 /** A login of the demo school, with a password that is no secret. */
 export async function makeLogin({ app, demo }: Asking): Promise<{ userName: string; password: string }> {
   const headers = { authorization: basic(`${demo.rp}|${demo.estab}`, demo.schoolSecret) };
-  const post = (operation: string, payload: object) => app.inject({ method: 'POST', url: `/api/v1/Identity/${operation}`, headers, payload });
+  const post = (operation: string, payload: object) => askApp(app, { method: 'POST', url: `/api/v1/Identity/${operation}`, headers, payload });
   await post('CreateLogin', { OrgId: demo.estab, PresenceId: person.presenceId });
   await post('ResetPassword', { username: person.userName, password, ChangeAtNextLogin: false });
   return { userName: person.userName, password };
@@ -29,8 +30,8 @@ export async function signIn(asking: Asking): Promise<Record<string, string>> {
     const { pathname, search } = new URL(to, 'http://x');
     const headers = { cookie, ...(form ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) };
     const sent = form ? { payload: String(new URLSearchParams(form)) } : {};
-    const response = await app.inject({ method: form ? 'POST' : 'GET', url: `${pathname}${search}`, headers, ...sent });
-    for (const { name, value } of response.cookies) cookies.set(name, value);
+    const response = await askApp(app, { method: form ? 'POST' : 'GET', url: `${pathname}${search}`, headers, ...sent });
+    for (const one of response.cookies) cookies.set(one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1));
     return { location: String(response.headers.location ?? ''), body: response.body };
   };
   const asked = new URLSearchParams({

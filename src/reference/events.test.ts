@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
+import { askApp } from '../../test/ask-app.ts';
 import { createAsking, authorise, type Asking } from '../../test/ask-described.ts';
 import { useReceiver, type Arrival } from '../../test/delivery.ts';
 import { createValidate, readDocuments } from '../../test/described.ts';
@@ -39,7 +40,7 @@ before(async () => {
 
 async function ask<T>(method: 'GET' | 'POST', url: string, payload?: object): Promise<T> {
   const headers = { authorization: await authorise(asking, 'schoolToken') };
-  const response = await app.inject({ method, url, headers, ...(payload ? { payload } : {}) });
+  const response = await askApp(app, { method, url, headers, ...(payload ? { payload } : {}) });
   assert.ok(response.statusCode < 300, response.body);
   return response.json<T>();
 }

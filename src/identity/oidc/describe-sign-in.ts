@@ -59,6 +59,7 @@ const asked = {
   code_challenge_method: oneOf(['S256'], 'The only one.', { examples: ['S256'] }),
   state: Type.Optional(text('Comes back as it was sent.', { examples: ['af0ifjsldkj'] })),
   nonce: Type.Optional(text('Comes back in the ID token.', { examples: ['n-0S6_WzA2Mj'] })),
+  response_mode: Type.Optional(oneOf(['query', 'form_post'], 'How the answer comes back; query unless given.', { examples: ['query'] })),
   login_hint: Type.Optional(text('A user name to begin with.')),
   prompt: Type.Optional(text('login: sign in again. none: without a page, or not at all.')),
 };
@@ -89,7 +90,14 @@ const operations: readonly Words[] = [
       ' (access_denied where the school does not authorise the application with Identity).',
     security: [],
     query: Type.Object(asked),
-    answers: { 303: Type.Unsafe({ type: 'null', description: 'To the sign-in page, or back to the application.' }), 400: error('It cannot be sent back.') },
+    answers: {
+      200: {
+        description: 'With response_mode=form_post: a page that posts the answer to redirect_uri by itself.',
+        content: { 'text/html': { schema: text('The page.') } },
+      },
+      303: Type.Unsafe({ type: 'null', description: 'To the sign-in page, or back to the application.' }),
+      400: error('It cannot be sent back.'),
+    },
     errors: openRefusals,
   },
   {
