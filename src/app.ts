@@ -160,13 +160,16 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     startRoutes(api, config, parts.demo);
     referenceRoutes(api, readSurfaces);
     accessRoutes(api, { db: tries, tokens, keys });
-    notificationRoutes(api, { db: changes, requireCaller, allowed });
-    deliveryRoutes(api, {
-      db: changes,
-      reads,
-      requireCaller: createApplicationCaller(requireCaller, requireManagement),
-      answersFrom: parseAllowList(config.answersFrom),
-    });
+    // Those that name schemas each by itself: what serialises an answer is made with all schemas that its route can see.
+    api.register(async (scope) => notificationRoutes(scope, { db: changes, requireCaller, allowed }));
+    api.register(async (scope) =>
+      deliveryRoutes(scope, {
+        db: changes,
+        reads,
+        requireCaller: createApplicationCaller(requireCaller, requireManagement),
+        answersFrom: parseAllowList(config.answersFrom),
+      }),
+    );
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
     uploadRoutes(api, { db: changes, requireUpload: createUploadCaller(tries, limit), uploads, publicUrl: config.publicUrl });
@@ -177,21 +180,25 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    schoolDataRoutes(api, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs });
-    rosteringRoutes(api, {
-      authenticate: createAuthenticate(callers, tokens, limit),
-      reader: {
-        db: reads,
-        searches: pools.searches,
-        lists: pools.lists,
-        facts: createFactsReader(),
-        totals: createRemembered(rememberedTotalsBytes),
-        ends: createRemembered(rememberedEndsBytes),
-      },
-      publicUrl: config.publicUrl,
-      ledger,
-      slowReader,
-    });
+    api.register(async (scope) =>
+      schoolDataRoutes(scope, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs }),
+    );
+    api.register(async (scope) =>
+      rosteringRoutes(scope, {
+        authenticate: createAuthenticate(callers, tokens, limit),
+        reader: {
+          db: reads,
+          searches: pools.searches,
+          lists: pools.lists,
+          facts: createFactsReader(),
+          totals: createRemembered(rememberedTotalsBytes),
+          ends: createRemembered(rememberedEndsBytes),
+        },
+        publicUrl: config.publicUrl,
+        ledger,
+        slowReader,
+      }),
+    );
   });
   return app;
 }

@@ -5,6 +5,7 @@ import { applicationSecurity, bodyRefusals, schoolRefusals } from '../access/des
 import { paginationSchema } from '../http/describe-pages.ts';
 import { answerOf, describeRoute, envelopeFields, exactly, instant, listOf, oneOf, orNull, text, whole } from '../http/describe-route.ts';
 import { deliveryStates } from './deliveries.ts';
+import { begunSchema } from './describe-webhooks.ts';
 
 const kinds = ['authentication', 'availability', 'writeback', 'database', 'test'];
 
@@ -97,7 +98,7 @@ export const describeReplay: RouteShorthandOptions = describeRoute({
     ' any more, and where the school secret in it was erased after it had arrived: then the school has to approve again.',
   security,
   params,
-  answers: { 202: answerOf('DeliveryBegun', 'It is on its way.') },
+  answers: { 202: begunSchema('It is on its way.') },
   errors: {
     ...schoolRefusals,
     ...bodyRefusals,

@@ -31,8 +31,10 @@ export const webhookSchemas = [
       ...envelopeFields,
     }),
   },
-  { $id: 'DeliveryBegun', ...exactly({ DeliveryId: text('The delivery, to be looked at under Deliveries.'), ...envelopeFields }) },
 ];
+
+export const begunSchema = (description: string) =>
+  exactly({ DeliveryId: text('The delivery, to be looked at under Deliveries.'), ...envelopeFields }, { description });
 
 const url = text('The address to call: http or https, printable ASCII, to a public address. It may carry parameters of its own.', {
   format: 'uri',
@@ -107,7 +109,7 @@ export const describeTestWebhook: RouteShorthandOptions = describeRoute({
     'Calls the registered URL once, as a change would, with the header schoolbell-test: true. It is not tried again. A registration that was given up' +
     ' after failures or a 410 is taken up again.',
   params,
-  answers: { 202: answerOf('DeliveryBegun', 'It is on its way; what became of it stands under Deliveries.') },
+  answers: { 202: begunSchema('It is on its way; what became of it stands under Deliveries.') },
   errors: {
     ...schoolRefusals,
     ...bodyRefusals,

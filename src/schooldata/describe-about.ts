@@ -93,6 +93,7 @@ export function describeAbout(name: string, withSchool: boolean): RouteShorthand
       ),
     }),
     answers: { 200: answer, 202: Type.Unsafe({ ...named('DBStatus'), description: 'With callbackUrl.' }) },
+    streamed: true,
     errors: { ...schoolRefusals },
   });
 }

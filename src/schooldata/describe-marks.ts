@@ -165,5 +165,6 @@ export const describeOutcome: RouteShorthandOptions = describeRoute({
   security: schoolSecurity,
   params: Type.Object({ trackingId: text('The TrackingId.', { examples: ['0b9f6f3e-0c2e-4a53-9d2f-6f1c5f3f1a10'] }) }),
   answers: { 200: Type.Unsafe({ ...named('WritebackAnswer'), description: 'The outcome; Pending while it is under way.' }) },
+  streamed: true,
   errors: { ...schoolRefusals, not_found: 'There is no such writeback.' },
 });
