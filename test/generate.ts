@@ -1,6 +1,6 @@
-// In charge of `npm run generate`: writes down what follows from the code, the schema from the migrations and the
-// descriptions of the API from the routes. The tests compare all with what is committed. Examples in them are asked for once and kept;
-// `npm run generate -- --examples` asks for all anew.
+// In charge of `npm run generate`: writes down what follows from the code, the schema from the migrations, the
+// descriptions of the API from the routes and the client's types from the tables. The tests compare all with what is committed.
+// Examples in them are asked for once and kept; `npm run generate -- --examples` asks for all anew.
 import type { FastifyInstance } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { migrate } from '../src/db/migrate.ts';
 import { prepareDemo } from '../src/demo.ts';
 import { exampleUrl, examplesFile } from '../src/reference/examples.ts';
 import { pathOf, surfaces } from '../src/reference/surfaces.ts';
+import { renderRecordTypes, renderRowTypes } from './client-types.ts';
 import { openTestCluster } from './cluster.ts';
 import { collectExamples, listMissing, readKept } from './collect-examples.ts';
 import { describeSchema } from './describe-schema.ts';
@@ -50,7 +51,12 @@ export function renderGenerated(): Promise<Record<string, string>> {
       const texts = surfaces.map(async ({ name }) => [pathOf(name).slice(1), (await app.inject(pathOf(name))).body] as const);
       return Object.fromEntries(await Promise.all(texts));
     });
-    return { 'schema.sql': await describeSchema(db), ...documents };
+    return {
+      'schema.sql': await describeSchema(db),
+      ...documents,
+      'client/src/records.ts': renderRecordTypes(),
+      'client/src/rows.ts': renderRowTypes(),
+    };
   });
 }
 

@@ -52,7 +52,7 @@ chmodSync(recorded, 0o1777);
 try {
   await forgetTemplate();
   const named = process.argv.slice(2);
-  const files = globSync(named.length > 0 ? named : '{src,test}/**/*.test.ts', { cwd: root });
+  const files = globSync(named.length > 0 ? named : '{src,test,client}/**/*.test.ts', { cwd: root });
   if (files.length === 0) throw new Error(`no test is named ${named.join(' ')}`);
   const recorder = `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(join(import.meta.dirname, 'record-statements.ts')).href}`.trim();
   const browser = files.some(opensPages) ? await handOnBrowser() : {};

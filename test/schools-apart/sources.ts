@@ -9,7 +9,7 @@ export type Sources = Readonly<{ product: ReadonlyMap<string, string>; tests: Re
 const root = join(import.meta.dirname, '../..');
 
 export function readSources(): Sources {
-  const all = globSync('{src,test}/**/*.ts', { cwd: root }).filter((file) => !file.startsWith(join('test', 'schools-apart')));
+  const all = globSync('{src,test,client}/**/*.ts', { cwd: root }).filter((file) => !file.startsWith(join('test', 'schools-apart')));
   const isTest = (file: string) => file.endsWith('.test.ts') || file.startsWith('test');
   return { product: readAll([...all.filter((file) => !isTest(file)), ...globSync('migrations/*.sql', { cwd: root })]), tests: readAll(all.filter(isTest)) };
 }

@@ -1,0 +1,55 @@
+// In charge of every error that the client throws: one class, with what the answer said. A caller's own AbortSignal is the
+// exception: its reason is thrown as it is.
+
+export type ErrorFacts = {
+  code: string;
+  status?: number | undefined;
+  requestId?: string | undefined;
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+};
+
+export class SchoolbellError extends Error {
+  override readonly name: string = 'SchoolbellError';
+  /** The service's own code, such as `forbidden`; the client's are network, timeout, incomplete, unreadable, unsupported and invalid_request. */
+  readonly code: string;
+  /** Of the answer; undefined where none came. */
+  readonly status: number | undefined;
+  /** Under which the service has logged the request. */
+  readonly requestId: string | undefined;
+  /** When to come again, where the service said so and it was later than the client may wait. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, { code, status, requestId, retryAfterMs, cause }: ErrorFacts) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The roster is no longer to be had as it was when the walk began: begin again with the first page. Nothing of the old walk may be kept. */
+export class VersionGone extends SchoolbellError {
+  override readonly name = 'VersionGone';
+}
+
+/** What an answer says of its error, in whichever way its API speaks: OneRoster, OAuth, the envelope, or plain text. */
+export function readFault(text: string, contentType: string): { code?: string | undefined; message?: string | undefined } {
+  if (!contentType.includes('json')) return contentType.startsWith('text/plain') && text !== '' ? { message: text } : {};
+  let body: Record<string, unknown>;
+  try {
+    body = Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+  const [info] = Array.isArray(body.statusInfoSet) ? (body.statusInfoSet as Record<string, unknown>[]) : [];
+  return {
+    code: firstText(info?.imsx_codeMinor, body.ExceptionType, body.error),
+    message: firstText(info?.imsx_description, body.ExceptionMessage, body.error_description, body.Message),
+  };
+}
+
+function firstText(...values: unknown[]): string | undefined {
+  return values.find((value): value is string => typeof value === 'string' && value !== '');
+}
