@@ -107,14 +107,17 @@ const rowTypes: Readonly<Record<string, string>> = {
 };
 
 /** Thrown where the catalogue has a field that is not known here, so that none is forgotten. */
-function rowType(endpoint: string, field: string): string {
+export function rowType(endpoint: string, field: string): string {
   const type = rowTypes[`${endpoint}.${field}`] ?? rowTypes[field];
   if (type === undefined) throw new Error(`what ${endpoint}.${field} holds is missing in test/client-types.ts`);
   return type;
 }
 
 function renderEndpoint({ name, fields, parameters, valuesOfId }: Endpoint): string {
-  const params = parameters.map((one) => `${one.name}${one.required ? '' : '?'}: ${typeof one.kind === 'string' ? 'string' : union(one.kind.oneOf)}`);
+  const params = parameters.map(({ name, kind, required }) => {
+    const type = typeof kind === 'string' ? 'string' : union(kind.oneOf);
+    return required ? `${name}: ${type}` : `${name}?: ${type} | undefined`;
+  });
   return [
     `  ${name}: {`,
     `    row: {\n${fields.map((field) => `      ${field}: ${rowType(name, field)};\n`).join('')}    };`,

@@ -92,7 +92,8 @@ test('a refused token is renewed once, as each variant refuses it: 401; 400, or 
 
 test('what is wrong with the credential is said as it is', async () => {
   const { rp, client } = await openRosters();
-  await assert.rejects(count(client.school({ estab: 'N1', secret: 'sb_school_wrong' }).roster), { status: 401, code: 'invalid_client', name: 'SchoolbellError' });
+  const wrong = client.school({ estab: 'N1', secret: 'sb_school_wrong' }).roster;
+  await assert.rejects(count(wrong), { status: 401, code: 'invalid_client', name: 'SchoolbellError' });
   await assert.rejects(count(client.roster({ clientId: rp, clientSecret: 'no' })), { status: 401, code: 'invalid_client' });
   assert.throws(() => createClient({ url: 'schoolbell.example', rp }), { code: 'invalid_request', message: /must begin with https/ });
 });

@@ -1,20 +1,34 @@
 // In charge of what the package offers, and of the one way in: createClient.
 import { settle, type ClientOptions } from './call.ts';
-import { rosterA, rosterB, type Roster } from './rostering.ts';
+import { createManagement, type Management } from './management.ts';
+import { rosterA, type Roster } from './rostering.ts';
+import { createSchool, type School } from './school.ts';
 
+export { createCallbacks, type Callbacks } from './callbacks.ts';
 export { SchoolbellError, VersionGone } from './errors.ts';
+export { InvalidMarks } from './writeback.ts';
 export type { ClientOptions } from './call.ts';
 export type { Variant } from './dialects.ts';
+export type { DatabaseState, DatabaseStatus, DbStatus } from './envelope.ts';
 export type { Filter, Where } from './filter.ts';
-export type { ListName, ListOptions, RawRoster, RecordOf, Roster } from './rostering.ts';
-export type { Page, Question } from './walk.ts';
+export type { Identity, IdentityUser, ManualUser, QrCodeOptions } from './identity.ts';
+export type { Invitation, Invited, Management, OwnSchool, SchoolState } from './management.ts';
 export type * from './records.ts';
+export type { ListName, ListOptions, RawRoster, RecordOf, Roster } from './rostering.ts';
+export type * from './rows.ts';
+export type { DataOptions, DataPage, EndpointName, RowOf, SchoolData } from './school-data.ts';
+export type { School } from './school.ts';
+export type { Attempt, Deliveries, Delivery, DeliveryOptions, Webhook, Webhooks } from './subscriptions.ts';
+export type { Page, Question } from './walk.ts';
+export type { JudgedMarks, Mark, MarkFault, OutcomeMark, Writeback, WritebackOutcome, WritebackPending, WriteOptions } from './writeback.ts';
 
 export type Client = {
   /** Rosters of every school that authorises the application (variant A). */
   roster(credential: { clientId: string; clientSecret: string }): Roster<'A'>;
-  /** One school, with its secret; its roster is variant B. */
-  school(credential: { estab: string; secret: string }): { roster: Roster<'B'> };
+  /** One school, with the secret that it gave the application. */
+  school(credential: { estab: string; secret: string }): School;
+  /** The application itself, with its management secret. */
+  management(credential: { secret: string }): Management;
 };
 
 /** rp: the identifier of the application. */
@@ -22,6 +36,7 @@ export function createClient({ rp, ...options }: ClientOptions & { rp: string })
   const settings = settle(options);
   return {
     roster: (credential) => rosterA(settings, credential),
-    school: (credential) => ({ roster: rosterB(settings, { rp, ...credential }) }),
+    school: (credential) => createSchool(settings, { rp, ...credential }),
+    management: (credential) => createManagement(settings, { rp, ...credential }),
   };
 }

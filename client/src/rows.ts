@@ -26,7 +26,7 @@ export type Endpoints = {
       RegistrationGroup: string | null;
       LastUpdated: string;
     };
-    params: { yearGroup?: string };
+    params: { yearGroup?: string | undefined };
     byId: true;
   };
   Staff: {
@@ -69,7 +69,7 @@ export type Endpoints = {
       StudentIds: string[];
       LastUpdated: string;
     };
-    params: { type?: 'RegGrp' | 'TeachingGrp' };
+    params: { type?: 'RegGrp' | 'TeachingGrp' | undefined };
     byId: true;
   };
   Calendar: {
@@ -113,7 +113,7 @@ export type Endpoints = {
       Notes: string | null;
       LastUpdated: string;
     };
-    params: { date: string; sessionType?: 'AM' | 'PM'; id?: string };
+    params: { date: string; sessionType?: 'AM' | 'PM' | undefined; id?: string | undefined };
     byId: true;
   };
   AttendanceForDateRange: {
@@ -128,7 +128,7 @@ export type Endpoints = {
       Notes: string | null;
       LastUpdated: string;
     };
-    params: { dateFrom: string; dateTo: string; sessionType?: 'AM' | 'PM'; id?: string };
+    params: { dateFrom: string; dateTo: string; sessionType?: 'AM' | 'PM' | undefined; id?: string | undefined };
     byId: false;
   };
 };

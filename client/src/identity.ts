@@ -1,0 +1,64 @@
+// In charge of the identity operations: users and logins of a school, users that no roster has, QR codes.
+import type { PresenceType } from './rows.ts';
+import type { Session } from './session.ts';
+
+type Leaving = { signal?: AbortSignal | undefined };
+
+const names = ['Id', 'DisplayName', 'FirstName', 'Surname', 'LastLoggedIn', 'UserName', 'Roles', 'PresenceType', 'WorkEmail', 'Email'] as const;
+
+/** All strings; LastLoggedIn and UserName are empty where there is no login. Id is the presence id. */
+export type IdentityUser = Record<Exclude<(typeof names)[number], 'PresenceType'>, string> & { PresenceType: PresenceType };
+
+export type ManualUser = { firstName: string; lastName: string; email: string; title?: string; displayName?: string; mobile?: string };
+
+export type Identity = {
+  getUsers(options?: Leaving & { presenceType?: PresenceType | undefined }): Promise<IdentityUser[]>;
+  /** Gives the new password: the one given, or one that was made. */
+  resetPassword(
+    given: { username: string; password?: string | undefined; changeAtNextLogin?: boolean | undefined; unlockLogin?: boolean | undefined },
+    options?: Leaving,
+  ): Promise<string>;
+  /** Makes a login for a person of the roster, who is mailed a link to register. */
+  createLogin(presenceId: string, options?: Leaving): Promise<IdentityUser>;
+  /** Adds people whom the roster does not have, each with a login and a mail: all or none. */
+  createUser(users: readonly ManualUser[], options?: Leaving): Promise<Required<ManualUser>[]>;
+};
+
+export type QrCodeOptions = Leaving & {
+  centerImageUrl?: string | undefined;
+  centerImagePercent?: number | undefined;
+  type?: 'QRCode' | 'ArtCode' | undefined;
+  format?: 'png' | 'svg' | undefined;
+};
+
+const root = '/api/v1/Identity';
+
+export function createIdentity(session: Session, estab: string): Identity {
+  return {
+    getUsers: ({ presenceType, signal } = {}) => session.json({ path: `${root}/GetUsers`, query: { presenceType }, signal }),
+    async resetPassword({ username, password, changeAtNextLogin, unlockLogin }, { signal } = {}) {
+      // In the body: addresses are written down on the way, and a password must not be.
+      const body = { username, password, ChangeAtNextLogin: changeAtNextLogin, UnlockLogin: unlockLogin };
+      return (await session.json<{ Password: string }>({ method: 'POST', path: `${root}/ResetPassword`, body, signal })).Password;
+    },
+    async createLogin(presenceId, { signal } = {}) {
+      const body = { OrgId: estab, PresenceId: presenceId };
+      const [made = {}] = await session.json<Record<string, string>[]>({ method: 'POST', path: `${root}/CreateLogin`, body, signal });
+      // The same record as elsewhere, whose names this operation writes in camelCase.
+      return Object.fromEntries(names.map((name) => [name, made[name.charAt(0).toLowerCase() + name.slice(1)] ?? ''])) as IdentityUser;
+    },
+    createUser: (users, { signal } = {}) => createUser(session, { orgId: estab, manualUser: users }, signal),
+  };
+}
+
+export async function createUser(session: Session, body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Required<ManualUser>[]> {
+  return (await session.json<{ manualUser: Required<ManualUser>[] }>({ method: 'POST', path: `${root}/CreateUser`, body, signal })).manualUser;
+}
+
+/** The bytes of the picture. */
+export async function generateQrCode(session: Session, text: string, options: QrCodeOptions = {}): Promise<Uint8Array> {
+  const { centerImageUrl, centerImagePercent, type, format = 'png', signal } = options;
+  const headers = { accept: format === 'svg' ? 'image/svg+xml' : 'image/png' };
+  const body = { text, centerImageUrl, centerImagePercent, QRType: type };
+  return (await session.send({ method: 'POST', path: `${root}/GenerateQRCode`, headers, body, repeatable: true, signal })).bytes;
+}

@@ -1,0 +1,87 @@
+// In charge of what an application does for itself: its schools and invitations, all its deliveries, users of schools that are
+// being asked, QR codes.
+import type { Settings } from './call.ts';
+import { pathPart } from './envelope.ts';
+import { SchoolbellError } from './errors.ts';
+import { createUser, generateQrCode, type ManualUser, type QrCodeOptions } from './identity.ts';
+import type { Scope } from './rows.ts';
+import { createSession, schoolAccess } from './session.ts';
+import { createDeliveries, type Deliveries } from './subscriptions.ts';
+
+type Leaving = { signal?: AbortSignal | undefined };
+
+export type SchoolState = 'Proposed' | 'Invited' | 'Approved' | 'Installing' | 'Live' | 'Paused' | 'Declined' | 'Revoked' | 'Expired';
+
+/** Times are null where it has not come to that. */
+export type OwnSchool = {
+  Estab: string;
+  SchoolName: string;
+  State: SchoolState;
+  Scopes: Scope[];
+  ScopesAsked: Scope[];
+  Proposed: string | null;
+  Invited: string | null;
+  Expires: string | null;
+  Approved: string | null;
+  Live: string | null;
+  Changed: string;
+};
+
+/** scopes: all that the application asks for, unless given. */
+export type Invitation = { estab: string; schoolName: string; contactEmail: string; reason?: string | undefined; scopes?: readonly Scope[] | undefined };
+
+/** ok: an invitation is on its way, or none is needed; message: which, or what was wrong. */
+export type Invited = { estab: string; ok: boolean; message: string };
+
+export type Management = {
+  schools: {
+    list(options?: Leaving): Promise<OwnSchool[]>;
+    get(estab: string, options?: Leaving): Promise<OwnSchool | undefined>;
+    /** Up to 100 at once; one that is not right does not keep the others from being invited. */
+    invite(schools: readonly Invitation[], options?: Leaving): Promise<Invited[]>;
+    withdraw(estab: string, options?: Leaving): Promise<void>;
+  };
+  deliveries: Deliveries;
+  /** At a school that authorises the application with Identity, or with authProcessFlow one that it has invited. */
+  createUser(estab: string, users: readonly ManualUser[], options?: Leaving & { authProcessFlow?: boolean | undefined }): Promise<Required<ManualUser>[]>;
+  /** The bytes of a picture that was read back before it was sent. */
+  generateQRCode(text: string, options?: QrCodeOptions): Promise<Uint8Array>;
+};
+
+const path = '/api/Manage/SchoolRegister';
+
+export function createManagement(settings: Settings, { rp, secret }: { rp: string; secret: string }): Management {
+  const session = createSession(settings, schoolAccess({ rp, secret }));
+  return {
+    schools: {
+      list: async ({ signal } = {}) => (await session.json<{ Schools: OwnSchool[] }>({ path, signal })).Schools,
+      async get(estab, { signal } = {}) {
+        try {
+          return (await session.json<{ Schools: OwnSchool[] }>({ path: `${path}/${pathPart(estab)}`, signal })).Schools[0];
+        } catch (error) {
+          if (error instanceof SchoolbellError && error.code === 'not_found') return undefined;
+          throw error;
+        }
+      },
+      async invite(schools, { signal } = {}) {
+        const body = {
+          Schools: schools.map(({ estab, schoolName, contactEmail, reason, scopes }) => ({
+            Estab: estab, SchoolName: schoolName, SchoolContactEmail: contactEmail, reason, ScopesToAuthorise: scopes ?? null,
+          })),
+        };
+        // Again within an hour, a school is not invited twice.
+        const answer = await session.json<{ Schools: { Estab: string; Status: string; Message: string }[] }>({
+          method: 'POST', path, body, repeatable: true, signal,
+        });
+        return answer.Schools.map(({ Estab, Status, Message }) => ({ estab: Estab, ok: Status === 'OK', message: Message }));
+      },
+      async withdraw(estab, { signal } = {}) {
+        await session.send({ method: 'DELETE', path: `${path}/${pathPart(estab)}`, signal });
+      },
+    },
+    deliveries: createDeliveries(session),
+    createUser: (estab, users, { authProcessFlow = false, signal } = {}) =>
+      createUser(session, { orgId: estab, partnerId: rp, manualUser: users, authProcessFlow }, signal),
+    generateQRCode: (text, options) => generateQrCode(session, text, options),
+  };
+}

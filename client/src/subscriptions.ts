@@ -1,0 +1,114 @@
+// In charge of what an application is told: registrations for database events, and the deliveries that were made or failed.
+import { pathPart, type Pagination } from './envelope.ts';
+import type { DatabaseName, DeliveryState } from './rows.ts';
+import type { Session } from './session.ts';
+
+type Leaving = { signal?: AbortSignal | undefined };
+
+export type Webhook = {
+  Id: string;
+  Estab: string;
+  RelyingParty: string;
+  DatabaseName: DatabaseName;
+  Url: string;
+  Method: 'GET' | 'POST';
+  Created: string;
+  Updated: string;
+};
+
+/** With GET, the address is called as it is; with POST, a small JSON body says which school and database it is about. */
+export type Registration = { url: string; database: DatabaseName; method?: 'GET' | 'POST' | undefined };
+
+/** One registration for each database of a school: registering again replaces it. */
+export type Webhooks = {
+  /** message: what the service remarks, such as that the name does not resolve at present. */
+  register(given: Registration, options?: Leaving): Promise<{ webhook: Webhook; message: string | null }>;
+  list(options?: Leaving): Promise<Webhook[]>;
+  remove(id: string, options?: Leaving): Promise<void>;
+  /** Sends one event, and gives the id of its delivery. */
+  test(id: string, options?: Leaving): Promise<string>;
+};
+
+export type Delivery = {
+  Id: string;
+  Kind: string;
+  Estab: string;
+  WebhookId: string | null;
+  DatabaseName: DatabaseName | null;
+  Method: string | null;
+  Url: string | null;
+  State: DeliveryState;
+  Created: string;
+  NextAttempt: string | null;
+  Settled: string | null;
+  LastStatus: number | null;
+  LastError: string | null;
+  TargetState: 'ok' | 'failing' | 'paused' | 'disabled';
+  TargetMessage: string | null;
+  Attempts: number;
+};
+
+export type Attempt = {
+  At: string;
+  Status: number | null;
+  Error: string | null;
+  Address: string | null;
+  Milliseconds: number | null;
+  ResponseHeaders: Record<string, string> | null;
+  Response: string | null;
+};
+
+export type DeliveryOptions = Leaving & {
+  state?: DeliveryState | undefined;
+  since?: string | Date | undefined;
+  until?: string | Date | undefined;
+  pageSize?: number | undefined;
+};
+
+/** What was sent to the application: of one school, or with the management secret of all. */
+export type Deliveries = {
+  /** Newest first. */
+  list(options?: DeliveryOptions): AsyncGenerator<Delivery>;
+  /** With every attempt. */
+  get(id: string, options?: Leaving): Promise<Omit<Delivery, 'Attempts'> & { Attempts: Attempt[] }>;
+  /** Has it sent again under the same webhook-id. */
+  replay(id: string, options?: Leaving): Promise<string>;
+};
+
+const webhookRoot = '/api/v1/Webhook';
+const deliveryRoot = '/api/v1/Deliveries';
+
+export function createWebhooks(session: Session): Webhooks {
+  return {
+    async register({ url, database, method }, { signal } = {}) {
+      const body = { url, DatabaseName: database, ...(method ? { Method: method } : {}) };
+      const answer = await session.json<{ Webhook: [Webhook]; Message: string | null }>({ method: 'POST', path: webhookRoot, body, repeatable: true, signal });
+      return { webhook: answer.Webhook[0], message: answer.Message };
+    },
+    list: async ({ signal } = {}) => (await session.json<{ Webhook: Webhook[] }>({ path: webhookRoot, signal })).Webhook,
+    async remove(id, { signal } = {}) {
+      await session.send({ method: 'DELETE', path: `${webhookRoot}/${pathPart(id)}`, signal });
+    },
+    test: async (id, { signal } = {}) =>
+      (await session.json<{ DeliveryId: string }>({ method: 'POST', path: `${webhookRoot}/${pathPart(id)}/Test`, signal })).DeliveryId,
+  };
+}
+
+export function createDeliveries(session: Session): Deliveries {
+  return {
+    async *list({ state, since, until, pageSize, signal } = {}) {
+      const time = (value: string | Date | undefined) => (value instanceof Date ? value.toISOString() : value);
+      const query = { state, since: time(since), until: time(until), pageSize };
+      for (let page = 1; ; page += 1) {
+        const body = await session.json<{ Deliveries: Delivery[]; __pagination__: [Pagination] }>({ path: deliveryRoot, query: { ...query, page }, signal });
+        const { Deliveries: deliveries, __pagination__: [{ PageCount }] } = body;
+        yield* deliveries;
+        if (page >= PageCount) return;
+      }
+    },
+    get: async (id, { signal } = {}) =>
+      (await session.json<{ Deliveries: [Awaited<ReturnType<Deliveries['get']>>] }>({ path: `${deliveryRoot}/${pathPart(id)}`, signal })).Deliveries[0],
+    replay: async (id, { signal } = {}) =>
+      (await session.json<{ DeliveryId: string }>({ method: 'POST', path: `${deliveryRoot}/${pathPart(id)}/Replay`, signal })).DeliveryId,
+  };
+}

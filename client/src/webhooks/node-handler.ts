@@ -1,0 +1,63 @@
+// In charge of receiving in Node: `node:http`, Express and whatever else hands its request and response on.
+import { SchoolbellError } from '../errors.ts';
+import { concatenate, maxBytesOf, receive, tell, type HandlerOptions } from './receive.ts';
+
+/** What is used of a request of `node:http`; Express adds originalUrl, and body if something has read it. */
+export type NodeRequest = {
+  method?: string | undefined;
+  url?: string | undefined;
+  originalUrl?: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  body?: unknown;
+  readableDidRead: boolean;
+  on(event: 'data' | 'end' | 'error' | 'close', listener: (value: Uint8Array) => void): unknown;
+  pause(): unknown;
+};
+export type NodeResponse = { writeHead(status: number, headers: Record<string, string>): unknown; end(text: string): unknown };
+
+/** For Express, mount it before anything that parses bodies: what is signed are the bytes as they came. `express.raw()` may come before. */
+export function nodeHandler(options: HandlerOptions): (request: NodeRequest, response: NodeResponse, next?: (error?: unknown) => void) => Promise<void> {
+  return async (request, response, next) => {
+    try {
+      const body = await findBody(request, maxBytesOf(options));
+      const { method = 'GET', url = '/', originalUrl = url, headers } = request;
+      const reply = await receive(options, { method, url: originalUrl, headers, body });
+      response.writeHead(reply.status, reply.headers);
+      response.end(reply.message);
+    } catch (error) {
+      if (next) return next(error);
+      tell(options, error);
+      response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' });
+      response.end('The receiver failed.');
+    }
+  };
+}
+
+async function findBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
+  const { body } = request;
+  if (body instanceof Uint8Array) return body.length > maxBytes ? undefined : body;
+  if (!request.readableDidRead) return readBody(request, maxBytes);
+  throw new SchoolbellError(
+    'The body of this webhook was parsed before its signature could be checked. Mount the handler before express.json() and the like,' +
+      ' or have express.raw() read it.',
+    { code: 'body_parsed' },
+  );
+}
+
+function readBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    request.on('data', (chunk) => {
+      length += chunk.length;
+      if (length <= maxBytes) chunks.push(chunk);
+      else {
+        // Nothing more is read; the answer closes the connection.
+        request.pause();
+        resolve(undefined);
+      }
+    });
+    request.on('end', () => resolve(concatenate(chunks)));
+    for (const event of ['error', 'close'] as const) request.on(event, () => reject(new SchoolbellError('The call broke off.', { code: 'network' })));
+  });
+}

@@ -1,0 +1,68 @@
+// In charge of one call at a receiver, whatever its server: checked, understood, handed over, answered. It is the answer that
+// decides whether the service comes again.
+import { SchoolbellError } from '../errors.ts';
+import { readEvent, type WebhookEvent } from './event.ts';
+import { verify, type VerifyOptions, type WebhookHeaders } from './verify.ts';
+
+export type HandlerOptions = VerifyOptions & {
+  /** The application's signing secret; during a rotation both. */
+  secret: string | readonly string[];
+  /** What to do. Where it throws, the call is answered with 500 and comes again; it has to be done within 20 seconds. */
+  on(event: WebhookEvent): unknown;
+  /** Whether this id was dealt with before. If so, it is answered with 200 and `on` is not called. */
+  seen?: ((id: string) => boolean | Promise<boolean>) | undefined;
+  /** Told of what `on` or `seen` threw; console.error unless given. */
+  onError?: ((error: unknown) => void) | undefined;
+  /** The longest body that is read; 4 MiB, which the outcome of 5,000 marks fits into. */
+  maxBytes?: number | undefined;
+};
+
+/** body: as it arrived; undefined where it was longer than is read. */
+export type Incoming = { method: string; url: string; headers: WebhookHeaders; body: Uint8Array | undefined };
+export type Reply = { status: number; message: string; headers: Record<string, string> };
+
+const usualMaxBytes = 4 * 1024 * 1024;
+export const maxBytesOf = ({ maxBytes = usualMaxBytes }: Pick<HandlerOptions, 'maxBytes'>): number => maxBytes;
+
+const plain = { 'content-type': 'text/plain; charset=utf-8' };
+const reply = (status: number, message: string, headers: Record<string, string> = {}): Reply => ({ status, message, headers: { ...plain, ...headers } });
+
+export async function receive(options: HandlerOptions, { method, url, headers, body }: Incoming): Promise<Reply> {
+  if (method !== 'GET' && method !== 'POST') return reply(405, 'Events arrive as GET or POST.', { allow: 'GET, POST' });
+  if (!body) return reply(413, `The body has more than ${maxBytesOf(options)} bytes.`, { connection: 'close' });
+  try {
+    const id = await verify(headers, body, options.secret, options);
+    if (await options.seen?.(id)) return reply(200, 'seen before');
+    const contentType = headerOf(headers, 'content-type');
+    await options.on(readEvent(id, { method, url, contentType, isTest: headerOf(headers, 'schoolbell-test') === 'true', body }));
+    return reply(200, 'ok');
+  } catch (error) {
+    if (error instanceof SchoolbellError && error.status !== undefined && isRefusal(error)) return reply(error.status, error.message);
+    tell(options, error);
+    return reply(500, 'The receiver failed.');
+  }
+}
+
+/** Of the call itself; what `on` throws may be a SchoolbellError too. */
+const isRefusal = ({ code }: SchoolbellError) => code === 'malformed_webhook' || code === 'invalid_signature';
+
+export function tell({ onError }: Pick<HandlerOptions, 'onError'>, error: unknown): void {
+  // oxlint-disable-next-line no-console -- a receiver that fails without a word is worse
+  (onError ?? console.error)(error);
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string {
+  const value = typeof headers.get === 'function' ? (headers as Headers).get(name) : (headers as Record<string, unknown>)[name];
+  return typeof value === 'string' ? value.toLowerCase() : '';
+}
+
+/** All of it, or undefined where that would be too much. */
+export function concatenate(chunks: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}

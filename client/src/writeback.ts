@@ -1,0 +1,150 @@
+// In charge of entering attendance marks and of what became of them.
+import { readJson, toError, type Call } from './call.ts';
+import { pathPart } from './envelope.ts';
+import { SchoolbellError, type ErrorFacts } from './errors.ts';
+import type { FaultCode } from './rows.ts';
+import type { Session } from './session.ts';
+
+/** Date: YYYY-MM-DD, the same for all marks of a call. */
+export type Mark = {
+  StudentId: string;
+  Date: string;
+  Session: 'AM' | 'PM';
+  Mark: string;
+  MarkType?: 'S' | undefined;
+  Mins?: number | undefined;
+  Notes?: string | undefined;
+};
+
+/** Index: of the mark among those given, from 0. Suggestion: the code that would be right. */
+export type MarkFault = { Index: number; Field: keyof Mark | 'Marks'; Code: FaultCode; Message: string; Suggestion?: string };
+
+export type OutcomeMark = {
+  Index: number;
+  StudentId: string;
+  Date: string;
+  Session: string;
+  Mark: string | null;
+  PreviousMark: string | null;
+  Result: string;
+  Code: string | null;
+  Message: string | null;
+};
+
+export type WritebackOutcome = {
+  TrackingId: string;
+  Estab: string;
+  /** Pending: it is not decided yet. Rejected, Failed, TimedOut: not all was written; the marks say what. */
+  Status: 'Pending' | 'Completed' | 'Rejected' | 'Failed' | 'TimedOut';
+  SubmittedAt: string;
+  CompletedAt: string | null;
+  Attempts: number;
+  Total: number;
+  Written: number;
+  Unchanged: number;
+  Failed: number;
+  Message: string | null;
+  Marks: OutcomeMark[];
+};
+
+/** Taken, and not written yet: ask for its outcome, or wait for the callback. */
+export type WritebackPending = { TrackingId: string; Estab: string; Status: 'Pending'; Total: number; Message: string | null };
+
+export type JudgedMarks = {
+  Errors: MarkFault[];
+  Total: number;
+  Valid: number;
+  Marks: { Index: number; StudentId: string; Date: string; Session: string; Mark: string | null; PreviousMark: string | null; Result: 'Valid' }[];
+};
+
+/** Marks that cannot be written, each with what would be right. Nothing was written. */
+export class InvalidMarks extends SchoolbellError {
+  override readonly name = 'InvalidMarks';
+  readonly faults: readonly MarkFault[];
+  /** Of the outcome that was posted to the callback, if one was given. */
+  readonly trackingId: string | undefined;
+
+  constructor(message: string, facts: ErrorFacts & { faults: readonly MarkFault[]; trackingId: string | undefined }) {
+    super(message, facts);
+    this.faults = facts.faults;
+    this.trackingId = facts.trackingId;
+  }
+}
+
+/** mode partial: the marks that are right are written although others are not. */
+export type WriteOptions = {
+  /** Where the outcome is to be posted. */
+  callback?: string | readonly string[] | undefined;
+  /** The same key within a day is the same writeback, whatever was lost on the way; made up unless given. */
+  idempotencyKey?: string | undefined;
+  mode?: 'atomic' | 'partial' | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+type Waiting = { waitMs?: number | undefined; signal?: AbortSignal | undefined };
+
+export type Writeback = {
+  /** The outcome if it comes within half a minute and no callback was given. Throws InvalidMarks for marks that are not right. */
+  writeMarks(marks: readonly Mark[], options?: WriteOptions): Promise<WritebackOutcome | WritebackPending>;
+  /** Judges every mark and writes nothing. */
+  judgeMarks(marks: readonly Mark[], options?: Pick<WriteOptions, 'mode' | 'signal'>): Promise<JudgedMarks>;
+  /** What became of a writeback so far; undefined where there is none of that id. */
+  outcome(trackingId: string, options?: { signal?: AbortSignal | undefined }): Promise<WritebackOutcome | undefined>;
+  /** Asks until it is decided; waitMs: 70 minutes, as an MIS that does not answer is tried for an hour. */
+  waitForOutcome(trackingId: string, options?: Waiting): Promise<WritebackOutcome>;
+};
+
+/** The service waits for the MIS, half a minute at most. */
+const writeTimeoutMs = 60_000;
+const usualWaitMs = 70 * 60_000;
+const pauses = { firstMs: 1_000, longestMs: 30_000 };
+
+export function createWriteback(session: Session, estab: string): Writeback {
+  async function post<T>(marks: readonly Mark[], query: NonNullable<Call['query']>, { callback, idempotencyKey, signal }: WriteOptions): Promise<T> {
+    const urls = callback === undefined ? [] : typeof callback === 'string' ? [callback] : callback;
+    const path = `/api/v1/School/${pathPart(estab)}/Attendance`;
+    const called = urls.length > 0 ? { callback: urls.map((Url) => ({ Method: 'POST', Url })) } : {};
+    const answer = await session.send({
+      method: 'POST',
+      path,
+      query,
+      headers: { 'idempotency-key': idempotencyKey ?? crypto.randomUUID() },
+      body: { Marks: marks.map((mark) => ({ MarkType: 'S', ...mark })), ...called },
+      // Under its key it is the same writeback, however often it is sent.
+      repeatable: true,
+      accepts: [400],
+      timeoutMs: Math.max(writeTimeoutMs, session.settings.timeoutMs),
+      signal,
+    });
+    const body = readJson<T & { Errors?: MarkFault[]; TrackingId?: string }>(answer, `POST ${path}`);
+    if (answer.status !== 400) return body;
+    const error = toError(answer, `POST ${path}`, session.settings.now());
+    throw body.Errors ? new InvalidMarks(error.message, { ...error, faults: body.Errors, trackingId: body.TrackingId }) : error;
+  }
+
+  async function outcome(trackingId: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<WritebackOutcome | undefined> {
+    try {
+      return await session.json<WritebackOutcome>({ path: `/api/v1/Writeback/${pathPart(trackingId)}`, signal });
+    } catch (error) {
+      if (error instanceof SchoolbellError && error.code === 'not_found') return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    writeMarks: (marks, options = {}) => post(marks, { mode: options.mode }, options),
+    judgeMarks: (marks, options = {}) => post(marks, { mode: options.mode, validateOnly: true }, options),
+    outcome,
+    async waitForOutcome(trackingId, { waitMs = usualWaitMs, signal } = {}) {
+      let waited = 0;
+      for (let pause = pauses.firstMs; ; pause = Math.min(2 * pause, pauses.longestMs)) {
+        const found = await outcome(trackingId, { signal });
+        if (!found) throw new SchoolbellError(`There is no writeback ${trackingId}.`, { code: 'not_found', status: 404 });
+        if (found.Status !== 'Pending') return found;
+        if (waited + pause > waitMs) throw new SchoolbellError(`The writeback ${trackingId} is not decided after ${waitMs} ms.`, { code: 'timeout' });
+        await session.settings.sleep(pause, signal);
+        waited += pause;
+      }
+    },
+  };
+}
