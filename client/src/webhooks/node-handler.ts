@@ -10,6 +10,7 @@ export type NodeRequest = {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body?: unknown;
   readableDidRead: boolean;
+  readableEnded: boolean;
   on(event: 'data' | 'end' | 'error' | 'close', listener: (value: Uint8Array) => void): unknown;
   pause(): unknown;
 };
@@ -36,7 +37,8 @@ export function nodeHandler(options: HandlerOptions): (request: NodeRequest, res
 async function findBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
   const { body } = request;
   if (body instanceof Uint8Array) return body.length > maxBytes ? undefined : body;
-  if (!request.readableDidRead) return readBody(request, maxBytes);
+  if (!request.readableDidRead && !request.readableEnded) return readBody(request, maxBytes);
+  if (request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0) return new Uint8Array();
   throw new SchoolbellError(
     'The body of this webhook was parsed before its signature could be checked. Mount the handler before express.json() and the like,' +
       ' or have express.raw() read it.',
