@@ -79,7 +79,7 @@ export function renderRecordTypes(): string {
     renderLists('ListsA', operations.filter(({ name }) => variantA.offers(name))),
     '/** The lists of variant B; of: what a list may be narrowed to, as in classes of a school. */',
     renderLists('ListsB', operations),
-    '/** How records stand in an answer: many, and one. */',
+    '/** @internal How records stand in an answer: many, and one. */',
     'export const wrappers = {',
     ...[...lists].map(([list, { collection, one }]) => `  ${list}: { many: '${collection}', one: '${one}' },`),
     '} as const;\n',

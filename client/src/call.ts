@@ -3,6 +3,9 @@
 import { readFault, SchoolbellError, VersionGone } from './errors.ts';
 import { backoffMs, parseRetryAfter, sleep, type Sleep } from './retry.ts';
 
+/** Every call can be ended. */
+export type Abortable = { signal?: AbortSignal | undefined };
+
 export type ClientOptions = {
   /** Where the service is, such as https://schoolbell.example. */
   url: string;
@@ -17,10 +20,13 @@ export type ClientOptions = {
   sleep?: Sleep | undefined;
 };
 
+/** @internal */
 export type Settings = { [Name in keyof ClientOptions]-?: NonNullable<ClientOptions[Name]> };
 
+/** @internal */
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** @internal */
 export type Call = {
   method?: 'GET' | 'HEAD' | 'POST' | 'DELETE';
   path: string;
@@ -38,8 +44,10 @@ export type Call = {
   signal?: AbortSignal | undefined;
 };
 
+/** @internal */
 export type Answer = { status: number; headers: Headers; bytes: Uint8Array };
 
+/** @internal */
 export function settle(options: ClientOptions): Settings {
   const { url, timeoutMs = 60_000, maxWaitMs = 120_000, tries = 4, now = Date.now } = options;
   if (!/^https?:\/\/[^\s?#]+$/.test(url))
@@ -48,7 +56,7 @@ export function settle(options: ClientOptions): Settings {
   return { url: url.replace(/\/+$/, ''), timeoutMs, maxWaitMs, tries, now, fetch: fetching, sleep: options.sleep ?? sleep };
 }
 
-/** The answer, whatever its status; throws where none comes. */
+/** @internal The answer, whatever its status; throws where none comes. */
 export async function call(settings: Settings, given: Call): Promise<Answer> {
   let waited = 0;
   for (let tries = 1; ; tries += 1) {
@@ -113,12 +121,14 @@ function withoutGaps(values: Values): Record<string, string> {
   return Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
 }
 
+/** @internal */
 export function requireFine(answer: Answer, given: Call, now: number): Answer {
   const { status } = answer;
   if ((status >= 200 && status < 300) || given.accepts?.includes(status)) return answer;
   throw toError(answer, `${given.method ?? 'GET'} ${given.path}`, now);
 }
 
+/** @internal */
 export function toError({ status, headers, bytes }: Answer, what: string, now: number): SchoolbellError {
   const { code = `http_${status}`, message } = readFault(new TextDecoder().decode(bytes), headers.get('content-type') ?? '');
   const facts = {
@@ -131,7 +141,7 @@ export function toError({ status, headers, bytes }: Answer, what: string, now: n
   return new Kind(message ?? `${what} was answered with ${status}.`, facts);
 }
 
-/** A body that ends in its middle is no JSON. */
+/** @internal A body that ends in its middle is no JSON. */
 export function readJson<T>({ status, headers, bytes }: Answer, what: string): T {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as T;

@@ -2,6 +2,7 @@
 
 export type Variant = 'A' | 'B';
 
+/** @internal */
 export type Dialect = Readonly<{
   variant: Variant;
   root: string;
@@ -16,7 +17,7 @@ export type Dialect = Readonly<{
   unfiltered: readonly string[];
 }>;
 
-/** All that is wrong is 400 here, except that no token at all is 403. */
+/** @internal All that is wrong is 400 here, except that no token at all is 403. */
 export const variantA: Dialect = {
   variant: 'A',
   root: '/api/ims/oneroster/v1p1',
@@ -27,6 +28,7 @@ export const variantA: Dialect = {
   unfiltered: ['enrollments'],
 };
 
+/** @internal */
 export const variantB: Dialect = {
   variant: 'B',
   root: '/ims/oneroster/v1p1',

@@ -28,9 +28,10 @@ export type DbStatus = {
   ExceptionMessage: string | null;
 };
 
+/** @internal */
 export type Pagination = { PageSize: number; PageNumber: number; PageCount: number; RowCount: number };
 
-/** An id in a path. One that would lead to another place becomes one that nothing has. */
+/** @internal An id in a path. One that would lead to another place becomes one that nothing has. */
 export function pathPart(text: string): string {
   return encodeURIComponent(text).replace(/^\.{0,2}$/, '%00');
 }

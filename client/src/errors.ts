@@ -34,7 +34,7 @@ export class VersionGone extends SchoolbellError {
   override readonly name = 'VersionGone';
 }
 
-/** What an answer says of its error, in whichever way its API speaks: OneRoster, OAuth, the envelope, or plain text. */
+/** @internal What an answer says of its error, in whichever way its API speaks: OneRoster, OAuth, the envelope, or plain text. */
 export function readFault(text: string, contentType: string): { code?: string | undefined; message?: string | undefined } {
   if (!contentType.includes('json')) return contentType.startsWith('text/plain') && text !== '' ? { message: text } : {};
   let body: Record<string, unknown>;

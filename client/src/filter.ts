@@ -32,6 +32,7 @@ export type WhereStatus = (field: keyof Pick<Base, 'status'>) => { is(value: Sta
 
 const operators = { is: '=', isNot: '!=', above: '>', atLeast: '>=', below: '<', atMost: '<=', contains: '~' } as const;
 
+/** @internal */
 export function createWhere<R>(before = ''): Where<R> {
   return (field) => {
     const compare = (operator: string) => (value: string | Date): Filter<R> => {

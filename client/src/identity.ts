@@ -1,8 +1,7 @@
 // In charge of the identity operations: users and logins of a school, users that no roster has, QR codes.
+import type { Abortable } from './call.ts';
 import type { PresenceType } from './rows.ts';
 import type { Session } from './session.ts';
-
-type Leaving = { signal?: AbortSignal | undefined };
 
 const names = ['Id', 'DisplayName', 'FirstName', 'Surname', 'LastLoggedIn', 'UserName', 'Roles', 'PresenceType', 'WorkEmail', 'Email'] as const;
 
@@ -12,19 +11,19 @@ export type IdentityUser = Record<Exclude<(typeof names)[number], 'PresenceType'
 export type ManualUser = { firstName: string; lastName: string; email: string; title?: string; displayName?: string; mobile?: string };
 
 export type Identity = {
-  getUsers(options?: Leaving & { presenceType?: PresenceType | undefined }): Promise<IdentityUser[]>;
+  getUsers(options?: Abortable & { presenceType?: PresenceType | undefined }): Promise<IdentityUser[]>;
   /** Gives the new password: the one given, or one that was made. */
   resetPassword(
     given: { username: string; password?: string | undefined; changeAtNextLogin?: boolean | undefined; unlockLogin?: boolean | undefined },
-    options?: Leaving,
+    options?: Abortable,
   ): Promise<string>;
   /** Makes a login for a person of the roster, who is mailed a link to register. */
-  createLogin(presenceId: string, options?: Leaving): Promise<IdentityUser>;
+  createLogin(presenceId: string, options?: Abortable): Promise<IdentityUser>;
   /** Adds people whom the roster does not have, each with a login and a mail: all or none. */
-  createUser(users: readonly ManualUser[], options?: Leaving): Promise<Required<ManualUser>[]>;
+  createUser(users: readonly ManualUser[], options?: Abortable): Promise<Required<ManualUser>[]>;
 };
 
-export type QrCodeOptions = Leaving & {
+export type QrCodeOptions = Abortable & {
   centerImageUrl?: string | undefined;
   centerImagePercent?: number | undefined;
   type?: 'QRCode' | 'ArtCode' | undefined;
@@ -33,6 +32,7 @@ export type QrCodeOptions = Leaving & {
 
 const root = '/api/v1/Identity';
 
+/** @internal */
 export function createIdentity(session: Session, estab: string): Identity {
   return {
     getUsers: ({ presenceType, signal } = {}) => session.json({ path: `${root}/GetUsers`, query: { presenceType }, signal }),
@@ -51,11 +51,12 @@ export function createIdentity(session: Session, estab: string): Identity {
   };
 }
 
+/** @internal */
 export async function createUser(session: Session, body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Required<ManualUser>[]> {
   return (await session.json<{ manualUser: Required<ManualUser>[] }>({ method: 'POST', path: `${root}/CreateUser`, body, signal })).manualUser;
 }
 
-/** The bytes of the picture. */
+/** @internal The bytes of the picture. */
 export async function generateQrCode(session: Session, text: string, options: QrCodeOptions = {}): Promise<Uint8Array> {
   const { centerImageUrl, centerImagePercent, type, format = 'png', signal } = options;
   const headers = { accept: format === 'svg' ? 'image/svg+xml' : 'image/png' };

@@ -1,14 +1,12 @@
 // In charge of what an application does for itself: its schools and invitations, all its deliveries, users of schools that are
 // being asked, QR codes.
-import type { Settings } from './call.ts';
+import type { Abortable, Settings } from './call.ts';
 import { pathPart } from './envelope.ts';
 import { SchoolbellError } from './errors.ts';
 import { createUser, generateQrCode, type ManualUser, type QrCodeOptions } from './identity.ts';
 import type { Scope } from './rows.ts';
 import { createSession, schoolAccess } from './session.ts';
 import { createDeliveries, type Deliveries } from './subscriptions.ts';
-
-type Leaving = { signal?: AbortSignal | undefined };
 
 export type SchoolState = 'Proposed' | 'Invited' | 'Approved' | 'Installing' | 'Live' | 'Paused' | 'Declined' | 'Revoked' | 'Expired';
 
@@ -35,21 +33,22 @@ export type Invited = { estab: string; ok: boolean; message: string };
 
 export type Management = {
   schools: {
-    list(options?: Leaving): Promise<OwnSchool[]>;
-    get(estab: string, options?: Leaving): Promise<OwnSchool | undefined>;
+    list(options?: Abortable): Promise<OwnSchool[]>;
+    get(estab: string, options?: Abortable): Promise<OwnSchool | undefined>;
     /** Up to 100 at once; one that is not right does not keep the others from being invited. */
-    invite(schools: readonly Invitation[], options?: Leaving): Promise<Invited[]>;
-    withdraw(estab: string, options?: Leaving): Promise<void>;
+    invite(schools: readonly Invitation[], options?: Abortable): Promise<Invited[]>;
+    withdraw(estab: string, options?: Abortable): Promise<void>;
   };
   deliveries: Deliveries;
   /** At a school that authorises the application with Identity, or with authProcessFlow one that it has invited. */
-  createUser(estab: string, users: readonly ManualUser[], options?: Leaving & { authProcessFlow?: boolean | undefined }): Promise<Required<ManualUser>[]>;
+  createUser(estab: string, users: readonly ManualUser[], options?: Abortable & { authProcessFlow?: boolean | undefined }): Promise<Required<ManualUser>[]>;
   /** The bytes of a picture that was read back before it was sent. */
   generateQRCode(text: string, options?: QrCodeOptions): Promise<Uint8Array>;
 };
 
 const path = '/api/Manage/SchoolRegister';
 
+/** @internal */
 export function createManagement(settings: Settings, { rp, secret }: { rp: string; secret: string }): Management {
   const session = createSession(settings, schoolAccess({ rp, secret }));
   return {

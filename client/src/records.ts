@@ -120,7 +120,7 @@ export type ListsB = {
   demographics: { record: Demographics; of: never };
 };
 
-/** How records stand in an answer: many, and one. */
+/** @internal How records stand in an answer: many, and one. */
 export const wrappers = {
   academicSessions: { many: 'academicSessions', one: 'academicSession' },
   classes: { many: 'classes', one: 'class' },

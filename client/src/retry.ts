@@ -3,7 +3,7 @@
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
-/** Seconds, or a date of HTTP; undefined where it says neither. */
+/** @internal Seconds, or a date of HTTP; undefined where it says neither. */
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1000;
@@ -11,13 +11,14 @@ export function parseRetryAfter(value: string | null, now: number): number | und
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** Twice as long each time, and spread, so that many clients do not come back at one moment. */
+/** @internal Twice as long each time, and spread, so that many clients do not come back at one moment. */
 export function backoffMs(tries: number, random: () => number = Math.random): number {
   return Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1)) * (0.5 + random() / 2);
 }
 
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
+/** @internal */
 export const sleep: Sleep = (ms, signal) =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);

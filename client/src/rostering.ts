@@ -51,12 +51,12 @@ export type RawRoster = {
   count(list: string, question?: Omit<Question, 'pageSize' | 'offset' | 'sort' | 'fields'>): Promise<{ total: number; version: string }>;
 };
 
-/** Every school that authorises the application, under its own id and secret. */
+/** @internal Every school that authorises the application, under its own id and secret. */
 export function rosterA(settings: Settings, { clientId, clientSecret }: { clientId: string; clientSecret: string }): Roster<'A'> {
   return createRoster(settings, variantA, clientId, clientSecret) as Roster<'A'>;
 }
 
-/** One school. */
+/** @internal One school. */
 export function rosterB(settings: Settings, { rp, estab, secret }: { rp: string; estab: string; secret: string }): Roster<'B'> {
   return createRoster(settings, variantB, `${rp}|${estab}`, secret) as Roster<'B'>;
 }

@@ -1,6 +1,6 @@
 // In charge of the data endpoints of a school: rows typed by endpoint, in one answer or in pages that belong together, and
 // waiting until data is fresh.
-import type { Call, Values } from './call.ts';
+import type { Abortable, Call, Values } from './call.ts';
 import type { Callbacks } from './callbacks.ts';
 import { pathPart, type DatabaseState, type DbStatus, type Pagination } from './envelope.ts';
 import { SchoolbellError, VersionGone } from './errors.ts';
@@ -16,8 +16,7 @@ export type DataOptions<E extends EndpointName, F> = Endpoints[E]['params'] & {
   select?: readonly F[] | undefined;
   updatedSince?: string | Date | undefined;
   pageSize?: number | undefined;
-  signal?: AbortSignal | undefined;
-};
+} & Abortable;
 /** Where an endpoint needs a parameter, so does the call. */
 type Given<E extends EndpointName, O> = Record<never, never> extends Endpoints[E]['params'] ? [options?: O] : [options: O];
 
@@ -30,7 +29,7 @@ export type DataPage<R> = {
 };
 
 /** callbacks: whose handler is mounted where the service can call it. waitMs: twelve minutes, as the service takes ten at most. */
-export type ReadyOptions = { callbacks: Callbacks; waitMs?: number | undefined; signal?: AbortSignal | undefined };
+export type ReadyOptions = Abortable & { callbacks: Callbacks; waitMs?: number | undefined };
 
 export type SchoolData = {
   /** Every row of an endpoint. */
@@ -44,16 +43,16 @@ export type SchoolData = {
     ...given: Given<E, DataOptions<E, F>>
   ): AsyncGenerator<DataPage<Pick<RowOf<E>, F>>>;
   /** One row by its Id, or undefined. */
-  row<E extends ById>(endpoint: E, id: string, options?: { signal?: AbortSignal | undefined }): Promise<RowOf<E> | undefined>;
+  row<E extends ById>(endpoint: E, id: string, options?: Abortable): Promise<RowOf<E> | undefined>;
   /**
    * Has what is not fresh collected, and waits until it is there. Look at AllOK: if it is false, the rest says why, and the
    * data can be requested all the same, as it was collected before.
    */
   ready<E extends EndpointName>(endpoint: E, params: Endpoints[E]['params'], options: ReadyOptions): Promise<DbStatus>;
   /** How the school's databases stand. */
-  databases(options?: { signal?: AbortSignal | undefined }): Promise<DbStatus>;
+  databases(options?: Abortable): Promise<DbStatus>;
   /** What the token opens at present. */
-  details(options?: { signal?: AbortSignal | undefined }): Promise<Details>;
+  details(options?: Abortable): Promise<Details>;
 };
 
 export type Details = { Estab: string; Name: string | null; RelyingParty: string; Scopes: Scope[]; Expires: string };
@@ -63,6 +62,7 @@ const usualWaitMs = 12 * 60_000;
 type Options = Values & { select?: readonly string[]; updatedSince?: string | Date; pageSize?: number; signal?: AbortSignal };
 type Body = Record<string, unknown> & { __pagination__: [Pagination]; __dbStatus__: DatabaseState[]; meta: [{ Version: number }] };
 
+/** @internal */
 export function createSchoolData(session: Session, estab: string): SchoolData {
   const root = `/api/v1/School/${pathPart(estab)}`;
 
@@ -91,7 +91,7 @@ export function createSchoolData(session: Session, estab: string): SchoolData {
     for await (const page of dataPages(endpoint, options)) yield* page.rows;
   }
 
-  async function row(endpoint: string, id: string, { signal }: { signal?: AbortSignal } = {}): Promise<unknown> {
+  async function row(endpoint: string, id: string, { signal }: Abortable = {}): Promise<unknown> {
     const asked: Call = { path: `${root}/${endpoint}/${pathPart(id)}`, signal };
     try {
       return ((await session.json<Record<string, unknown[]>>(asked))[endpoint] ?? [])[0];

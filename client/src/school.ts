@@ -9,6 +9,7 @@ import { createWriteback, type Writeback } from './writeback.ts';
 
 export type School = SchoolData & Writeback & { readonly estab: string; roster: Roster<'B'>; webhooks: Webhooks; deliveries: Deliveries; identity: Identity };
 
+/** @internal */
 export function createSchool(settings: Settings, credential: { rp: string; estab: string; secret: string }): School {
   const { estab } = credential;
   const session = createSession(settings, schoolAccess(credential));

@@ -2,7 +2,7 @@
 import { call, readJson, requireFine, type Answer, type Call, type Settings } from './call.ts';
 import { createTokenSource, type Token } from './tokens.ts';
 
-/** How an API takes a credential. */
+/** @internal How an API takes a credential. */
 export type Access = {
   scheme: 'Bearer' | 'Idaas';
   /** Statuses that may mean that the token is not taken. */
@@ -11,6 +11,7 @@ export type Access = {
   obtain(settings: Settings): Promise<Token>;
 };
 
+/** @internal */
 export type Session = {
   settings: Settings;
   /** Throws unless the answer is fine. */
@@ -18,6 +19,7 @@ export type Session = {
   json<T>(given: Call): Promise<T>;
 };
 
+/** @internal */
 export function createSession(settings: Settings, access: Access): Session {
   const tokens = createTokenSource(() => access.obtain(settings), settings.now);
 
@@ -35,7 +37,7 @@ export function createSession(settings: Settings, access: Access): Session {
 
 const seconds = (text: unknown) => (typeof text === 'number' && text > 0 ? text : 0) * 1000;
 
-/** A rostering token, for an id and a secret. */
+/** @internal A rostering token, for an id and a secret. */
 export function rosteringAccess(tokenPath: string, id: string, secret: string): Access['obtain'] {
   const authorization = `Basic ${encodeBase64(`${id}:${secret}`)}`;
   return async (settings) => {
@@ -48,7 +50,7 @@ export function rosteringAccess(tokenPath: string, id: string, secret: string): 
 
 const getTokenPath = '/api/oauth/GetToken';
 
-/** The token of a school, or without `estab` that of the application itself. */
+/** @internal The token of a school, or without `estab` that of the application itself. */
 export function schoolAccess(given: { rp: string; estab?: string; secret: string }): Access {
   return {
     scheme: 'Idaas',

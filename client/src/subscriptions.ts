@@ -1,9 +1,8 @@
 // In charge of what an application is told: registrations for database events, and the deliveries that were made or failed.
+import type { Abortable } from './call.ts';
 import { pathPart, type Pagination } from './envelope.ts';
 import type { DatabaseName, DeliveryState } from './rows.ts';
 import type { Session } from './session.ts';
-
-type Leaving = { signal?: AbortSignal | undefined };
 
 export type Webhook = {
   Id: string;
@@ -22,11 +21,11 @@ export type Registration = { url: string; database: DatabaseName; method?: 'GET'
 /** One registration for each database of a school: registering again replaces it. */
 export type Webhooks = {
   /** message: what the service remarks, such as that the name does not resolve at present. */
-  register(given: Registration, options?: Leaving): Promise<{ webhook: Webhook; message: string | null }>;
-  list(options?: Leaving): Promise<Webhook[]>;
-  remove(id: string, options?: Leaving): Promise<void>;
+  register(given: Registration, options?: Abortable): Promise<{ webhook: Webhook; message: string | null }>;
+  list(options?: Abortable): Promise<Webhook[]>;
+  remove(id: string, options?: Abortable): Promise<void>;
   /** Sends one event, and gives the id of its delivery. */
-  test(id: string, options?: Leaving): Promise<string>;
+  test(id: string, options?: Abortable): Promise<string>;
 };
 
 export type Delivery = {
@@ -58,7 +57,7 @@ export type Attempt = {
   Response: string | null;
 };
 
-export type DeliveryOptions = Leaving & {
+export type DeliveryOptions = Abortable & {
   state?: DeliveryState | undefined;
   since?: string | Date | undefined;
   until?: string | Date | undefined;
@@ -70,14 +69,15 @@ export type Deliveries = {
   /** Newest first. */
   list(options?: DeliveryOptions): AsyncGenerator<Delivery>;
   /** With every attempt. */
-  get(id: string, options?: Leaving): Promise<Omit<Delivery, 'Attempts'> & { Attempts: Attempt[] }>;
+  get(id: string, options?: Abortable): Promise<Omit<Delivery, 'Attempts'> & { Attempts: Attempt[] }>;
   /** Has it sent again under the same webhook-id. */
-  replay(id: string, options?: Leaving): Promise<string>;
+  replay(id: string, options?: Abortable): Promise<string>;
 };
 
 const webhookRoot = '/api/v1/Webhook';
 const deliveryRoot = '/api/v1/Deliveries';
 
+/** @internal */
 export function createWebhooks(session: Session): Webhooks {
   return {
     async register({ url, database, method }, { signal } = {}) {
@@ -94,6 +94,7 @@ export function createWebhooks(session: Session): Webhooks {
   };
 }
 
+/** @internal */
 export function createDeliveries(session: Session): Deliveries {
   return {
     async *list({ state, since, until, pageSize, signal } = {}) {

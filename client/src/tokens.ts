@@ -1,7 +1,9 @@
 // In charge of the token of one credential: obtained once for all who ask at the same time, and used until shortly before it ends.
 
+/** @internal */
 export type Token = { value: string; lifetimeMs: number };
 
+/** @internal */
 export type TokenSource = {
   get(signal?: AbortSignal): Promise<string>;
   /** Another than this one, which was refused. */
@@ -11,6 +13,7 @@ export type TokenSource = {
 /** Before its end, so that none ends on the way: a minute, of short ones a tenth. */
 const marginMs = 60_000;
 
+/** @internal */
 export function createTokenSource(obtain: () => Promise<Token>, now: () => number): TokenSource {
   let held: { value: string; until: number } | undefined;
   let coming: Promise<string> | undefined;

@@ -25,6 +25,7 @@ export type Question = {
 /** total: of the whole list. offset: of the first record of this page. */
 export type Page<R> = { records: R[]; total: number; version: string; offset: number };
 
+/** @internal */
 export type Reader = { session: Session; dialect: Dialect };
 
 const usualPage = 1000;
@@ -32,6 +33,7 @@ const plurals: Readonly<Record<string, string>> = {
   school: 'schools', class: 'classes', term: 'terms', course: 'courses', student: 'students', teacher: 'teachers', user: 'users',
 };
 
+/** @internal */
 export async function* walkPages(reader: Reader, list: string, question: Question): AsyncGenerator<Page<Base>, void, undefined> {
   const { pageSize = usualPage } = question;
   let { offset = 0, version } = question;
@@ -52,7 +54,7 @@ export async function* walkPages(reader: Reader, list: string, question: Questio
   }
 }
 
-/** How many there are, and at which version, without reading any. */
+/** @internal How many there are, and at which version, without reading any. */
 export async function countRecords(reader: Reader, list: string, question: Question): Promise<{ total: number; version: string }> {
   const asked: Call = { ...requestOf(reader.dialect, list, question, { version: question.version }), method: 'HEAD' };
   const { headers } = await reader.session.send(asked);
@@ -98,6 +100,7 @@ function pathOf({ root }: Dialect, list: string, of: Readonly<Record<string, str
   return `${root}${parents.join('')}/${list}`;
 }
 
+/** @internal */
 export function recordPath(dialect: Dialect, list: string, id: string): string {
   return `${pathOf(dialect, list)}/${pathId(id)}`;
 }

@@ -1,5 +1,5 @@
 // In charge of entering attendance marks and of what became of them.
-import { readJson, toError, type Call } from './call.ts';
+import { readJson, toError, type Abortable, type Call } from './call.ts';
 import { pathPart } from './envelope.ts';
 import { SchoolbellError, type ErrorFacts } from './errors.ts';
 import type { FaultCode } from './rows.ts';
@@ -81,7 +81,7 @@ export type WriteOptions = {
   signal?: AbortSignal | undefined;
 };
 
-type Waiting = { waitMs?: number | undefined; signal?: AbortSignal | undefined };
+type Waiting = Abortable & { waitMs?: number | undefined };
 
 export type Writeback = {
   /** The outcome if it comes within half a minute and no callback was given. Throws InvalidMarks for marks that are not right. */
@@ -89,7 +89,7 @@ export type Writeback = {
   /** Judges every mark and writes nothing. */
   judgeMarks(marks: readonly Mark[], options?: Pick<WriteOptions, 'mode' | 'signal'>): Promise<JudgedMarks>;
   /** What became of a writeback so far; undefined where there is none of that id. */
-  outcome(trackingId: string, options?: { signal?: AbortSignal | undefined }): Promise<WritebackOutcome | undefined>;
+  outcome(trackingId: string, options?: Abortable): Promise<WritebackOutcome | undefined>;
   /** Asks until it is decided; waitMs: 70 minutes, as an MIS that does not answer is tried for an hour. */
   waitForOutcome(trackingId: string, options?: Waiting): Promise<WritebackOutcome>;
 };
@@ -99,6 +99,7 @@ const writeTimeoutMs = 60_000;
 const usualWaitMs = 70 * 60_000;
 const pauses = { firstMs: 1_000, longestMs: 30_000 };
 
+/** @internal */
 export function createWriteback(session: Session, estab: string): Writeback {
   async function post<T>(marks: readonly Mark[], query: NonNullable<Call['query']>, { callback, idempotencyKey, signal }: WriteOptions): Promise<T> {
     const urls = callback === undefined ? [] : typeof callback === 'string' ? [callback] : callback;
@@ -122,7 +123,7 @@ export function createWriteback(session: Session, estab: string): Writeback {
     throw body.Errors ? new InvalidMarks(error.message, { ...error, faults: body.Errors, trackingId: body.TrackingId }) : error;
   }
 
-  async function outcome(trackingId: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<WritebackOutcome | undefined> {
+  async function outcome(trackingId: string, { signal }: Abortable = {}): Promise<WritebackOutcome | undefined> {
     try {
       return await session.json<WritebackOutcome>({ path: `/api/v1/Writeback/${pathPart(trackingId)}`, signal });
     } catch (error) {

@@ -36,9 +36,10 @@ export type UnknownEvent = Common & { type: 'unknown'; body: Uint8Array };
 
 export type WebhookEvent = AuthenticationEvent | AvailabilityEvent | WritebackEvent | DatabaseEvent | TestEvent | UnknownEvent;
 
-/** A call as it arrived, its signature checked. */
+/** @internal A call as it arrived, its signature checked. */
 export type Arrived = { method: string; url: string; contentType: string; isTest: boolean; body: Uint8Array };
 
+/** @internal */
 export function readEvent(id: string, { method, url, contentType, isTest, body }: Arrived): WebhookEvent {
   const common = { id, params: Object.fromEntries(new URL(url, 'http://localhost').searchParams) };
   const text = new TextDecoder().decode(body);

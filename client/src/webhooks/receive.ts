@@ -17,16 +17,19 @@ export type HandlerOptions = VerifyOptions & {
   maxBytes?: number | undefined;
 };
 
-/** body: as it arrived; undefined where it was longer than is read. */
+/** @internal body: as it arrived; undefined where it was longer than is read. */
 export type Incoming = { method: string; url: string; headers: WebhookHeaders; body: Uint8Array | undefined };
+/** @internal */
 export type Reply = { status: number; message: string; headers: Record<string, string> };
 
 const usualMaxBytes = 4 * 1024 * 1024;
+/** @internal */
 export const maxBytesOf = ({ maxBytes = usualMaxBytes }: Pick<HandlerOptions, 'maxBytes'>): number => maxBytes;
 
 const plain = { 'content-type': 'text/plain; charset=utf-8' };
 const reply = (status: number, message: string, headers: Record<string, string> = {}): Reply => ({ status, message, headers: { ...plain, ...headers } });
 
+/** @internal */
 export async function receive(options: HandlerOptions, { method, url, headers, body }: Incoming): Promise<Reply> {
   if (method !== 'GET' && method !== 'POST') return reply(405, 'Events arrive as GET or POST.', { allow: 'GET, POST' });
   if (!body) return reply(413, `The body has more than ${maxBytesOf(options)} bytes.`, { connection: 'close' });
@@ -46,6 +49,7 @@ export async function receive(options: HandlerOptions, { method, url, headers, b
 /** Of the call itself; what `on` throws may be a SchoolbellError too. */
 const isRefusal = ({ code }: SchoolbellError) => code === 'malformed_webhook' || code === 'invalid_signature';
 
+/** @internal */
 export function tell({ onError }: Pick<HandlerOptions, 'onError'>, error: unknown): void {
   // oxlint-disable-next-line no-console -- a receiver that fails without a word is worse
   (onError ?? console.error)(error);
@@ -56,7 +60,7 @@ function headerOf(headers: WebhookHeaders, name: string): string {
   return typeof value === 'string' ? value.toLowerCase() : '';
 }
 
-/** All of it, or undefined where that would be too much. */
+/** @internal All of it, or undefined where that would be too much. */
 export function concatenate(chunks: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;
