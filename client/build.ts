@@ -15,7 +15,8 @@ export function buildClient(out: string): void {
   const scripts = entries.map((name) => join(own, 'src', `${name}.ts`));
   rmSync(out, { recursive: true, force: true });
   run('esbuild', ...scripts, '--bundle', '--splitting', '--minify', '--format=esm', '--target=es2022', '--platform=neutral', '--external:node:*',
-    `--outbase=${join(own, 'src')}`, `--outdir=${out}`, '--log-level=warning');
+    '--charset=utf8', `--outbase=${join(own, 'src')}`, `--outdir=${out}`, '--log-level=warning');
+  run('esbuild', join(own, 'verify-webhook.js'), '--minify', '--format=esm', `--outdir=${out}`, '--log-level=warning');
   const declared = mkdtempSync(join(tmpdir(), 'schoolbell-client-'));
   try {
     run('tsc', '-p', own, '--emitDeclarationOnly', '--outDir', declared);

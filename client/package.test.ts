@@ -2,7 +2,7 @@
 // the README's programs are right.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -121,7 +121,7 @@ for (const [world, options] of Object.entries(worlds)) {
 async function findRuntimes(): Promise<{ name: string; command: string; args: string[] }[]> {
   const found = await run('sh', ['-c', 'for one in node deno bun; do which -a $one; done; true']);
   const flags: Record<string, string[]> = { deno: ['run', '--allow-all', '--no-prompt', '--node-modules-dir=manual'], bun: ['run'] };
-  return [...new Set([process.execPath, ...found.stdout.split('\n').filter(Boolean)])].map((command) => {
+  return [...new Set([process.execPath, ...found.stdout.split('\n').filter(Boolean)].map((path) => realpathSync(path)))].map((command) => {
     const name = command.split('/').at(-1) ?? '';
     return { name, command, args: flags[name] ?? [] };
   });

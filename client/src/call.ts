@@ -3,17 +3,15 @@
 import { readFault, SchoolbellError, VersionGone } from './errors.ts';
 import { backoffMs, parseRetryAfter, sleep, type Sleep } from './retry.ts';
 
-/** Every call can be ended. */
 export type Abortable = { signal?: AbortSignal | undefined };
 
 export type ClientOptions = {
-  /** Where the service is, such as https://schoolbell.example. */
   url: string;
-  /** How long one attempt may take, its body included; 60 s. */
+  /** Of one attempt; 60 s. */
   timeoutMs?: number | undefined;
-  /** How long all pauses of one call may take together; 120 s. */
+  /** Of all pauses of a call together; 120 s. */
   maxWaitMs?: number | undefined;
-  /** How often a call is tried that gets no answer; 4. */
+  /** Of a call that gets no answer; 4. */
   tries?: number | undefined;
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   now?: (() => number) | undefined;

@@ -2,19 +2,17 @@
 import type { DbStatus } from './envelope.ts';
 import { SchoolbellError } from './errors.ts';
 
-/** The part of an event that is looked at; every event of the handlers fits. */
 export type CallbackEvent = { type: string; params?: Readonly<Record<string, string>>; status?: unknown };
 
 export type Callbacks = {
-  /** An address to be called at, and what arrives there. */
   expect(): { url: string; arrived: Promise<DbStatus>; forget(): void };
-  /** Gives an event to whoever waits for it; false if nobody in this process does. Fits as the `on` of a handler. */
+  /** Hands an event to whoever waits for it: the `on` of a handler. False if nobody in this process does. */
   take(event: CallbackEvent): boolean;
 };
 
 const parameter = 'schoolbell-wait';
 
-/** url: where the handler is mounted that gives its events to `take`, as the service reaches it. */
+/** url: of the handler that hands its events to `take`. */
 export function createCallbacks({ url }: { url: string }): Callbacks {
   const waits = new Map<string, (status: DbStatus) => void>();
   if (url.includes('#')) throw new SchoolbellError('The url of callbacks must have no fragment.', { code: 'invalid_request' });

@@ -3,7 +3,6 @@ import type { DatabaseName } from './rows.ts';
 
 export type DatabaseStatus = 'OK' | 'Updating' | 'Expired' | 'NoData' | 'Error' | 'Timeout' | 'Paused' | 'NotInstalled';
 
-/** How one component database of a school stands. */
 export type DatabaseState = {
   DatabaseName: DatabaseName;
   Status: DatabaseStatus;
@@ -14,14 +13,14 @@ export type DatabaseState = {
   Message: string | null;
 };
 
-/** How the databases stand that an endpoint needs: answered at once, or posted to a callback when they are ready or cannot be. */
+/** How the databases stand that an endpoint needs. */
 export type DbStatus = {
   DBStatus: DatabaseState[];
   Estab: string;
   Endpoint: string;
   RequestId: string | null;
   AllOK: boolean;
-  /** Not ready within ten minutes; what was collected before can be requested directly. */
+  /** Not ready within ten minutes. */
   TimedOut: boolean;
   Message: string | null;
   ExceptionType: string | null;

@@ -11,13 +11,12 @@ export type ErrorFacts = {
 
 export class SchoolbellError extends Error {
   override readonly name: string = 'SchoolbellError';
-  /** The service's own code, such as `forbidden`; the client's are network, timeout, incomplete, unreadable, unsupported and invalid_request. */
+  /** The service's own, or one of network, timeout, incomplete, unreadable, unsupported, invalid_request. */
   readonly code: string;
-  /** Of the answer; undefined where none came. */
   readonly status: number | undefined;
   /** Under which the service has logged the request. */
   readonly requestId: string | undefined;
-  /** When to come again, where the service said so and it was later than the client may wait. */
+  /** When to come again. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { code, status, requestId, retryAfterMs, cause }: ErrorFacts) {
@@ -29,7 +28,7 @@ export class SchoolbellError extends Error {
   }
 }
 
-/** The roster is no longer to be had as it was when the walk began: begin again with the first page. Nothing of the old walk may be kept. */
+/** What was read so far cannot be gone on with: begin again. */
 export class VersionGone extends SchoolbellError {
   override readonly name = 'VersionGone';
 }

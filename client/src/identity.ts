@@ -5,7 +5,7 @@ import type { Session } from './session.ts';
 
 const names = ['Id', 'DisplayName', 'FirstName', 'Surname', 'LastLoggedIn', 'UserName', 'Roles', 'PresenceType', 'WorkEmail', 'Email'] as const;
 
-/** All strings; LastLoggedIn and UserName are empty where there is no login. Id is the presence id. */
+/** LastLoggedIn and UserName are empty where there is no login. */
 export type IdentityUser = Record<Exclude<(typeof names)[number], 'PresenceType'>, string> & { PresenceType: PresenceType };
 
 export type ManualUser = { firstName: string; lastName: string; email: string; title?: string; displayName?: string; mobile?: string };
@@ -17,9 +17,9 @@ export type Identity = {
     given: { username: string; password?: string | undefined; changeAtNextLogin?: boolean | undefined; unlockLogin?: boolean | undefined },
     options?: Abortable,
   ): Promise<string>;
-  /** Makes a login for a person of the roster, who is mailed a link to register. */
+  /** The person is mailed a link to register. */
   createLogin(presenceId: string, options?: Abortable): Promise<IdentityUser>;
-  /** Adds people whom the roster does not have, each with a login and a mail: all or none. */
+  /** All or none. */
   createUser(users: readonly ManualUser[], options?: Abortable): Promise<Required<ManualUser>[]>;
 };
 

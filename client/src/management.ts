@@ -10,7 +10,6 @@ import { createDeliveries, type Deliveries } from './subscriptions.ts';
 
 export type SchoolState = 'Proposed' | 'Invited' | 'Approved' | 'Installing' | 'Live' | 'Paused' | 'Declined' | 'Revoked' | 'Expired';
 
-/** Times are null where it has not come to that. */
 export type OwnSchool = {
   Estab: string;
   SchoolName: string;
@@ -35,14 +34,11 @@ export type Management = {
   schools: {
     list(options?: Abortable): Promise<OwnSchool[]>;
     get(estab: string, options?: Abortable): Promise<OwnSchool | undefined>;
-    /** Up to 100 at once; one that is not right does not keep the others from being invited. */
-    invite(schools: readonly Invitation[], options?: Abortable): Promise<Invited[]>;
+      invite(schools: readonly Invitation[], options?: Abortable): Promise<Invited[]>;
     withdraw(estab: string, options?: Abortable): Promise<void>;
   };
   deliveries: Deliveries;
-  /** At a school that authorises the application with Identity, or with authProcessFlow one that it has invited. */
   createUser(estab: string, users: readonly ManualUser[], options?: Abortable & { authProcessFlow?: boolean | undefined }): Promise<Required<ManualUser>[]>;
-  /** The bytes of a picture that was read back before it was sent. */
   generateQRCode(text: string, options?: QrCodeOptions): Promise<Uint8Array>;
 };
 

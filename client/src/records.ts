@@ -94,17 +94,7 @@ export type Demographics = Base & {
   publicSchoolResidenceStatus?: string;
 };
 
-/** The lists of variant A, and what each holds. */
-export type ListsA = {
-  academicSessions: { record: AcademicSession; of: never };
-  classes: { record: Class; of: never };
-  courses: { record: Course; of: never };
-  enrollments: { record: Enrollment; of: never };
-  orgs: { record: Org; of: never };
-  users: { record: User; of: never };
-};
-
-/** The lists of variant B; of: what a list may be narrowed to, as in classes of a school. */
+/** The lists of variant B, and what each holds; of: what it may be narrowed to, as in classes of a school. */
 export type ListsB = {
   academicSessions: { record: AcademicSession; of: never };
   classes: { record: Class; of: { term: string } | { course: string } | { student: string } | { teacher: string } | { school: string } | { user: string } };
@@ -119,6 +109,9 @@ export type ListsB = {
   users: { record: User; of: never };
   demographics: { record: Demographics; of: never };
 };
+
+/** The lists of variant A. */
+export type ListsA = Pick<ListsB, 'academicSessions' | 'classes' | 'courses' | 'enrollments' | 'orgs' | 'users'>;
 
 /** @internal How records stand in an answer: many, and one. */
 export const wrappers = {

@@ -13,7 +13,7 @@ export type RecordOf<V extends Variant, L extends ListName<V>> = Lists[V][L] ext
 
 type Reading = Pick<Question, 'version' | 'signal'>;
 type Paging = Pick<Question, 'pageSize' | 'offset'>;
-/** The filter may be written as text, or built: (where) => where('role').is('student'). */
+/** filter: text, or (where) => where('role').is('student'). */
 type Narrowing<V extends Variant, L extends ListName<V>> = V extends 'B'
   ? { filter?: string | ((where: Where<RecordOf<V, L>>) => Filter<RecordOf<V, L>>) | undefined } & OfOption<L & ListName<'B'>>
   : L extends 'enrollments'
@@ -33,15 +33,13 @@ type Keys<V extends Variant, L extends ListName<V>> = keyof RecordOf<V, L> & str
 
 export type Roster<V extends Variant = Variant> = {
   readonly variant: V;
-  /** Every record of a list, of one version of the roster. Throws VersionGone where it must begin again. */
+  /** Every record, of one version of the roster. Throws VersionGone where it must begin again. */
   list<L extends ListName<V>, F extends Keys<V, L> = Keys<V, L>>(list: L, options?: ListOptions<V, L, F>): AsyncGenerator<Pick<RecordOf<V, L>, F>>;
   /** The same page by page, with total and version. */
   pages<L extends ListName<V>, F extends Keys<V, L> = Keys<V, L>>(list: L, options?: ListOptions<V, L, F>): AsyncGenerator<Page<Pick<RecordOf<V, L>, F>>>;
-  /** One record, or undefined where there is none that the caller may see. */
   get<L extends ListName<V>, F extends Keys<V, L> = Keys<V, L>>(list: L, id: string, options?: GetOptions<V, F>): Promise<Pick<RecordOf<V, L>, F> | undefined>;
-  /** How many there are, and at which version. */
   count<L extends ListName<V>>(list: L, options?: CountOptions<V, L>): Promise<{ total: number; version: string }>;
-  /** The same for code that reads whichever list of whichever variant: in the words of the API, and unchecked. */
+  /** For code that reads whichever list of whichever variant: in the words of the API, unchecked. */
   readonly raw: RawRoster;
 };
 

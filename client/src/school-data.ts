@@ -11,7 +11,7 @@ export type EndpointName = keyof Endpoints;
 export type RowOf<E extends EndpointName> = Endpoints[E]['row'];
 type ById = { [E in EndpointName]: Endpoints[E]['byId'] extends true ? E : never }[EndpointName];
 
-/** updatedSince: only what changed after this time, and the ids that have gone since. pageSize: left out, all rows come in one answer. */
+/** updatedSince: what changed after it, and the ids gone since. pageSize: left out, all rows come in one answer. */
 export type DataOptions<E extends EndpointName, F> = Endpoints[E]['params'] & {
   select?: readonly F[] | undefined;
   updatedSince?: string | Date | undefined;
@@ -28,11 +28,10 @@ export type DataPage<R> = {
   databases: DatabaseState[];
 };
 
-/** callbacks: whose handler is mounted where the service can call it. waitMs: twelve minutes, as the service takes ten at most. */
+/** waitMs: twelve minutes; the service takes ten at most. */
 export type ReadyOptions = Abortable & { callbacks: Callbacks; waitMs?: number | undefined };
 
 export type SchoolData = {
-  /** Every row of an endpoint. */
   data<E extends EndpointName, F extends keyof RowOf<E> = keyof RowOf<E>>(
     endpoint: E,
     ...given: Given<E, DataOptions<E, F>>
@@ -42,14 +41,9 @@ export type SchoolData = {
     endpoint: E,
     ...given: Given<E, DataOptions<E, F>>
   ): AsyncGenerator<DataPage<Pick<RowOf<E>, F>>>;
-  /** One row by its Id, or undefined. */
   row<E extends ById>(endpoint: E, id: string, options?: Abortable): Promise<RowOf<E> | undefined>;
-  /**
-   * Has what is not fresh collected, and waits until it is there. Look at AllOK: if it is false, the rest says why, and the
-   * data can be requested all the same, as it was collected before.
-   */
+  /** Waits until what is not fresh was collected. AllOK false: the rest says why, and what was collected before is served all the same. */
   ready<E extends EndpointName>(endpoint: E, params: Endpoints[E]['params'], options: ReadyOptions): Promise<DbStatus>;
-  /** How the school's databases stand. */
   databases(options?: Abortable): Promise<DbStatus>;
   /** What the token opens at present. */
   details(options?: Abortable): Promise<Details>;

@@ -15,16 +15,16 @@ export type Webhook = {
   Updated: string;
 };
 
-/** With GET, the address is called as it is; with POST, a small JSON body says which school and database it is about. */
+/** With POST a small body says which school and database it is about. */
 export type Registration = { url: string; database: DatabaseName; method?: 'GET' | 'POST' | undefined };
 
-/** One registration for each database of a school: registering again replaces it. */
+/** One for each database of a school: registering again replaces it. */
 export type Webhooks = {
-  /** message: what the service remarks, such as that the name does not resolve at present. */
+  /** message: what the service remarks. */
   register(given: Registration, options?: Abortable): Promise<{ webhook: Webhook; message: string | null }>;
   list(options?: Abortable): Promise<Webhook[]>;
   remove(id: string, options?: Abortable): Promise<void>;
-  /** Sends one event, and gives the id of its delivery. */
+  /** Gives the id of the delivery. */
   test(id: string, options?: Abortable): Promise<string>;
 };
 
@@ -64,13 +64,11 @@ export type DeliveryOptions = Abortable & {
   pageSize?: number | undefined;
 };
 
-/** What was sent to the application: of one school, or with the management secret of all. */
 export type Deliveries = {
   /** Newest first. */
   list(options?: DeliveryOptions): AsyncGenerator<Delivery>;
   /** With every attempt. */
   get(id: string, options?: Abortable): Promise<Omit<Delivery, 'Attempts'> & { Attempts: Attempt[] }>;
-  /** Has it sent again under the same webhook-id. */
   replay(id: string, options?: Abortable): Promise<string>;
 };
 

@@ -22,8 +22,8 @@ export type Question = {
   signal?: AbortSignal | undefined;
 };
 
-/** total: of the whole list. offset: of the first record of this page. */
-export type Page<R> = { records: R[]; total: number; version: string; offset: number };
+/** total: of the whole list. offset: of the first record of this page. etag: the same as long as version, grant, schools and address are. */
+export type Page<R> = { records: R[]; total: number; version: string; offset: number; etag: string };
 
 /** @internal */
 export type Reader = { session: Session; dialect: Dialect };
@@ -65,7 +65,8 @@ async function readPage({ session }: Reader, list: string, asked: Call, offset: 
   const answer = await session.send(asked);
   const records = readJson<Record<string, unknown>>(answer, `GET ${asked.path}`)[wrappers[list as keyof typeof wrappers].many];
   if (!Array.isArray(records)) throw new SchoolbellError(`What GET ${asked.path} was answered with is no list of ${list}.`, { code: 'unreadable' });
-  return { records: records as Base[], total: readTotal(answer.headers, asked), version: readVersion(answer.headers, asked), offset };
+  const { headers } = answer;
+  return { records: records as Base[], total: readTotal(headers, asked), version: readVersion(headers, asked), offset, etag: headers.get('etag') ?? '' };
 }
 
 /** What the caller may see is judged at each page: a grant that changes in between changes the list, though not the roster. */

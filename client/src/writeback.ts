@@ -16,7 +16,7 @@ export type Mark = {
   Notes?: string | undefined;
 };
 
-/** Index: of the mark among those given, from 0. Suggestion: the code that would be right. */
+/** Index: of the mark, from 0. Suggestion: the code that would be right. */
 export type MarkFault = { Index: number; Field: keyof Mark | 'Marks'; Code: FaultCode; Message: string; Suggestion?: string };
 
 export type OutcomeMark = {
@@ -34,7 +34,6 @@ export type OutcomeMark = {
 export type WritebackOutcome = {
   TrackingId: string;
   Estab: string;
-  /** Pending: it is not decided yet. Rejected, Failed, TimedOut: not all was written; the marks say what. */
   Status: 'Pending' | 'Completed' | 'Rejected' | 'Failed' | 'TimedOut';
   SubmittedAt: string;
   CompletedAt: string | null;
@@ -47,7 +46,6 @@ export type WritebackOutcome = {
   Marks: OutcomeMark[];
 };
 
-/** Taken, and not written yet: ask for its outcome, or wait for the callback. */
 export type WritebackPending = { TrackingId: string; Estab: string; Status: 'Pending'; Total: number; Message: string | null };
 
 export type JudgedMarks = {
@@ -57,11 +55,11 @@ export type JudgedMarks = {
   Marks: { Index: number; StudentId: string; Date: string; Session: string; Mark: string | null; PreviousMark: string | null; Result: 'Valid' }[];
 };
 
-/** Marks that cannot be written, each with what would be right. Nothing was written. */
+/** Nothing was written; faults says why. */
 export class InvalidMarks extends SchoolbellError {
   override readonly name = 'InvalidMarks';
   readonly faults: readonly MarkFault[];
-  /** Of the outcome that was posted to the callback, if one was given. */
+  /** Where a callback was given. */
   readonly trackingId: string | undefined;
 
   constructor(message: string, facts: ErrorFacts & { faults: readonly MarkFault[]; trackingId: string | undefined }) {
@@ -75,7 +73,7 @@ export class InvalidMarks extends SchoolbellError {
 export type WriteOptions = {
   /** Where the outcome is to be posted. */
   callback?: string | readonly string[] | undefined;
-  /** The same key within a day is the same writeback, whatever was lost on the way; made up unless given. */
+  /** The same key within a day is the same writeback; made up unless given. */
   idempotencyKey?: string | undefined;
   mode?: 'atomic' | 'partial' | undefined;
   signal?: AbortSignal | undefined;
@@ -84,13 +82,12 @@ export type WriteOptions = {
 type Waiting = Abortable & { waitMs?: number | undefined };
 
 export type Writeback = {
-  /** The outcome if it comes within half a minute and no callback was given. Throws InvalidMarks for marks that are not right. */
+  /** The outcome, if it comes within half a minute and no callback was given. */
   writeMarks(marks: readonly Mark[], options?: WriteOptions): Promise<WritebackOutcome | WritebackPending>;
   /** Judges every mark and writes nothing. */
   judgeMarks(marks: readonly Mark[], options?: Pick<WriteOptions, 'mode' | 'signal'>): Promise<JudgedMarks>;
-  /** What became of a writeback so far; undefined where there is none of that id. */
   outcome(trackingId: string, options?: Abortable): Promise<WritebackOutcome | undefined>;
-  /** Asks until it is decided; waitMs: 70 minutes, as an MIS that does not answer is tried for an hour. */
+  /** Until it is decided; waitMs: 70 minutes, as an MIS is tried for an hour. */
   waitForOutcome(trackingId: string, options?: Waiting): Promise<WritebackOutcome>;
 };
 

@@ -7,15 +7,14 @@ import type { WritebackOutcome } from '../writeback.ts';
 /** id: the same over retries and replays. params: the query of the address that was called. */
 type Common = { id: string; params: Readonly<Record<string, string>> };
 
-/** A school has approved the application, its data is there (installComplete), or how it stands has changed (status). */
+/** A school has approved, its data is there (installComplete), or how it stands has changed (status). */
 export type AuthenticationEvent = Common & {
   type: 'authentication';
-  /** Keep it: it is how the application calls for this school. Not there where only the state has changed. */
+  /** Keep it. Not there where only the state has changed. */
   schoolSecret: string | undefined;
   schoolId: string;
   schoolName: string;
   schoolEmail: string;
-  /** What the application asks for, and what the school has granted. */
   templateScopes: Scope[];
   scopes: Scope[];
   thirdParty: string;
@@ -27,9 +26,8 @@ export type AuthenticationEvent = Common & {
 export type AvailabilityEvent = Common & { type: 'availability'; status: DbStatus };
 /** What became of marks. */
 export type WritebackEvent = Common & { type: 'writeback'; outcome: WritebackOutcome };
-/** Data has changed. estab and database are said where the registration asks for POST; otherwise put them into the address. */
+/** estab and database are said where the registration asks for POST. */
 export type DatabaseEvent = Common & { type: 'database'; estab: string | undefined; database: DatabaseName | undefined };
-/** Somebody tries whether a registration works. */
 export type TestEvent = Common & { type: 'test'; estab: string | undefined; database: DatabaseName | undefined };
 /** Of a later version of the service. */
 export type UnknownEvent = Common & { type: 'unknown'; body: Uint8Array };

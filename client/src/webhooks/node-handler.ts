@@ -2,7 +2,7 @@
 import { SchoolbellError } from '../errors.ts';
 import { concatenate, maxBytesOf, receive, tell, type HandlerOptions } from './receive.ts';
 
-/** What is used of a request of `node:http`; Express adds originalUrl, and body if something has read it. */
+/** What is used of `node:http`, and of Express. */
 export type NodeRequest = {
   method?: string | undefined;
   url?: string | undefined;
@@ -16,7 +16,7 @@ export type NodeRequest = {
 };
 export type NodeResponse = { writeHead(status: number, headers: Record<string, string>): unknown; end(text: string): unknown };
 
-/** For Express, mount it before anything that parses bodies: what is signed are the bytes as they came. `express.raw()` may come before. */
+/** In Express, before anything that parses bodies; `express.raw()` may come before. */
 export function nodeHandler(options: HandlerOptions): (request: NodeRequest, response: NodeResponse, next?: (error?: unknown) => void) => Promise<void> {
   return async (request, response, next) => {
     try {

@@ -5,15 +5,15 @@ import { readEvent, type WebhookEvent } from './event.ts';
 import { verify, type VerifyOptions, type WebhookHeaders } from './verify.ts';
 
 export type HandlerOptions = VerifyOptions & {
-  /** The application's signing secret; during a rotation both. */
+  /** During a rotation both. */
   secret: string | readonly string[];
-  /** What to do. Where it throws, the call is answered with 500 and comes again; it has to be done within 20 seconds. */
+  /** Has 20 seconds. Where it throws, the call is answered with 500 and comes again. */
   on(event: WebhookEvent): unknown;
-  /** Whether this id was dealt with before. If so, it is answered with 200 and `on` is not called. */
+  /** Whether this id was dealt with before; then `on` is not called. */
   seen?: ((id: string) => boolean | Promise<boolean>) | undefined;
   /** Told of what `on` or `seen` threw; console.error unless given. */
   onError?: ((error: unknown) => void) | undefined;
-  /** The longest body that is read; 4 MiB, which the outcome of 5,000 marks fits into. */
+  /** Of a body; 4 MiB, which the outcome of 5,000 marks fits into. */
   maxBytes?: number | undefined;
 };
 

@@ -2,7 +2,6 @@
 // which every runtime has.
 import { SchoolbellError } from '../errors.ts';
 
-/** Headers as Node has them, or as fetch has them. */
 export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>> | { get(name: string): string | null };
 
 export type VerifyOptions = {
@@ -14,10 +13,7 @@ export type VerifyOptions = {
 const usualToleranceSeconds = 300;
 const sha256 = { name: 'HMAC', hash: 'SHA-256' } as const;
 
-/**
- * Gives the webhook-id, under which repeats of the same event arrive; throws unless one of the secrets signed these bytes just
- * now. Give the body as it was received; for a GET, nothing. During a rotation, give both secrets.
- */
+/** Gives the webhook-id, the same over repeats; throws unless one of the secrets signed these bytes just now. For a GET, give no body. */
 export async function verify(
   headers: WebhookHeaders,
   body: Uint8Array | string | undefined,
