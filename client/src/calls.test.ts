@@ -60,6 +60,16 @@ test('one token serves all who ask at once, until it is about to end', async () 
   }
 });
 
+test('a school that is asked for again goes on with its token, and another secret has its own', async () => {
+  const { client, given, tokens } = await openRosters();
+  const at = (secret = given.schoolSecrets.N1 ?? '') => client.school({ secret, estab: 'N1' }).roster;
+  await count(at());
+  await count(client.school({ estab: 'N1', secret: given.schoolSecrets.N1 ?? '' }).roster);
+  assert.equal(tokens(), 1);
+  await assert.rejects(count(at('sb_school_wrong')), { code: 'invalid_client' });
+  assert.equal(tokens(), 2);
+});
+
 test('a token that fails to come is asked for again by the next', async () => {
   const { rosters, tokens } = await openRosters((one, go) => (isToken(one) && tokens() === 1 ? Promise.resolve(new Response('{', { status: 200 })) : go()));
   await assert.rejects(count(rosters[1] as Roster), { code: 'unreadable' });

@@ -35,8 +35,19 @@ export type Client = {
 export function createClient({ rp, ...options }: ClientOptions & { rp: string }): Client {
   const settings = settle(options);
   return {
-    roster: (credential) => rosterA(settings, credential),
-    school: (credential) => createSchool(settings, { rp, ...credential }),
-    management: (credential) => createManagement(settings, { rp, ...credential }),
+    roster: once((credential) => rosterA(settings, credential)),
+    school: once((credential) => createSchool(settings, { rp, ...credential })),
+    management: once((credential) => createManagement(settings, { rp, ...credential })),
+  };
+}
+
+/** The same for the same credential: whoever asks anew at each request of its own goes on with the token that there is. */
+function once<C extends Record<string, string>, T>(make: (credential: C) => T): (credential: C) => T {
+  const made = new Map<string, T>();
+  return (credential) => {
+    const key = JSON.stringify(Object.entries(credential).toSorted());
+    const found = made.get(key) ?? make(credential);
+    made.set(key, found);
+    return found;
   };
 }
