@@ -1,0 +1,51 @@
+// In charge of a copy in PostgreSQL, over a pool or a client of the caller's, from the package pg or with its shape.
+import type { Store } from '../sync-store.ts';
+import { sqlStore, type Answer, type RunSteps, type Steps } from './sql.ts';
+
+export type PgClient = { query(text: string, values?: unknown[]): Promise<{ rows: Answer[] }> };
+export type PgPool = { readonly totalCount: number; connect(): Promise<PgClient & { release(error?: boolean): void }> };
+
+/** prefix: what the four tables' names begin with; with a schema as in "roster.school_". A client must not be in a transaction. */
+export function pgStore(handle: PgPool | PgClient, { prefix = 'schoolbell_' }: { prefix?: string } = {}): Store {
+  let last: Promise<unknown> = Promise.resolve();
+
+  const run: RunSteps = <T>(make: () => Steps<T>): Promise<T> => {
+    if ('totalCount' in handle)
+      return handle.connect().then(async (client) => {
+        let failed = true;
+        try {
+          const result = await transact(client, make);
+          failed = false;
+          return result;
+        } finally {
+          // One that failed may be broken, or in the middle of something.
+          client.release(failed);
+        }
+      });
+    // On a single connection, one after the other.
+    const turn = last.then(() => transact(handle, make));
+    last = turn.catch(() => {});
+    return turn;
+  };
+  const dialect = {
+    json: 'jsonb',
+    nowMs: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
+    exists: (table: string) => ({ text: 'select 1 where to_regclass($1) is not null', values: [table] }),
+    beforeMaking: 'select pg_advisory_xact_lock(7265414001)',
+  };
+  return sqlStore(run, dialect, prefix);
+}
+
+async function transact<T>(client: PgClient, make: () => Steps<T>): Promise<T> {
+  await client.query('begin');
+  try {
+    const steps = make();
+    let step = steps.next();
+    while (!step.done) step = steps.next((await client.query(step.value.text, step.value.values)).rows);
+    await client.query('commit');
+    return step.value;
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  }
+}
