@@ -51,3 +51,8 @@ function once<C extends Record<string, string>, T>(make: (credential: C) => T): 
     return found;
   };
 }
+
+export { sync, type RosterChange, type SyncOptions, type SyncResult } from './sync.ts';
+export { LeaseLost, SameIdTwice, ShrinkageHeld, SyncBusy, SyncError, SyncUnsettled } from './sync-errors.ts';
+export type { Guard } from './sync-guard.ts';
+export type { Store } from './sync-store.ts';
