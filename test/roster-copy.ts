@@ -72,18 +72,6 @@ export function createFate(at: number) {
 }
 export type Fate = ReturnType<typeof createFate>;
 
-/** Each call may be the last thing that is done, or the first that is not. */
-export function makeMortal(store: Store, { step }: Fate): Store {
-  return new Proxy(store, {
-    get: (target, name: keyof Store) => async (...given: never[]) => {
-      step();
-      const result = await (target[name] as (...given: never[]) => Promise<unknown>)(...given);
-      step();
-      return result;
-    },
-  });
-}
-
 /** Answers of fixed versions are the same each time: a test that dies at every step asks for them once. */
 export function rememberAnswers(): { fetching: Fetching; forget(): void } {
   const answers = new Map<string, Response>();

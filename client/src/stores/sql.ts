@@ -52,8 +52,8 @@ export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: S
     for (let at = 0; at < rows.length; at += rowsPerStatement) {
       const some = rows.slice(at, at + rowsPerStatement);
       const values = some.flatMap(({ collection, id, part, place, record }) => [collection, id, part, place, record && JSON.stringify(record)]);
-      const tuples = some.map((_, index) => `($${index * 5 + 1}, $${index * 5 + 2}, $${index * 5 + 3}, $${index * 5 + 4}, $${index * 5 + 5}${cast})`);
-      const text = `insert into ${staged} (collection, id, part, place, record) values ${tuples.join(', ')} on conflict (collection, id) do nothing returning id`;
+      const tuples = some.map((_, index) => `(${[1, 2, 3, 4, 5].map((column) => `$${index * 5 + column}`).join()}${cast})`);
+      const text = `insert into ${staged} (collection, id, part, place, record) values ${tuples.join()} on conflict (collection, id) do nothing returning id`;
       const inserted = (yield ask(text, ...values)).map((row) => row.id);
       const twice = some.find(({ id }, at) => !inserted.includes(id) || some.findIndex((row) => row.id === id) < at);
       if (twice) throw new SameIdTwice(twice.collection, twice.id);
@@ -90,7 +90,8 @@ export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: S
       run(function* compare() {
         const parts = yield ask(`select collection, part, sum(had) as had, sum(gone) as gone, sum(come) as come from (
           select collection, part, count(*) as had, 0 as gone, 0 as come from ${records} group by collection, part
-          union all select r.collection, r.part, 0, count(*), 0 from ${staged} s join ${records} r on ${pair} where s.record is null group by r.collection, r.part
+          union all select r.collection, r.part, 0, count(*), 0 from ${staged} s join ${records} r on ${pair}
+            where s.record is null group by r.collection, r.part
           union all select s.collection, s.part, 0, 0, count(*) from ${staged} s left join ${records} r on ${pair}
             where s.record is not null and r.id is null group by s.collection, s.part) each_part group by collection, part`);
         return parts.map(({ collection, part, had, gone, come }) => ({ collection, part, had: Number(had), gone: Number(gone), come: Number(come) }) as Part);
