@@ -3,8 +3,10 @@
 import { orderedCollections, type Source, type SourcePage } from './sync-source.ts';
 import { SyncError } from './sync-errors.ts';
 
+/** @internal */
 export const active = "status='active'";
 
+/** @internal */
 export type Look = {
   version: string;
   /** Active records, by collection; those that are refused are missing. Where a filter is ignored, all records. */
@@ -13,7 +15,7 @@ export type Look = {
   tags: Record<string, string>;
 };
 
-/** All of one version: the one that is asked for, else the newest. */
+/** @internal All of one version: the one that is asked for, else the newest. */
 export async function look(source: Source, collections: readonly string[], signal: AbortSignal, version?: string): Promise<Look> {
   const seen: Look = { version: version ?? '', totals: {}, tags: {} };
   let refusal: unknown;
@@ -33,6 +35,7 @@ export async function look(source: Source, collections: readonly string[], signa
   return seen;
 }
 
+/** @internal */
 export type Sight = {
   /** Comparable from version to version: which people are shown, under which address, of which roster. */
   name: string;
@@ -44,7 +47,7 @@ export type Sight = {
 
 const contacts = "role='parent' or role='guardian' or role='relative'";
 
-/** For sources that have deltas. */
+/** @internal For sources that have deltas. */
 export async function findSight(source: Source, { version }: Look, signal: AbortSignal): Promise<Sight> {
   const ask = (collection: string, filter?: string) => pageOrRefusal(source, collection, { filter, limit: 1, offset: 0, version, signal });
   const [students, staff, parents, users] = [await ask('students'), await ask('teachers'), await ask('users', contacts), await ask('users')];
@@ -60,7 +63,7 @@ export async function findSight(source: Source, { version }: Look, signal: Abort
 /** A version is a number and the name of the roster it numbers. */
 const rosterOf = (version: string) => version.replace(/^\d+-/, '');
 
-/** A school that was set back to an earlier state counts on from there. */
+/** @internal A school that was set back to an earlier state counts on from there. */
 export function isEarlier(version: string, than: string): boolean {
   return Number.parseInt(version, 10) < Number.parseInt(than, 10);
 }

@@ -4,7 +4,7 @@ import { active, type Look, type Sight } from './sync-look.ts';
 import { orderedCollections, type PageAsk, type Source, type SourcePage } from './sync-source.ts';
 import type { Kept, Row, Step, Store } from './sync-store.ts';
 
-/** What the run reads, and how far it is. */
+/** @internal What the run reads, and how far it is. */
 export type Run = {
   version: string;
   tags: Look['tags'];
@@ -24,9 +24,10 @@ export type Run = {
 
 type Reading = { source: Source; store: Store; holder: string; signal: AbortSignal; pageSize?: number | undefined };
 
-/** The roster, or what may be seen of it, is not what it was when the run began. */
+/** @internal The roster, or what may be seen of it, is not what it was when the run began. */
 export class Moved extends Error {}
 
+/** @internal */
 export async function readCollection(reading: Reading, run: Run, seen: Look, collection: string): Promise<void> {
   const total = seen.totals[collection];
   // What is refused is not read, and goes.

@@ -8,9 +8,12 @@ import type { Kept } from './sync-store.ts';
 export const orderedCollections = ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'demographics', 'enrollments'] as const;
 export type SyncCollection = (typeof orderedCollections)[number];
 
+/** @internal */
 export type PageAsk = { filter: string | undefined; limit: number; offset: number; version: string | undefined; signal: AbortSignal };
+/** @internal */
 export type SourcePage = { records: readonly Kept[]; total: number; version: string; etag: string };
 
+/** @internal */
 export type Source = {
   /** Whether it can be asked for what changed since an instant. */
   deltas: boolean;
@@ -37,6 +40,7 @@ const abilities: Record<AnyRoster['variant'], Abilities> = {
   B: { deltas: true, collections: orderedCollections, unfiltered: [], refusal: 403 },
 };
 
+/** @internal */
 export function sourceOf({ variant, raw }: AnyRoster): Source {
   const { deltas, collections, unfiltered, refusal } = abilities[variant];
   return {

@@ -3,12 +3,15 @@
 import { LeaseLost, SameIdTwice } from '../sync-errors.ts';
 import type { Change, Kept, Part, Row, Store, Tally } from '../sync-store.ts';
 
+/** @internal */
 export type Statement = { text: string; values: unknown[] };
 export type Answer = Record<string, unknown>;
+/** @internal */
 export type Steps<T> = Generator<Statement, T, Answer[]>;
-/** Runs all of it in one transaction, taken back if anything throws. */
+/** @internal Runs all of it in one transaction, taken back if anything throws. */
 export type RunSteps = <T>(make: () => Steps<T>) => Promise<T>;
 
+/** @internal */
 export type SqlDialect = {
   /** The type of a record's column, and the milliseconds since 1970 by the database's clock. */
   json: string;
@@ -22,6 +25,7 @@ export type SqlDialect = {
 /** Old builds of SQLite take no more than 999 values. */
 const rowsPerStatement = 150;
 
+/** @internal */
 export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: SqlDialect, prefix: string): Store {
   if (!/^([a-z_]\w*\.)?[a-z_]\w*$/i.test(prefix)) throw new TypeError(`The prefix "${prefix}" is not a name that tables can begin with.`);
   const [records, staged, outbox, state] = ['record', 'staged', 'change', 'state'].map((name) => prefix + name);

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { useDatabase } from '../../../test/database.ts';
-import { checkStore } from './check.ts';
+import { checkStore } from '../../check-store.ts';
 import { memoryStore } from './memory.ts';
 import { pgStore } from './pg.ts';
 import { sqliteStore } from './sqlite.ts';

@@ -1,7 +1,7 @@
 // In charge of whether a store keeps what sync() builds on: for those who write their own. It uses the store up; give it one
 // that is empty, and twice the same.
-import { LeaseLost, SameIdTwice } from '../sync-errors.ts';
-import type { Kept, Row, Store } from '../sync-store.ts';
+import { LeaseLost, SameIdTwice } from './src/sync-errors.ts';
+import type { Kept, Row, Store } from './src/sync-store.ts';
 
 /** open: a handle on the same place, as another process would have it. expire: what passing time does to a lease. Throws at what is not kept. */
 export async function checkStore(open: () => Store, expire: () => unknown): Promise<void> {
