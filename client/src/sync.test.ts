@@ -177,6 +177,19 @@ test('a grant that changes while it is read begins it again', async () => {
   }
 });
 
+test('also where every count stays the same', async () => {
+  for (let request = 10; request < 24; request += 2) {
+    const enrollments = [enrolment('e1', 'p1', 'k1'), enrolment('e2', 's1', 'k1', { role: 'teacher' })];
+    const copy = await begin('School,Student', { users: [user('p1', 'student'), user('s1', 'teacher')], enrollments });
+    copy.before.set(request, () => copy.grant('School,Staff'));
+    await copy.sync();
+    copy.before.clear();
+    const users = (await copy.store.records('users')).map(({ sourcedId }) => sourcedId);
+    const enrolled = (await copy.store.records('enrollments')).map((one) => (one as { user?: { sourcedId: string } }).user?.sourcedId);
+    assert.deepEqual(enrolled, users, `of one grant, at request ${request}`);
+  }
+});
+
 test('a reference to a person comes and goes with that person’s role, although the record does not change', async () => {
   // p1 names a2, a guardian; contacts are not granted.
   const copy = await begin('School,Student,Staff');
