@@ -1,8 +1,8 @@
 // In charge of a copy in PostgreSQL, over a pool or a client of the caller's, from the package pg or with its shape.
 import type { Store } from '../sync-store.ts';
-import { sqlStore, type Answer, type RunSteps, type Steps } from './sql.ts';
+import { sqlStore, type RunSteps, type Steps } from './sql.ts';
 
-export type PgClient = { query(text: string, values?: unknown[]): Promise<{ rows: Answer[] }> };
+export type PgClient = { query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> };
 export type PgPool = { readonly totalCount: number; connect(): Promise<PgClient & { release(error?: boolean): void }> };
 
 /** prefix: what the four tables' names begin with; with a schema as in "roster.school_". A client must not be in a transaction. */

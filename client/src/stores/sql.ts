@@ -5,6 +5,7 @@ import type { Change, Kept, Part, Row, Store, Tally } from '../sync-store.ts';
 
 /** @internal */
 export type Statement = { text: string; values: unknown[] };
+/** @internal */
 export type Answer = Record<string, unknown>;
 /** @internal */
 export type Steps<T> = Generator<Statement, T, Answer[]>;
