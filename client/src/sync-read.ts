@@ -22,7 +22,8 @@ export type Run = {
   read: number;
 };
 
-type Reading = { source: Source; store: Store; holder: string; signal: AbortSignal; pageSize?: number | undefined };
+type Writing = { store: Store; holder: string };
+type Reading = Writing & { source: Source; signal: AbortSignal; pageSize?: number | undefined };
 
 /** @internal The roster, or what may be seen of it, is not what it was when the run began. */
 export class Moved extends Error {}
@@ -40,10 +41,15 @@ export async function readCollection(reading: Reading, run: Run, seen: Look, col
     }
     if (run.walk.whole) await walk(reading, run, collection, total);
   }
-  const rest = total === undefined || run.walk?.whole ? { rest: { collection, place: placeOf(collection, null) } } : {};
+  const whole = total === undefined || run.walk?.whole;
   run.done += 1;
   run.walk = null;
-  await stage(reading, run, rest);
+  await (whole ? stageRest(reading, run, collection) : stage(reading, run, {}));
+}
+
+/** @internal What was not read goes. */
+export function stageRest(reading: Writing, run: Run, collection: string): Promise<void> {
+  return stage(reading, run, { rest: { collection, place: placeOf(collection, null) } });
 }
 
 /**
@@ -88,7 +94,7 @@ async function readPage({ source, signal }: Reading, collection: string, ask: Om
   });
 }
 
-function stage({ store, holder }: Reading, run: Run, step: Step): Promise<void> {
+function stage({ store, holder }: Writing, run: Run, step: Step): Promise<void> {
   return store.stage(holder, JSON.stringify(run), step);
 }
 

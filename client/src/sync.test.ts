@@ -6,7 +6,7 @@ import { purgeRosters } from '../../src/collection/purge.ts';
 import { copied, createListener, openRoster, readActive, readCopy, type Fetching } from '../../test/roster-copy.ts';
 import { deltaPackage, enrolment, smallPackage, smallSchool, user, type Row } from '../../test/small-school.ts';
 import { useService, type Client } from '../../test/service.ts';
-import { createClient, LeaseLost, SameIdTwice, ShrinkageHeld, sync, SyncBusy, SyncUnsettled, type SyncOptions } from './index.ts';
+import { createClient, LeaseLost, SameIdTwice, ShrinkageHeld, sync, SyncBusy, SyncUnsettled, type Store, type SyncOptions } from './index.ts';
 import { memoryStore } from './stores/memory.ts';
 
 const service = await useService();
@@ -260,6 +260,42 @@ test('some collections only, and others later', async () => {
   assert.equal((await copy.store.records('users')).length, 8);
   assert.equal((await copy.sync()).full, true);
   await copy.assertEqual();
+  await copy.sync({ collections: ['users', 'orgs'] });
+  assert.deepEqual(await Promise.all(copied.map(async (collection) => (await copy.store.records(collection)).length)), [1, 0, 0, 0, 8, 0, 0]);
+  assert.deepEqual(await readCopy(copy.store), copy.listener.replayed());
+});
+
+test('where something in between takes ETags away, changes and grants are found all the same', async () => {
+  const copy = await begin();
+  const roster = openRoster(service.url, copy.client, copy.estab, async (url, init) => {
+    const response = await fetch(url, init);
+    const headers = new Headers(response.headers);
+    headers.delete('etag');
+    return new Response(await response.arrayBuffer(), { status: response.status, headers });
+  });
+  await copy.sync({ roster });
+  await copy.load({ users: renamed('p1', 'Renamed') });
+  assert.deepEqual([(await copy.sync({ roster })).read, (await copy.sync({ roster })).read], [1, 0]);
+  await copy.assertEqual();
+  await copy.grant('School,Staff,StudentDemographic');
+  await copy.sync({ roster });
+  await copy.assertEqual();
+});
+
+test('a lease is renewed as long as a listener takes', async () => {
+  const copy = await begin();
+  let renewals = 0;
+  const renewed = Promise.withResolvers<void>();
+  const store: Store = {
+    ...copy.store,
+    async renew(holder) {
+      await copy.store.renew(holder);
+      renewals += 1;
+      if (renewals === 3) renewed.resolve();
+    },
+  };
+  await copy.sync({ store, leaseMs: 1000, onChange: () => renewed.promise });
+  assert.ok(renewals >= 3);
 });
 
 const pupils = (many: number) => Array.from({ length: many }, (_, at) => user(`pupil${100 + at}`, 'student'));

@@ -4,7 +4,7 @@ import { LeaseLost, ShrinkageHeld, SyncBusy, SyncUnsettled } from './sync-errors
 import { findShrinkage, type Guard } from './sync-guard.ts';
 import type { ListsB } from './records.ts';
 import { findSight, isEarlier, look, type Look, type Sight } from './sync-look.ts';
-import { Moved, readCollection, type Run } from './sync-read.ts';
+import { Moved, readCollection, stageRest, type Run } from './sync-read.ts';
 import { orderedCollections, sourceOf, type AnyRoster, type Source, type SyncCollection } from './sync-source.ts';
 import type { Store } from './sync-store.ts';
 
@@ -99,10 +99,14 @@ async function bringUp(held: Held, copy: Copy | undefined, left: Run | undefined
   const run = left ?? (await beginRun(held, collections, copy, seen));
   if (!run) return copy as Copy;
   for (const collection of collections.slice(run.done)) await readCollection(held, run, seen, collection);
+  // Collections that are not asked for any more would only grow old.
+  for (const collection of orderedCollections)
+    if (run.full && !collections.includes(collection)) await stageRest(held, run, collection);
   // What was read is of one version; that it is also of one grant shows here.
   if (!same((await look(source, collections, signal, run.version)).tags, run.tags)) throw new Moved('what may be seen changed');
   const refused = collections.filter((one) => seen.totals[one] === undefined);
-  const shrinkage = findShrinkage(await store.compare(), refused, guard);
+  const asked = (await store.compare()).filter((part) => collections.some((one) => one === part.collection));
+  const shrinkage = findShrinkage(asked, refused, guard);
   if (shrinkage.length > 0) {
     // Of a version that was begun earlier nothing is said: the newest may be as it should.
     if (left) throw new Moved('begun earlier, and much would go');
@@ -129,7 +133,9 @@ async function bringUp(held: Held, copy: Copy | undefined, left: Run | undefined
 async function beginRun(held: Held, collections: readonly string[], copy: Copy | undefined, seen: Look): Promise<Run | undefined> {
   const { source, store, holder, signal, now = Date.now, fullEveryDays = 7 } = held;
   const due = !copy || now() - copy.fullAt >= fullEveryDays * dayMs || !same(copy.collections, collections);
-  if (!due && same(copy.tags, seen.tags)) return undefined;
+  // Without an ETag, which something in between may have taken away, nobody can tell.
+  const tagged = Object.values(seen.tags).every((tag) => !tag.startsWith(' '));
+  if (!due && tagged && same(copy.tags, seen.tags)) return undefined;
   const sight = source.deltas ? await findSight(source, seen, signal) : null;
   const full = due || !sight || copy.sight?.name !== sight.name || isEarlier(seen.version, copy.version) || copy.newest === '';
   const { version, tags } = seen;
