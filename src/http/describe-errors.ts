@@ -35,35 +35,43 @@ const uncounted: readonly ErrorCode[] = ['missing_token', 'invalid_token', 'inva
 /** schema: of the body. limited: calls are counted here. */
 type Place = Readonly<{ schema: object; limited: boolean }>;
 
+export type DescribeErrors = (refusals: readonly Refusal[]) => Record<number, object>;
+
 /** By status, as a route's schema has its answers. */
-export function describeErrors(shape: ErrorShape, refusals: readonly Refusal[], { schema, limited }: Place): Record<number, object> {
+export function createDescribeErrors(shape: ErrorShape, { schema, limited }: Place): DescribeErrors {
   const statusOf = ({ code }: Refusal) => shape.statuses[code] ?? errorCodes[code].status;
-  const statuses = [...new Set(refusals.map(statusOf))].toSorted((a, b) => a - b);
   const [mediaType = ''] = shape.contentType.split(';');
-  return Object.fromEntries(
-    statuses.map((status) => {
-      const own = refusals.filter((refusal) => statusOf(refusal) === status);
-      const waits = own.some(({ code }) => code === 'too_many_requests' || code === 'unavailable');
-      const challenge = shape.headers[status]?.['www-authenticate'];
-      const counted = limited && own.some(({ code }) => !uncounted.includes(code));
-      return [
-        status,
-        {
-          description: own.map(({ when }) => when).join(' '),
-          headers: {
-            'X-Request-Id': answerHeaders['X-Request-Id'],
-            ...(counted ? Object.fromEntries(limitHeaders.map((name) => [name, answerHeaders[name]])) : {}),
-            ...(challenge ? { 'WWW-Authenticate': header('How to present a credential.', challenge) } : {}),
-            ...(waits ? { 'Retry-After': retryAfter } : {}),
-          },
-          content: { [mediaType]: { schema, examples: Object.fromEntries(own.map((refusal) => [refusal.code, { value: renderBody(shape, refusal) }])) } },
-        },
-      ];
-    }),
-  );
+  // Most operations share most refusals, and making an error costs more than all else here.
+  const rendered = new Map<string, unknown>();
+  const render = ({ code, message }: Refusal): unknown => {
+    const known = rendered.get(`${code} ${message}`) ?? renderBody(shape, new SchoolbellError(code, message));
+    rendered.set(`${code} ${message}`, known);
+    return known;
+  };
+
+  function describeStatus(status: number, own: readonly Refusal[]): object {
+    const waits = own.some(({ code }) => code === 'too_many_requests' || code === 'unavailable');
+    const challenge = shape.headers[status]?.['www-authenticate'];
+    const counted = limited && own.some(({ code }) => !uncounted.includes(code));
+    return {
+      description: own.map(({ when }) => when).join(' '),
+      headers: {
+        'X-Request-Id': answerHeaders['X-Request-Id'],
+        ...(counted ? Object.fromEntries(limitHeaders.map((name) => [name, answerHeaders[name]])) : {}),
+        ...(challenge ? { 'WWW-Authenticate': header('How to present a credential.', challenge) } : {}),
+        ...(waits ? { 'Retry-After': retryAfter } : {}),
+      },
+      content: { [mediaType]: { schema, examples: Object.fromEntries(own.map((refusal) => [refusal.code, { value: render(refusal) }])) } },
+    };
+  }
+
+  return (refusals) => {
+    const statuses = [...new Set(refusals.map(statusOf))].toSorted((a, b) => a - b);
+    return Object.fromEntries(statuses.map((status) => [status, describeStatus(status, refusals.filter((refusal) => statusOf(refusal) === status))]));
+  };
 }
 
-function renderBody(shape: ErrorShape, { code, message }: Refusal): unknown {
-  const body = shape.body(new SchoolbellError(code, message));
+function renderBody(shape: ErrorShape, error: SchoolbellError): unknown {
+  const body = shape.body(error);
   return shape.contentType.startsWith('application/json') ? (JSON.parse(body) as unknown) : body;
 }

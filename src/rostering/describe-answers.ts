@@ -1,6 +1,6 @@
 // In charge of describing what an operation answers with: records and their headers, and every error as the dialect has it.
 import { Type } from 'typebox';
-import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
+import { answerHeaders, createDescribeErrors, type DescribeErrors, type Refusal } from '../http/describe-errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
@@ -44,7 +44,10 @@ export const statusSchema = {
   ),
 };
 
-export function describeAnswers(operation: Operation, dialect: Dialect): Record<number, object> {
+/** Of all operations of a dialect. */
+export const createErrorsOf = (dialect: Dialect): DescribeErrors => createDescribeErrors(dialect.errors, { schema: dialect.errorSchema, limited: true });
+
+export function describeAnswers(operation: Operation, dialect: Dialect, describeErrors: DescribeErrors): Record<number, object> {
   const resource = collections[operation.collection];
   const record = Type.Unsafe({ $ref: `${resource.refType}#` });
   const schema = Type.Object(operation.single ? { [resource.one]: record } : { [resource.collection]: Type.Array(record) }, { additionalProperties: false });
@@ -55,7 +58,7 @@ export function describeAnswers(operation: Operation, dialect: Dialect): Record<
       content: { 'application/json': { schema } },
     },
     304: { description: 'What `If-None-Match` names is still right; there is no body.', headers: { ...versionHeaders, ...answerHeaders }, type: 'null' },
-    ...describeErrors(dialect.errors, refusalsOf(operation, dialect), { schema: dialect.errorSchema, limited: true }),
+    ...describeErrors(refusalsOf(operation, dialect)),
   };
 }
 

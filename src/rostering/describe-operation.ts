@@ -1,7 +1,8 @@
 // In charge of describing an operation for the documentation, from the tables that also run it.
 import type { RouteShorthandOptions } from 'fastify';
 import type { OneRosterScope } from '../access/scopes.ts';
-import { describeAnswers } from './describe-answers.ts';
+import type { DescribeErrors } from '../http/describe-errors.ts';
+import { createErrorsOf, describeAnswers } from './describe-answers.ts';
 import { describePath, describeQuery, requestHeaders } from './describe-parameters.ts';
 import { explain, summarise } from './describe-words.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -10,7 +11,12 @@ import type { Operation } from './operations.ts';
 /** Behind the variant, the operation's tag. */
 const groups: Readonly<Record<OneRosterScope, string>> = { core: 'records', roster: 'what belongs to a record', demographics: 'demographics' };
 
-export function describeOperation(operation: Operation, dialect: Dialect): RouteShorthandOptions {
+export function createDescribeOperation(dialect: Dialect): (operation: Operation) => RouteShorthandOptions {
+  const describeErrors = createErrorsOf(dialect);
+  return (operation) => describeOperation(operation, dialect, describeErrors);
+}
+
+function describeOperation(operation: Operation, dialect: Dialect, describeErrors: DescribeErrors): RouteShorthandOptions {
   const params = describePath(operation);
   return {
     schema: {
@@ -22,7 +28,7 @@ export function describeOperation(operation: Operation, dialect: Dialect): Route
       querystring: describeQuery(operation, dialect),
       headers: requestHeaders,
       ...(params ? { params } : {}),
-      response: describeAnswers(operation, dialect),
+      response: describeAnswers(operation, dialect, describeErrors),
     },
     // The dialect's own reader checks the query, with the dialect's words, and the body is made of rendered records.
     validatorCompiler: () => () => true,

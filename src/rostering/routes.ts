@@ -14,7 +14,7 @@ import type { Dialect } from './dialects/dialect.ts';
 import { variantA } from './dialects/variant-a.ts';
 import { variantB } from './dialects/variant-b.ts';
 import { statusSchema } from './describe-answers.ts';
-import { describeOperation } from './describe-operation.ts';
+import { createDescribeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
 import { recordSchemas } from './record-schema.ts';
@@ -40,11 +40,12 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
   for (const schema of [...recordSchemas, statusSchema]) app.addSchema(schema);
   for (const dialect of dialects) {
     const answering: Answering = { reader, pages, dialect, turnstile, names, address: publicUrl + dialect.root };
+    const describe = createDescribeOperation(dialect);
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
-        scope.get(path, describeOperation(operation, dialect), async (request, reply) =>
+        scope.get(path, describe(operation), async (request, reply) =>
           send(await answer(answering, operation, authenticate, request, ledger), reply, slowReader),
         );
       }
