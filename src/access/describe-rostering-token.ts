@@ -1,7 +1,7 @@
 // In charge of describing the two rostering token endpoints for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
-import { answerHeaders, createDescribeErrors, type Refusal } from '../http/describe-errors.ts';
+import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
 import { oauthShape } from '../http/error-shape.ts';
 import { oneRosterScopes } from './scopes.ts';
 
@@ -111,7 +111,7 @@ once more. Narrowed scopes, a pause and a revocation hold at once, whatever the 
           headers: { 'Cache-Control': noStore, 'X-Request-Id': answerHeaders['X-Request-Id'] },
           content: { 'application/json': { schema: tokenSchema } },
         },
-        ...createDescribeErrors(oauthShape, { schema: { $ref: 'TokenError#' }, limited: false })(refusals),
+        ...describeErrors(oauthShape, refusals, { schema: { $ref: 'TokenError#' }, limited: false }),
       },
       'x-body-optional': true,
     },

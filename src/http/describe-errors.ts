@@ -37,6 +37,11 @@ type Place = Readonly<{ schema: object; limited: boolean }>;
 
 export type DescribeErrors = (refusals: readonly Refusal[]) => Record<number, object>;
 
+/** Of a single operation. */
+export function describeErrors(shape: ErrorShape, refusals: readonly Refusal[], place: Place): Record<number, object> {
+  return createDescribeErrors(shape, place)(refusals);
+}
+
 /** By status, as a route's schema has its answers. */
 export function createDescribeErrors(shape: ErrorShape, { schema, limited }: Place): DescribeErrors {
   const statusOf = ({ code }: Refusal) => shape.statuses[code] ?? errorCodes[code].status;
