@@ -101,3 +101,14 @@ test('a request that does not arrive in time is cut off; one of a route that tak
   upload.end(':1}');
   assert.match(String(await answer), /^HTTP\/1\.1 200 /);
 });
+
+test('a request that was injected is not cut off, long after its answer', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const given = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
+  given.post('/ordinary', async () => 'read');
+  const { statusCode } = await given.inject({ method: 'POST', url: '/ordinary', payload: { a: 1 } });
+  assert.equal(statusCode, 200);
+  context.mock.timers.tick(60_000);
+  context.mock.timers.reset();
+  await given.close();
+});
