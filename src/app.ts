@@ -26,6 +26,7 @@ import { listRetained } from './describe-retention.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
 import { parseAllowList } from './http/address-guard.ts';
 import { asksForPage } from './http/accepts-page.ts';
+import { announceDeprecations, deprecations, type Deprecation } from './http/deprecations.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
 import type { LogStream } from './http/log-lines.ts';
@@ -73,6 +74,8 @@ export type AppParts = {
   hashing?: HashPool;
   /** Who keeps requests; it ends with the app. */
   lines?: RequestLines;
+  /** Other than those of the product. */
+  deprecations?: readonly Deprecation[];
 } & Partial<Watched>;
 
 /** Where the lines of the log go, and who counts requests. */
@@ -152,6 +155,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     await pictures.close();
     await hashing.close();
   });
+  const ending = parts.deprecations ?? deprecations;
+  announceDeprecations(app, ending, config.publicUrl);
   const readSurfaces = followRoutes(app, config.publicUrl);
   app.register(async (api) => {
     healthRoutes(api, changes);

@@ -68,7 +68,8 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Parts = Partial<Pick<AppParts, 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload' | 'demo' | 'logTo' | 'meter'>> & { patience?: number };
+type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
+type Parts = Partial<Pick<AppParts, Part>> & { patience?: number };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = await useDatabase();

@@ -112,6 +112,7 @@ export function followRequest(
         ms,
         ...caller,
         ...(refusedAs === null ? {} : { refusedAs }),
+        ...(routeOptions.config.deprecation ? { deprecated: true } : {}),
         address: request.ip,
         ...(whole ? {} : { cutOff: true }),
         ...(typeof theirs === 'string' && theirIdRule.test(theirs) ? { theirRequestId: theirs } : {}),
