@@ -49,6 +49,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
 import { followRoutes } from './reference/describe-surfaces.ts';
+import { docsRoutes } from './reference/docs-routes.ts';
 import { referenceRoutes } from './reference/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
@@ -111,6 +112,7 @@ const programRoots = ['/api', '/ims', '/oidc', '/.well-known'] as const;
 const ways: readonly { roots: readonly string[]; shape: ErrorShape }[] = [
   { roots: ['/school'], shape: pageErrorShape({ path: '/school', label: 'To the pages of your school' }) },
   { roots: ['/console'], shape: pageErrorShape({ path: '/console', label: 'To the overview' }) },
+  { roots: ['/docs'], shape: pageErrorShape({ path: '/docs', label: 'To the reference' }) },
   { roots: ['/login', '/account', '/register'], shape: pageErrorShape({ path: '/login', label: 'To the sign-in page' }) },
 ];
 const pageErrors = pageErrorShape({ path: '/', label: 'To the start page' });
@@ -164,6 +166,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);
     referenceRoutes(api, readSurfaces);
+    docsRoutes(api, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
     accessRoutes(api, { db: tries, tokens, keys });
     // Those that name schemas each by itself: what serialises an answer is made with all schemas that its route can see.
     api.register(async (scope) => notificationRoutes(scope, { db: changes, requireCaller, allowed }));

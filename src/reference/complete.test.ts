@@ -23,6 +23,7 @@ const leftOut: Readonly<Record<string, string>> = {
   '/account': 'pages for people',
   '/register': 'pages for people',
   '/openapi/': 'the documents themselves',
+  '/docs': 'pages for people: the reference, made of the documents',
   '/oidc/': 'pages for people, and other verbs of what is described',
   '/api/v1/{name}': 'names that are none, which are refused or told to a callbackUrl',
   '/api/v1/School/{estab}/{name}': 'names that are none, which are refused or told to a callbackUrl',
