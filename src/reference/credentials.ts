@@ -1,7 +1,6 @@
 // In charge of how a program comes to what it presents: for each scheme that an operation is secured with, where a token is had, with which
 // credentials, and how it is shown. Secrets are names of variables; the words are for people.
 import { Env, type Text, type Value } from './quote.ts';
-import type { securitySchemes } from './surfaces.ts';
 
 /** What a program is given by whoever runs it. */
 export const variables = {
@@ -85,25 +84,32 @@ export const credentials = {
     uses: { basic: clientCredentials },
   },
   variantBClient: {
-    name: 'School secret',
+    name: 'School secret, for a token',
     obtained: 'comes with the authentication event when the school approves',
     presented: 'Authorization: Basic rp|estab:schoolSecret',
     opens: 'the token of variant B',
     uses: { basic: schoolCredentials },
   },
   schoolSecret: {
-    name: 'School secret',
+    name: 'School secret, without a token',
     obtained: 'comes with the authentication event when the school approves',
     presented: 'Authorization: Basic rp|estab:schoolSecret',
-    opens: 'identity operations of that school, without a token first',
+    opens: 'identity operations of that school, for scripts of one line',
     uses: { basic: schoolCredentials },
   },
   managementSecret: {
-    name: 'Management secret',
+    name: 'Management secret, without a token',
     obtained: 'given by the operator',
     presented: 'Authorization: Basic rp:managementSecret',
-    opens: 'GenerateQRCode and CreateUser',
+    opens: 'GenerateQRCode and CreateUser, for scripts of one line',
     uses: { basic: { user: [env('RP')], password: [env('MANAGEMENT_SECRET')] } },
+  },
+  signInClient: {
+    name: 'Client id and secret, for single sign-on',
+    obtained: 'given by the operator',
+    presented: 'Authorization: Basic clientId:clientSecret',
+    opens: 'the tokens of a person who has signed in',
+    uses: { basic: clientCredentials },
   },
   signInToken: {
     name: 'Access token of a person',
@@ -112,7 +118,7 @@ export const credentials = {
     opens: 'what that person is known by',
     uses: { scheme: 'Bearer', token: env('ACCESS_TOKEN') },
   },
-} as const satisfies Partial<Record<keyof typeof securitySchemes, Credential>>;
+} as const satisfies Record<string, Credential>;
 export type CredentialName = keyof typeof credentials;
 
 export function isCredential(name: string): name is CredentialName {

@@ -1,7 +1,7 @@
 // In charge of the request that a sample makes: an operation with values for its parameters and its body, put together once for all
 // languages.
-import { credentials, isCredential, type Credential, type CredentialName } from './credentials.ts';
-import type { Described, Media, OpenApiDocument, Parameter, Response, Schema } from './document.ts';
+import { credentials, isCredential, type Credential, type CredentialName, type Variable } from './credentials.ts';
+import type { Described, Media, OpenApiDocument, Parameter, Response } from './document.ts';
 import { resolveReference } from './document.ts';
 import { Env, type Value } from './quote.ts';
 
@@ -123,7 +123,8 @@ export function takeExamples({ document, operation }: Located): SampleValues {
     path: of('path', () => true),
     query: of('query', (one) => required(one) || worthShowing.has(one.name)),
     headers: of('header', required),
-    ...(media ? { body: hideSecrets(findExample(document, media) as Value, media.schema) ?? '' } : {}),
+    // What may be left out can stand in the query as well, or is not needed.
+    ...(media && requestBody?.required === true ? { body: hideSecrets(findExample(document, media) as Value) ?? '' } : {}),
   };
 }
 
@@ -138,9 +139,21 @@ export function findExample(document: OpenApiDocument, { example, examples, sche
   return whole?.example ?? whole?.examples?.[0] ?? whole?.default ?? whole?.enum?.[0];
 }
 
-/** A text that the schema calls a password is set where the program runs. */
-function hideSecrets(value: Value | undefined, schema: Schema | undefined): Value | undefined {
-  if (value === undefined || value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Env) return value;
-  const { properties = {} } = (schema ?? {}) as { properties?: Readonly<Record<string, { format?: string }>> };
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, properties[name]?.format === 'password' ? new Env('SCHOOL_SECRET') : one]));
+const prefixes: Readonly<Record<string, Variable>> = {
+  sb_school_: 'SCHOOL_SECRET',
+  sb_mgmt_: 'MANAGEMENT_SECRET',
+  sb_client_: 'CLIENT_SECRET',
+  sb_upload_: 'UPLOAD_TOKEN',
+  whsec_: 'SIGNING_SECRET',
+};
+
+/** Where an example shows a secret, it is set where the program runs. */
+function hideSecrets(value: Value | undefined): Value | undefined {
+  if (typeof value === 'string') {
+    const [, variable] = Object.entries(prefixes).find(([prefix]) => value.startsWith(prefix)) ?? [];
+    return variable === undefined ? value : new Env(variable);
+  }
+  if (value === undefined || value === null || typeof value !== 'object' || value instanceof Env) return value;
+  if (Array.isArray(value)) return value.map((one: Value) => hideSecrets(one) ?? null);
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hideSecrets(one as Value) ?? null]));
 }
