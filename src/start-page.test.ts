@@ -42,7 +42,7 @@ test('a person reads what this is, that it runs, and can open every link', async
   assert.match(text, /<h1>Schoolbell is running<\/h1>/);
   assert.match(text, new RegExp(`<span id="version">${version.replaceAll('.', '\\.')}</span>`));
   const links = [...text.matchAll(/<a [^>]*href="(\/[^"]*)"/g)].map(([, path]) => path ?? '');
-  assert.deepEqual(links.toSorted(), ['/README.md', '/console', '/console', '/login', ...files, '/school']);
+  assert.deepEqual(links.toSorted(), ['/README.md', '/console', '/console', '/docs', '/login', ...files, '/school']);
   for (const path of links.filter((one) => one !== '/console')) assert.equal((await ask(`${url}${path}`, {})).status, 200, path);
   const shut = await ask(`${url}/console`, {});
   assert.equal(shut.status, 404, 'nobody may come there yet');

@@ -14,6 +14,7 @@ import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
 import { mayEnterDemo } from './operators/demo-entry.ts';
+import { docsPath } from './reference/pages/links.ts';
 import { pathOf, surfaces } from './reference/surfaces.ts';
 import { version } from './version.ts';
 
@@ -46,6 +47,7 @@ function about({ publicUrl }: Config): Record<string, unknown> {
     version,
     description: aboutWords,
     api: surfaces.map(({ name }) => `${publicUrl}${pathOf(name)}`),
+    reference: `${publicUrl}${docsPath}`,
     readme: `${publicUrl}${readmePath}`,
     schools: `${publicUrl}/school`,
     signIn: `${publicUrl}/login`,
@@ -118,6 +120,6 @@ const next = html`<section class="card" id="next" aria-labelledby="next-title">
 <h2 id="next-title">Read on</h2>
 <ul>
 <li><a href="${readmePath}">README</a>: first steps, a school of your own, every setting</li>
-<li>The API, described as OpenAPI 3.1, for people and generators: ${described}</li>
+<li><a href="${docsPath}">Reference</a> of the API, with samples in three languages; as OpenAPI 3.1, for generators: ${described}</li>
 </ul>
 </section>`;

@@ -2,6 +2,7 @@
 import { html, type Html, type HtmlValue } from '../http/html.ts';
 import { renderForm } from '../http/pages/form.ts';
 import { renderFrame } from '../http/pages/frame.ts';
+import { docsPath } from '../reference/pages/links.ts';
 import { applicationsPath, deliveriesPath, mailListPath, operatorsPath, schoolsPath, workListPath } from './links.ts';
 import { isDeveloper, type Shown, type Visit } from './visit.ts';
 
@@ -48,6 +49,7 @@ export function renderConsole(visit: Visit, { title, section, body, scripts = []
     problem: visit.problem,
     wide: true,
     top: [renderOperator(visit), renderNavigation(visit, section)],
+    bottom: html`<p><a href="${docsPath}">Reference of the API</a></p>`,
     body: html`${back && html`<p class="back"><a href="${back.path}">${back.label}</a></p>`}${body}`,
     scripts,
   });

@@ -12,6 +12,9 @@ declare module 'fastify' {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'HEAD'] as const;
 
+/** Where it says which addresses there are. */
+const helpLink = { link: '</docs>; rel="help"' };
+
 type Known = { matches: RegExp; rank: string; taken: Set<string> };
 
 export function refuseUnknown(app: FastifyInstance): void {
@@ -26,7 +29,7 @@ export function refuseUnknown(app: FastifyInstance): void {
     if (!request.is404) return;
     const path = request.url.split('?', 1)[0] ?? '';
     const [nearest] = [...known.values()].filter(({ matches }) => matches.test(path)).toSorted((a, b) => (a.rank < b.rank ? -1 : 1));
-    throw nearest ? notTaken([...nearest.taken]) : new SchoolbellError('not_found', 'There is nothing at this address.');
+    throw nearest ? notTaken([...nearest.taken]) : new SchoolbellError('not_found', 'There is nothing at this address.', { headers: helpLink });
   });
 }
 

@@ -15,6 +15,7 @@ import { renderAgo } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { listProviderKeys } from '../../identity/oidc/keys.ts';
 import { rotateSigningKeys } from '../../identity/rotate-keys.ts';
+import { docsPath } from '../../reference/pages/links.ts';
 import { pathOf, surfaces } from '../../reference/surfaces.ts';
 import { dialects } from '../../rostering/routes.ts';
 import { listSettings, type Setting } from '../../settings.ts';
@@ -149,6 +150,7 @@ ${renderFacts([
   ['School data', root('/api/v1')],
   ['Tokens of schools', root('/api/oauth/GetToken')],
   ['Single sign-on', at('/oidc/.well-known/openid-configuration')],
+  ['Reference', at(docsPath)],
   ['Descriptions', html`${surfaces.map(({ name }, index) => html`${index > 0 && ', '}${at(pathOf(name))}`)}`],
   ['Pages of schools', at('/school')],
   ['Sign-in', at('/login')],
