@@ -41,7 +41,7 @@ function renderSecurity(placed: Placed): HtmlValue {
   return html`<p class="quiet">Needs: ${names.map((name, at) => [at > 0 && ' or ', link(name), html` (<code>${credentials[name].presented}</code>)`])}.</p>`;
 }
 
-const places: Readonly<Record<string, string>> = { path: 'path', query: 'query', header: 'header', cookie: 'cookie' };
+const places = ['path', 'query', 'header', 'cookie'] as const;
 
 function renderParameters(placed: Placed): HtmlValue {
   const { document, operation: { parameters = [] }, surface } = placed;
@@ -50,12 +50,12 @@ function renderParameters(placed: Placed): HtmlValue {
     id: `${idOf(placed)}-parameters`,
     caption: html`<span class="unseen">Parameters of ${idOf(placed)}</span>`,
     columns: ['Name', 'In', 'Type', 'Meaning'],
-    rows: parameters.map((one) => {
+    rows: parameters.toSorted((a, b) => places.indexOf(a.in) - places.indexOf(b.in)).map((one) => {
       const { schema = {}, description } = one;
       const example = findExample(document, one);
       return [
         html`<code>${one.name}</code>`,
-        [places[one.in], one.required === true && html` <span class="quiet">required</span>`],
+        [one.in, one.required === true && html` <span class="quiet">required</span>`],
         renderKind(surface, describeKind(schema)),
         [
           renderMeaning({ description, values: listValues(schema), limits: listLimits(schema), deprecated: one.deprecated === true }),
@@ -159,7 +159,7 @@ function renderCalls(placed: Placed): Html {
   const { curl, typescript, python } = renderSamples(placed, takeExamples(placed));
   const id = idOf(placed);
   return html`<h3>Call it</h3>
-${renderProgram(`curl: ${id}`, 'curl', curl)}
+${renderProgram(`curl: ${id}`, 'curl', curl, true)}
 ${renderProgram(`TypeScript: ${id}`, 'TypeScript', typescript)}
 ${renderProgram(`Python: ${id}`, 'Python', python)}`;
 }

@@ -4,7 +4,7 @@ import { html } from '../../http/html.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { credentials, variables } from '../credentials.ts';
 import { pathOf, surfaces } from '../surfaces.ts';
-import { renderDocs } from './layout.ts';
+import { labelOf, renderDocs } from './layout.ts';
 import { docsPath, searchPath, surfacePath, webhooksPath } from './links.ts';
 
 export function renderStart(publicUrl: string): string {
@@ -24,7 +24,7 @@ ${renderTable({
   caption: 'The surfaces',
   columns: ['Surface', 'What it is for', 'OpenAPI'],
   rows: surfaces.map(({ name, title, summary }) => [
-    html`<a href="${surfacePath(name)}">${title.replace(/^[^:]+: /, '')}</a>`,
+    html`<a href="${surfacePath(name)}">${labelOf(title)}</a>`,
     summary,
     html`<a href="${pathOf(name)}">${pathOf(name)}</a>`,
   ]),
