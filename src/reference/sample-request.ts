@@ -1,8 +1,8 @@
 // In charge of the request that a sample makes: an operation with values for its parameters and its body, put together once for all
 // languages.
 import { credentials, isCredential, type Credential, type CredentialName, type Variable } from './credentials.ts';
-import type { Described, Media, OpenApiDocument, Parameter, Response } from './document.ts';
-import { resolveReference } from './document.ts';
+import type { Described, Media, OpenApiDocument, OperationObject, Parameter, Response } from './document.ts';
+import { findExample, makeExample } from './schema-example.ts';
 import { Env, type Value } from './quote.ts';
 
 /** An operation, and the document that it stands in. */
@@ -123,20 +123,13 @@ export function takeExamples({ document, operation }: Located): SampleValues {
     path: of('path', () => true),
     query: of('query', (one) => required(one) || worthShowing.has(one.name)),
     headers: of('header', required),
-    // What may be left out can stand in the query as well, or is not needed.
-    ...(media && requestBody?.required === true ? { body: hideSecrets(findExample(document, media) as Value) ?? '' } : {}),
+    ...(media && needsBody(operation) ? { body: hideSecrets((findExample(document, media) ?? makeExample(document, media.schema)) as Value) ?? '' } : {}),
   };
 }
 
-type SchemaExamples = Readonly<{ example?: unknown; examples?: readonly unknown[]; default?: unknown; enum?: readonly unknown[] }>;
-
-/** The first example there is, wherever it stands. */
-export function findExample(document: OpenApiDocument, { example, examples, schema }: Pick<Media, 'example' | 'examples' | 'schema'>): unknown {
-  if (example !== undefined) return example;
-  const [first] = Object.values(examples ?? {});
-  if (first !== undefined) return first.value;
-  const whole = schema && (resolveReference(document, schema) as SchemaExamples);
-  return whole?.example ?? whole?.examples?.[0] ?? whole?.default ?? whole?.enum?.[0];
+/** One that may be left out is sent where nothing else says what is wanted: the parameters could, but none of them must. */
+function needsBody({ parameters = [], requestBody }: OperationObject): boolean {
+  return requestBody?.required === true || (parameters.some((one) => one.in === 'query') && !parameters.some((one) => one.required));
 }
 
 const prefixes: Readonly<Record<string, Variable>> = {

@@ -6,7 +6,7 @@ import { renderTable } from '../../http/pages/table.ts';
 import { retryDelays } from '../../outbox/schedule.ts';
 import type { Surface } from '../describe-surfaces.ts';
 import { listOperations } from '../document.ts';
-import { findExample } from '../sample-request.ts';
+import { findExample } from '../schema-example.ts';
 import { describeKind, listFields, listLimits, listValues } from '../schema-fields.ts';
 import { receivers } from '../webhook-samples.ts';
 import { renderExample, renderFields, renderKind, renderMeaning } from './fields.ts';
