@@ -123,7 +123,10 @@ for (const language of languages) {
     const asked = readLog(since);
     for (const { verb, path, operation } of runnable) {
       const well = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
-      assert.deepEqual([...(asked.get(routeOf(verb, path)) ?? [])].filter((status) => !well.includes(status)), [], `${verb} ${path}`);
+      // What was asked to make things ready may have been refused, on purpose; a sample was not, or it would have failed.
+      const answered = [...(asked.get(routeOf(verb, path)) ?? [])].filter((status) => status.startsWith('2'));
+      assert.ok(answered.length > 0, `${verb} ${path}`);
+      assert.deepEqual(answered.filter((status) => !well.includes(status)), [], `${verb} ${path}`);
     }
   });
 }
