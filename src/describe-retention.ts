@@ -1,6 +1,7 @@
 // In charge of saying what is kept and for how long: for the README, and with the periods that are in force.
 import type { Config } from './config.ts';
-import { keptDays, retainedFiles, retention, type Age } from './retention.ts';
+import { keptDays, type Age } from './kept.ts';
+import { retainedFiles, retention } from './retention.ts';
 
 /** where: tables. days: how many, where it is so many after something. */
 export type Retained = Readonly<{ what: string; where: readonly string[]; days: number | undefined; howLong: string; purged: string; less: string }>;

@@ -4,7 +4,8 @@ import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files
 import { sweepSpool } from './collection/spool.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
-import { keptDays, retainedFiles, retention } from './retention.ts';
+import { keptDays } from './kept.ts';
+import { retainedFiles, retention } from './retention.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';

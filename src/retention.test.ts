@@ -30,7 +30,8 @@ import { SchoolbellError } from './errors.ts';
 import { allResources } from './roster/collections.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
 import { renderRetention } from './describe-retention.ts';
-import { keptDays, retention } from './retention.ts';
+import { keptDays } from './kept.ts';
+import { retention } from './retention.ts';
 import { readRoster } from './rostering/read-roster.ts';
 import { undoWriteback } from './schooldata/undo-writeback.ts';
 

@@ -1,7 +1,6 @@
 // In charge of what is kept and for how long: one row for each kind of thing, with what ends it. `forget` walks the table,
 // and the README shows it.
 import { forgetAuditTrail, forgetLooksAt } from './access/audit-trail.ts';
-import type { Pseudonym } from './access/pseudonym.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
 import { forgetRequestHours, forgetRequestLines } from './access/requests.ts';
 import { forgetSecrets } from './access/secrets.ts';
@@ -14,12 +13,11 @@ import { forgetVersions } from './collection/forget-versions.ts';
 import { forgetHistory, historyTable } from './collection/history.ts';
 import { stageTable } from './collection/stage.ts';
 import { forgetUploads } from './collection/uploads.ts';
-import type { Config } from './config.ts';
-import type { Db } from './db/connect.ts';
 import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
 import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
 import { forgetProviderKeys } from './identity/oidc/keys.ts';
 import { forgetLeftDevelopers } from './operators/developers.ts';
+import type { Kept } from './kept.ts';
 import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
@@ -28,30 +26,9 @@ import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { allResources } from './roster/collections.ts';
-import type { Forget } from './roster/leaver.ts';
-import type { Search } from './roster/search-names.ts';
 import { forgetVersionNames } from './rostering/pin.ts';
 import { forgetWaits } from './schooldata/availability.ts';
 import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
-
-/** So many days after something; `purge` is what PURGE_AFTER_DAYS says, and the most where people are named. */
-export type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean; forget(db: Db, days: number): Promise<unknown> }>;
-/** In words; `forget` sweeps what ended by itself. */
-type Otherwise = Readonly<{ until: string; forget?(db: Db): Promise<unknown> }>;
-
-export type Kept = Readonly<{
-  what: string;
-  /** Tables. */
-  where: readonly string[];
-  ends: Age | Otherwise;
-  /**
-   * What becomes of it when its person is purged; without, it is about nobody, or the end above comes first. What names
-   * them in its texts is sought before anything is locked.
-   */
-  purged?: Readonly<{ words: string; forget?: (pseudonym: Pseudonym) => Forget; search?: (pseudonym: Pseudonym) => Search }>;
-  /** Who can ask for less. */
-  less: string;
-}>;
 
 const setting = 'the operator, by `PURGE_AFTER_DAYS`';
 const school = 'the operator, by `school remove`';
@@ -296,8 +273,3 @@ export const retainedFiles = {
   purged: 'go',
   less: setting,
 } as const;
-
-export function keptDays(days: Age['days'], namesPeople: boolean, { purgeAfterDays }: Pick<Config, 'purgeAfterDays'>): number {
-  if (days === 'purge') return purgeAfterDays;
-  return namesPeople ? Math.min(days, purgeAfterDays) : days;
-}

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { smallPackage, smallSchool } from '../../../test/small-school.ts';
-import { keptDays, retention } from '../../retention.ts';
+import { keptDays } from '../../kept.ts';
+import { retention } from '../../retention.ts';
 
 const config = { purgeAfterDays: 90 };
 const { service, enter } = await useConsole({ PURGE_AFTER_DAYS: String(config.purgeAfterDays) });
