@@ -417,6 +417,40 @@ CREATE INDEX import_run_finished ON public.import_run USING btree (finished_at);
 CREATE INDEX import_run_held ON public.import_run USING btree (estab, finished_at) WHERE (outcome = 'held'::text);
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
 
+create table inbox (
+  id uuid default gen_random_uuid() not null,
+  rp text not null,
+  name text not null,
+  key text not null,
+  sealed_key bytea not null,
+  answer text default '200'::text not null,
+  minute timestamp with time zone default '-infinity'::timestamp with time zone not null,
+  minute_calls integer default 0 not null,
+  created_at timestamp with time zone default now() not null,
+  constraint inbox_pkey PRIMARY KEY (id),
+  constraint inbox_key_key UNIQUE (key),
+  constraint inbox_rp_name_key UNIQUE (rp, name),
+  constraint inbox_answer_check CHECK ((answer = ANY (ARRAY['200'::text, '500'::text, '410'::text, 'slow'::text, 'never'::text]))),
+  constraint inbox_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+
+create table inbox_call (
+  inbox uuid not null,
+  seq bigint generated always as identity not null,
+  received_at timestamp with time zone default clock_timestamp() not null,
+  method text not null,
+  webhook_id text,
+  verdict text not null,
+  answer text not null,
+  address text,
+  bytes integer not null,
+  head bytea not null,
+  body bytea not null,
+  constraint inbox_call_pkey PRIMARY KEY (inbox, seq),
+  constraint inbox_call_inbox_fkey FOREIGN KEY (inbox) REFERENCES inbox(id) ON DELETE CASCADE
+);
+CREATE INDEX inbox_call_received ON public.inbox_call USING btree (received_at);
+
 create table invitation (
   estab text collate "C" not null,
   id uuid default gen_random_uuid() not null,

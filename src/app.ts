@@ -45,6 +45,8 @@ import { pictureLimits } from './identity/fetch-picture.ts';
 import { identityRoutes } from './identity/routes.ts';
 import { userFields } from './identity/user-records.ts';
 import { deliveryRoutes } from './notifications/delivery-routes.ts';
+import { holdLimits, type HoldLimits } from './notifications/inbox/hold.ts';
+import { createRequireTarget } from './notifications/inbox/require-target.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
@@ -73,6 +75,8 @@ export type AppParts = {
   demo?: DemoCredentials | undefined;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
+  /** How long inboxes keep callers waiting, and how many. */
+  holds?: HoldLimits;
   /** Who keeps requests; it ends with the app. */
   lines?: RequestLines;
   /** Other than those of the product. */
@@ -146,6 +150,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   tellStanding(app, limit);
   const requireCaller = createSchoolCaller(callers, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
+  const requireTarget = createRequireTarget(changes, config.publicUrl, allowed);
   const requireManagement = createManagementCaller(callers, tokens, limit);
   const providers = createOutbound(allowed, pageLimits);
   const pictures = createOutbound(allowed, pictureLimits);
@@ -169,7 +174,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     docsRoutes(api, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
     accessRoutes(api, { db: tries, tokens, keys });
     // Those that name schemas each by itself: what serialises an answer is made with all schemas that its route can see.
-    api.register(async (scope) => notificationRoutes(scope, { db: changes, requireCaller, allowed }));
+    api.register(async (scope) => notificationRoutes(scope, { db: changes, requireCaller, requireTarget }));
     api.register(async (scope) =>
       deliveryRoutes(scope, {
         db: changes,
@@ -184,12 +189,13 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
     const retained = listRetained(config);
-    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, openings, retained, now });
+    const holds = parts.holds ?? holdLimits;
+    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
     api.register(async (scope) =>
-      schoolDataRoutes(scope, { db: changes, reads, lists: pools.lists, requireCaller, allowed, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs }),
+      schoolDataRoutes(scope, { db: changes, reads, lists: pools.lists, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs }),
     );
     api.register(async (scope) =>
       rosteringRoutes(scope, {

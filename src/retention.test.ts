@@ -65,6 +65,7 @@ test('each kind ends when the table says, and not before', async () => {
   await db`insert into lane (key, width, lasting) values ('ends', 1, false)`;
   const uuid = (young: boolean) => `00000000-0000-4000-8000-00000000000${young ? 1 : 0}`;
   await db`insert into console_account (id, sign_in_name, name, role, created_by) values (${uuid(true)}, 'ends', 'Ends', 'viewer', 'test')`;
+  await db`insert into inbox (id, rp, name, key, sealed_key) values (${uuid(true)}, 'ends-app', 'Ends', 'ends', '')`;
   type Case = [table: string, insert: (at: Fragment, young: boolean) => Fragment];
   const cases: Case[] = [
     ['attendance_history', (at, young) => db`(estab, date, session, student_id, version, at)
@@ -102,6 +103,8 @@ test('each kind ends when the table says, and not before', async () => {
     ['wrong_try', (at) => db`(client, address, tried_at) values ('ends', '', ${at})`],
     ['request_count', (at) => db`(credential, minute, count) values ('ends', ${at}, 1)`],
     ['roster_version_set', (at, young) => db`(name, versions, noted_at) values (${String(young)}, '{}', ${at})`],
+    ['inbox_call', (at) => db`(inbox, received_at, method, verdict, answer, bytes, head, body)
+      values (${uuid(true)}, ${at}, 'POST', 'none', '200', 0, '', '')`],
     ['provider_key', (at) => db`(sealed, trusted_until) values ('', ${at})`],
   ];
   const swept = retention.filter(({ ends }) => ends.forget).flatMap(({ where }) => where);

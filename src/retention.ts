@@ -21,6 +21,7 @@ import type { Kept } from './kept.ts';
 import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
 import { forgetLinks } from './onboarding/links.ts';
+import { forgetInboxCalls } from './notifications/inbox/calls.ts';
 import { forgetDeliveryHours } from './outbox/delivery-hours.ts';
 import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
 import { forgetSettled } from './outbox/lane-end.ts';
@@ -109,6 +110,12 @@ export const retention: readonly Kept[] = [
     ends: { days: 30, after: 'they were settled (the text of a mail: until it is sent)', namesPeople: true, forget: forgetSettled },
     purged: { words: 'go, if they name the person', search: () => forgetDeliveriesOf },
     less: setting,
+  },
+  {
+    what: 'Calls that came into inboxes, sealed (their newest 100, of each 64 KiB)',
+    where: ['inbox_call'],
+    ends: { days: 7, after: 'they came', namesPeople: true, forget: forgetInboxCalls },
+    less: 'whoever looks after the inbox, by emptying it',
   },
   {
     what: 'Reports of imports, which show values of rows that were wrong (all of those rows: of the last 20 imports), and which package each was of',
@@ -257,7 +264,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Schools, applications, authorisations, registrations and operators, how each is set up and how its data stands',
     where: [
-      'establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'migration', 'chore',
+      'establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'inbox', 'migration', 'chore',
       'console_account', 'console_rule',
     ],
     ends: { until: 'until they are removed' },

@@ -16,6 +16,7 @@ import { createOutbound, type Outbound } from './http/outbound.ts';
 import { createPasswordLinkSending, forgottenKind } from './identity/forgotten-password.ts';
 import { createMailing, mailKind } from './mail/mail.ts';
 import { createDelivery } from './notifications/deliver.ts';
+import { createHandOver } from './notifications/inbox/hand-over.ts';
 import { callKind } from './notifications/webhooks.ts';
 import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
@@ -38,7 +39,7 @@ export type WorkParts = { pools: WorkPools; seal: Seal; config: Config; log: Pic
 
 export async function startWork({ pools, seal, config, log, now = Date.now }: WorkParts): Promise<() => Promise<void>> {
   const allowed = parseAllowList(config.outboundAllow);
-  const calls = createOutbound(allowed);
+  const calls = createHandOver(pools.outbox, seal, config.publicUrl, createOutbound(allowed));
   const providers = createOutbound(allowed, pageLimits);
   const mailing = createMailing(pools.outbox, config.mail);
   const worker = await startWorker({

@@ -68,7 +68,7 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
+type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
 type Parts = Partial<Pick<AppParts, Part>> & { patience?: number };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {

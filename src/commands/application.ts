@@ -1,6 +1,7 @@
 // In charge of the commands on applications.
 import { addApplication, requireApplication, searchApplications, type Application } from '../access/applications.ts';
 import { SchoolbellError } from '../errors.ts';
+import { requireOwnInbox } from '../notifications/inbox/require-target.ts';
 import { countSchoolsByState } from '../onboarding/application-schools.ts';
 import { editApplication } from '../onboarding/edit-application.ts';
 import { countApplication, removeApplication } from '../onboarding/remove-application.ts';
@@ -33,7 +34,8 @@ export const applicationCommands: readonly Command[] = [
       'callback-url': { ...options['callback-url'], required: true },
       scopes: { ...options.scopes, required: true },
     },
-    async run({ db, seal }, given) {
+    async run({ db, seal, config }, given) {
+      await requireOwnInbox(db, config.publicUrl, text(given, 'callback-url'), text(given, 'rp'));
       const data = await addApplication(db, seal, {
         ...parseProfile(given),
         rp: text(given, 'rp'),

@@ -15,6 +15,7 @@ import { readConfig } from '../config.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { createDelivery } from '../notifications/deliver.ts';
+import { addInbox } from '../notifications/inbox/inboxes.ts';
 import { approve } from '../onboarding/approve.ts';
 import { startWorker } from '../outbox/worker.ts';
 import { keyCommands } from './keys.ts';
@@ -36,6 +37,7 @@ const mis = { kind: 'oneroster', url: 'https://mis.example', tokenUrl: undefined
 await db.begin((tx) => setConnector(tx, onlyOld, 'two', mis));
 
 await db`insert into console_account (sign_in_name, name, role, created_by, sealed_totp) values ('admin', 'Admin', 'admin', 'test', ${onlyOld.seal('ABCD')})`;
+await addInbox(db, onlyOld, { rp: 'app', name: 'Inbox', answer: '200' });
 
 const signOnKeys = async (at = url) => ((await (await fetch(`${at}/oidc/jwks`)).json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
 await signOnKeys();
@@ -102,8 +104,8 @@ test('reseal with new,old seals everything anew and says so; then the new key al
   const { data, lines, failed } = await reseal();
   assert.equal(failed, undefined);
   const everything = [
-    'keys of single sign-on', 'signing secrets', 'second factors of operators', 'school secrets', 'connector credentials',
-    'authentication events', 'token keys',
+    'keys of single sign-on', 'signing secrets', 'keys of inboxes', 'second factors of operators', 'school secrets',
+    'connector credentials', 'authentication events', 'token keys',
   ];
   assert.deepEqual(data, { places: everything.map((what) => ({ what, found: 1, resealed: 1 })), unopened: [], sealedMeanwhile: 0 });
   const last = 'everything is sealed with the first key of SECRET_KEY; any other may now go';
@@ -137,7 +139,7 @@ test('repeated, it finds everything done', async () => {
   const bytes = () => Promise.all(columns.map(sealedIn));
   const before = JSON.stringify(await bytes());
   const { data, failed } = await reseal();
-  assert.deepEqual([failed, data.places.map(({ resealed }) => resealed)], [undefined, [0, 0, 0, 0, 0, 0, 0]]);
+  assert.deepEqual([failed, data.places.map(({ resealed }) => resealed)], [undefined, [0, 0, 0, 0, 0, 0, 0, 0]]);
   assert.equal(JSON.stringify(await bytes()), before);
   assert.equal((await reseal(onlyNew)).failed, undefined, 'the new key alone shows that it opens everything');
 });
@@ -209,16 +211,16 @@ test('what no key opens is named, everything else is sealed anew, and no key may
   assert.deepEqual(data.unopened, ['the signing secret of app', 'the connector credentials of two']);
   assert.match(failed ?? '', /^no key of SECRET_KEY opens the signing secret of app, the connector credentials of two; add the key/);
   assert.doesNotMatch(lines.join('\n'), /may now go/);
-  assert.deepEqual(data.places.map(({ resealed }) => resealed), [1, 0, 1, 1, 0, 1, 1]);
+  assert.deepEqual(data.places.map(({ resealed }) => resealed), [1, 0, 1, 1, 1, 0, 1, 1]);
 });
 
 test('with a wrong key nothing is changed, and everything that it does not open is named', async () => {
   const before = JSON.stringify(await Promise.all(columns.map(sealedIn)));
   const { data, failed } = await reseal(createSeal(['another key than the one of this database']));
-  assert.equal(data.unopened.length, 7);
+  assert.equal(data.unopened.length, 8);
   const names = [
-    'single sign-on', 'second factor of admin', 'signing secret of app', 'school secret of app at one', 'connector credentials of two',
-    'authentication event', 'token key',
+    'single sign-on', 'second factor of admin', 'signing secret of app', 'inbox Inbox of app', 'school secret of app at one',
+    'connector credentials of two', 'authentication event', 'token key',
   ];
   for (const name of names) assert.ok(failed?.includes(name), name);
   assert.equal(JSON.stringify(await Promise.all(columns.map(sealedIn))), before);

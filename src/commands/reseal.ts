@@ -27,6 +27,11 @@ const places: readonly Place[] = [
     replace: (db, { id, from, to }) => db`update application_secret set sealed = ${to} where id = ${id} and sealed = ${from}`,
   },
   {
+    what: 'keys of inboxes',
+    find: (db) => db<Found[]>`select id::text as id, 'the key of the inbox ' || name || ' of ' || rp as name, sealed_key as sealed from inbox`,
+    replace: (db, { id, from, to }) => db`update inbox set sealed_key = ${to} where id = ${id} and sealed_key = ${from}`,
+  },
+  {
     what: 'second factors of operators',
     find: (db) => db<Found[]>`
       select id::text as id, 'the second factor of ' || sign_in_name as name, sealed_totp as sealed from console_account where sealed_totp is not null`,

@@ -11,6 +11,7 @@ import type { Db } from '../db/connect.ts';
 import type { Retained } from '../describe-retention.ts';
 import type { Form } from '../http/forms.ts';
 import type { Outbound } from '../http/outbound.ts';
+import type { HoldLimits } from '../notifications/inbox/hold.ts';
 import type { HashPool } from '../access/hash-pool.ts';
 import type { Operator } from '../operators/sessions.ts';
 
@@ -24,6 +25,8 @@ export type ConsoleParts = Readonly<{
   hashing: HashPool;
   providers: Outbound;
   uploads: UploadLimits;
+  /** Of callers of inboxes. */
+  holds: HoldLimits;
   openings: readonly Opening[];
   /** How long what is kept. */
   retained: readonly Retained[];

@@ -3,8 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import type { AllowList } from '../http/address-guard.ts';
-import { requireCallable } from '../http/callable.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Query } from '../http/query.ts';
@@ -13,10 +11,11 @@ import { databases, findDatabase } from './databases.ts';
 import {
   describeListWebhooks, describeRegister, describeRemoveWebhook, describeTestWebhook, describeWebhook, webhookSchemas,
 } from './describe-webhooks.ts';
+import type { RequireTarget } from './inbox/require-target.ts';
 import { testRegistration } from './steer-target.ts';
 import { findWebhook, listDisabled, listWebhooks, registerWebhook, removeWebhook, type Webhook } from './webhooks.ts';
 
-export type Notifications = { db: Db; requireCaller: RequireSchoolCaller; allowed: AllowList };
+export type Notifications = { db: Db; requireCaller: RequireSchoolCaller; requireTarget: RequireTarget };
 
 const root = '/api/v1/Webhook';
 const parameters = ['url', 'databasename', 'method'];
@@ -77,7 +76,8 @@ function requireScope(who: SchoolCaller, databaseName: string): void {
     throw new SchoolbellError('forbidden', `The school has not granted a scope that opens ${databaseName}: it needs one of ${needed.join(', ')}.`);
 }
 
-async function register({ db, allowed }: Notifications, who: SchoolCaller, given: ReadonlyMap<string, string>): Promise<{ replaced: boolean; answer: object }> {
+async function register(notifications: Notifications, who: SchoolCaller, given: ReadonlyMap<string, string>): Promise<{ replaced: boolean; answer: object }> {
+  const { db, requireTarget } = notifications;
   const url = given.get('url');
   if (!url) throw new SchoolbellError('invalid_request', '"url" is missing: the address to call when the data changes.');
   const databaseName = findDatabase(given.get('databasename') ?? '');
@@ -90,7 +90,7 @@ async function register({ db, allowed }: Notifications, who: SchoolCaller, given
   const method = (given.get('method') ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'POST') throw new SchoolbellError('invalid_request', '"Method" must be GET or POST.');
   requireScope(who, databaseName);
-  const remark = await requireCallable('url', url, allowed);
+  const remark = await requireTarget('url', url, who.rp);
   const { webhook, replaced } = await registerWebhook(db, { estab: who.estab, rp: who.rp, databaseName, url, method });
   if (replaced) await db.begin((tx) => announceMissing(tx, who));
   return { replaced, answer: { Webhook: [renderOne(webhook)], ...fine, Message: remark ?? null } };

@@ -3,6 +3,7 @@
 // nobody until the school approves again.
 import { changeApplication, requireApplication, type Application, type ApplicationChange } from '../access/applications.ts';
 import type { Sql, Tx } from '../db/connect.ts';
+import { requireOwnInbox } from '../notifications/inbox/require-target.ts';
 import { moveCallback } from '../notifications/move-callback.ts';
 import { changeScopes, type Deciding } from './approve.ts';
 
@@ -10,6 +11,7 @@ export type Edited = { application: Application; narrowed: string[]; moved: numb
 
 export async function editApplication(deciding: Deciding, rp: string, change: ApplicationChange): Promise<Edited> {
   const moved = await deciding.db.begin(async (tx) => {
+    await requireOwnInbox(tx, deciding.publicUrl, change.callbackUrl, rp);
     const { before, after } = await changeApplication(tx, rp, change);
     const schools = await listSchools(tx, rp);
     if (change.scopes !== undefined) for (const estab of schools) await narrowInvitation(tx, estab, after);

@@ -26,6 +26,7 @@ export async function countApplication(sql: Sql, rp: string, most: number | null
   const own = sql`(select estab from authorisation where rp = ${rp} union select estab from invitation where rp = ${rp}) own`;
   const rows = await sql<{ words: string; count: number }[]>`
     select 'secrets' as words, count(*)::int as count from application_secret where rp = ${rp}
+    union all select 'inboxes', count(*)::int from inbox where rp = ${rp}
     ${Object.entries(counted).reduce((all, [words, table]) => sql`${all}
       union all select ${words}, count(*)::int from (select from ${own} join ${sql(table)} t on t.estab = own.estab and t.rp = ${rp} limit ${most}) t`, sql``)}
     union all select 'calls and other work', count(*)::int

@@ -4,16 +4,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import type { AllowList } from '../http/address-guard.ts';
 import { fine } from '../http/envelope.ts';
 import { findParameter } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
+import type { RequireTarget } from '../notifications/inbox/require-target.ts';
 import type { OutcomeWaits } from './outcome-waits.ts';
 import type { WritebackOutcome } from './outcome.ts';
 import { describeFaults, submitMarks, type Submitted } from './submit-marks.ts';
 
 export async function answerMarks(
-  { db, allowed, now, waits }: { db: Db; allowed: AllowList; now: () => number; waits: OutcomeWaits },
+  { db, requireTarget, now, waits }: { db: Db; requireTarget: RequireTarget; now: () => number; waits: OutcomeWaits },
   who: SchoolCaller,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -22,7 +22,7 @@ export async function answerMarks(
     throw new SchoolbellError('forbidden', 'The school has not granted WritebackAttendance, which entering marks needs.');
   const query = request.query as Query;
   const submission = { body: request.body, ...parseModes(query), idempotencyKey: request.headers['idempotency-key'] as string | undefined };
-  const submitted = await submitMarks(db, who, submission, allowed, new Date(now()));
+  const submitted = await submitMarks(db, who, submission, requireTarget, new Date(now()));
   if (submitted.kind !== 'taken') return answerJudged(submitted, reply);
   const pending = {
     TrackingId: submitted.trackingId,

@@ -6,8 +6,6 @@ import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.
 import { readDatabases } from '../collection/component-databases.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import type { AllowList } from '../http/address-guard.ts';
-import { requireCallable } from '../http/callable.ts';
 import { cutText } from '../http/cut-text.ts';
 import { fine } from '../http/envelope.ts';
 import { notTaken, refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
@@ -15,6 +13,7 @@ import { findParameter, isGiven } from '../http/parameters.ts';
 import { requireWellFormed, type Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
+import type { RequireTarget } from '../notifications/inbox/require-target.ts';
 import { findAbout } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
 import { answerMarks } from './answer-marks.ts';
@@ -33,7 +32,7 @@ export type SchoolData = {
   reads: Db;
   lists: Db;
   requireCaller: RequireSchoolCaller;
-  allowed: AllowList;
+  requireTarget: RequireTarget;
   ledger: Ledger;
   slowReader: SlowReaderLimit;
   now: () => number;
@@ -173,11 +172,11 @@ function isSmall({ pageSize, row }: DataRequest, { source }: Endpoint): boolean 
 }
 
 /** Who calls, what they may and where to call back is judged at once; whatever else is wrong is told to the callbackUrl. */
-async function answerLater({ db, allowed }: SchoolData, who: SchoolCaller, params: Params, query: Query, reply: FastifyReply): Promise<unknown> {
+async function answerLater({ db, requireTarget }: SchoolData, who: SchoolCaller, params: Params, query: Query, reply: FastifyReply): Promise<unknown> {
   const endpoint = findEndpoint(params.name);
   if (endpoint) requireScope(who, endpoint);
   const callbackUrl = findParameter(query, 'callbackUrl') ?? '';
-  await requireCallable('callbackUrl', callbackUrl, allowed);
+  await requireTarget('callbackUrl', callbackUrl, who.rp);
   const { name, databases } = endpoint ?? findAbout(params.name) ?? { name: cutText(params.name.replaceAll('\0', ''), 40), databases: [] };
   const problem = await findProblem(async () => {
     const asked = requireAsked(params);

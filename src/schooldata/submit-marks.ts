@@ -6,8 +6,7 @@ import { writingKinds } from '../collection/connector-settings.ts';
 import { misLane } from '../collection/mis-answers.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import type { AllowList } from '../http/address-guard.ts';
-import { requireCallable } from '../http/callable.ts';
+import type { RequireTarget } from '../notifications/inbox/require-target.ts';
 import { enqueue } from '../outbox/enqueue.ts';
 import { judgeMarks, type Fault } from './judge-marks.ts';
 import { parseMarksBody, type MarksBody } from './marks-body.ts';
@@ -30,11 +29,11 @@ export const writebackKind = 'writeback';
 const longestMinutes = 60;
 const longestKey = 255;
 
-export async function submitMarks(db: Db, who: SchoolCaller, submission: Submission, allowed: AllowList, now: Date): Promise<Submitted> {
+export async function submitMarks(db: Db, who: SchoolCaller, submission: Submission, requireTarget: RequireTarget, now: Date): Promise<Submitted> {
   const body = parseMarksBody(submission.body);
   // As it will be called: what is put behind it must not make it too long when the marks are already written.
   for (const [at, { url }] of body.callbacks.entries())
-    await requireCallable(`callback[${at}].Url`, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), allowed);
+    await requireTarget(`callback[${at}].Url`, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), who.rp);
   const school = await requireWritable(db, who.estab);
   const request = {
     key: requireKey(submission.idempotencyKey),

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { changeState } from '../access/authorisations.ts';
 import { collectMarks } from '../collection/collect.ts';
 import type { MarkRow } from '../collection/mark.ts';
+import { createRequireTarget } from '../notifications/inbox/require-target.ts';
 import { claimWork } from '../outbox/claim.ts';
 import { settleWork } from '../outbox/settle.ts';
 import { createOutbound } from '../http/outbound.ts';
@@ -32,7 +33,7 @@ test('many marks cost as many statements as a few, to take and to write', async 
         db,
         who,
         { body, partial: false, validateOnly: false, idempotencyKey: undefined },
-        parseAllowList([]),
+        createRequireTarget(db, service.url, []),
         new Date(`${date}T15:00:00Z`),
       );
       const work = (await claimWork(db, 60, 1))[0] ?? assert.fail('nothing to do');

@@ -246,7 +246,7 @@ export const offenders: Offenders = [
         "ec6417b2b17a select estab, scopes from authorisation where rp = $n and state in ('Approved', 'Paused') and not sc",
       ],
       'src/onboarding/remove-application.ts': [
-        "ca4e97e5d2bb select 'secrets' as words, count(*)::int as count from application_secret where rp = $n union all se",
+        "e1b8cf867f6c select 'secrets' as words, count(*)::int as count from application_secret where rp = $n union all se",
         "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
         '51119384cf44 delete from lane where (key = any($n) or starts_with(key, $n)) and not exists (select from outbox o',
         'f682e5207dfe insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select d.estab,',

@@ -1,0 +1,87 @@
+// In charge of taking a call into an inbox: so many a minute, of each so much, and of all the newest. What came is sealed, and
+// what would open something for whoever reads it is left out.
+import { createSeal, type Seal } from '../../access/seal.ts';
+import type { Db } from '../../db/connect.ts';
+import { cutText } from '../../http/cut-text.ts';
+import type { InboxAnswer } from './inboxes.ts';
+import { judgeSignature } from './judge-signature.ts';
+
+/** address: of who called; null where the call was handed over in the process. path: with the query. */
+export type Arrival = Readonly<{
+  method: string;
+  path: string;
+  headers: Readonly<Record<string, string | undefined>>;
+  body: Uint8Array;
+  address: string | null;
+}>;
+/** What is kept of one beside its body, sealed. */
+export type Head = Readonly<{ path: string; headers: readonly (readonly [name: string, value: string])[] }>;
+
+/** unknown: there is no such inbox. wait: seconds until it takes more. */
+export type Received = Readonly<{ kind: 'taken'; answer: InboxAnswer } | { kind: 'unknown' } | { kind: 'too many'; wait: number }>;
+
+export const inboxLimits = { callsPerMinute: 120, keptCalls: 100, keptBytes: 64 * 1024 } as const;
+const longest = { path: 4096, id: 200, method: 20, headers: 60, name: 100, value: 2000 } as const;
+
+type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; taken: boolean; seconds: number; wait: number };
+
+export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arrival): Promise<Received> {
+  const [found] = await db<Found[]>`
+    with found as (select id, rp, answer, sealed_key from inbox where key = ${key}),
+    counted as (
+      update inbox i set minute = date_trunc('minute', now()),
+        minute_calls = case when i.minute = date_trunc('minute', now()) then i.minute_calls + 1 else 1 end
+      from found where i.id = found.id and not (i.minute = date_trunc('minute', now()) and i.minute_calls >= ${inboxLimits.callsPerMinute}) returning i.id)
+    select id, rp, answer, sealed_key as "sealedKey", exists (select from counted) as taken, extract(epoch from now())::float8 as seconds,
+      ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from found`;
+  if (!found) return { kind: 'unknown' };
+  if (!found.taken) return { kind: 'too many', wait: Math.max(1, found.wait) };
+  const verdict = judgeSignature({ ...arrival, seconds: found.seconds }, await listSigningSecrets(db, seal, found.rp));
+  const { 'webhook-id': given } = arrival.headers;
+  const id = given === undefined ? null : storable(cutText(given, longest.id));
+  const own = createSeal([seal.open(found.sealedKey)]);
+  const head = own.seal(JSON.stringify(describe(arrival)));
+  const body = own.seal(Buffer.from(arrival.body.subarray(0, inboxLimits.keptBytes)).toString('base64'));
+  // The statement that adds one does not see it: of those before, one fewer stays.
+  await db`
+    with added as (
+      insert into inbox_call (inbox, method, webhook_id, verdict, answer, address, bytes, head, body)
+      values (${found.id}, ${cutText(arrival.method, longest.method)}, ${id}, ${verdict}, ${found.answer}, ${arrival.address},
+        ${arrival.body.length}, ${head}, ${body}))
+    delete from inbox_call where inbox = ${found.id}
+      and seq <= (select seq from inbox_call where inbox = ${found.id} order by seq desc offset ${inboxLimits.keptCalls - 1} limit 1)`;
+  return { kind: 'taken', answer: found.answer };
+}
+
+/** Those that ended too, as long as they are kept: whoever still signs with one wants to know. */
+async function listSigningSecrets(db: Db, seal: Seal, rp: string): Promise<{ text: string; valid: boolean }[]> {
+  const rows = await db<{ sealed: Uint8Array; valid: boolean }[]>`
+    select sealed, valid_until is null or valid_until > now() as valid from application_secret
+    where rp = ${rp} and kind = 'signing' and sealed is not null order by created_at desc limit 20`;
+  return rows.flatMap(({ sealed, valid }) => {
+    try {
+      return [{ text: seal.open(sealed), valid }];
+    } catch (error) {
+      // One that has ended is not sealed anew when the key changes.
+      if (valid) throw error;
+      return [];
+    }
+  });
+}
+
+function describe({ path, headers }: Arrival): Head {
+  const kept = Object.entries(headers).flatMap(([name, value]) => {
+    const shown = value === undefined ? undefined : keepHeader(name, value);
+    return shown === undefined ? [] : [[cutText(name, longest.name), cutText(shown, longest.value)] as const];
+  });
+  return { path: cutText(path, longest.path), headers: kept.slice(0, longest.headers) };
+}
+
+/** A browser at the console sends the cookie of its session here as well. Of a credential, what kind it was. */
+function keepHeader(name: string, value: string): string | undefined {
+  if (name === 'cookie') return undefined;
+  return /^(?:proxy-)?authorization$/.test(name) ? `${/^[A-Za-z]{1,20}(?= )/.exec(value)?.[0] ?? ''} …`.trim() : value;
+}
+
+/** PostgreSQL has no NUL in a text. */
+const storable = (text: string) => text.replaceAll('\0', '?');
