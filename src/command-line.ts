@@ -13,6 +13,7 @@ import { deliveryCommands } from './commands/deliveries.ts';
 import { destroyingOptions, runAgreed, type Ask } from './commands/destroying.ts';
 import { workCommands } from './commands/durable-work.ts';
 import { historyCommands } from './commands/history.ts';
+import { inboxCommands } from './commands/inbox.ts';
 import { importCommands } from './commands/imports.ts';
 import { keyCommands } from './commands/keys.ts';
 import { mailCommands } from './commands/mails.ts';
@@ -37,7 +38,8 @@ import { version } from './version.ts';
 export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
   ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
-  ...targetCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands, ...settingsCommands,
+  ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
+  ...settingsCommands,
 ];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */
