@@ -1,8 +1,12 @@
 // In charge of the figures of the console: every page of its table, with 1,000 schools and 1,000,000 deliveries, each asked
 // for again and again by one operator. A page for which there is no example is a figure that is missed.
+import { createSeal } from '../src/access/seal.ts';
 import { pages } from '../src/console/routes.ts';
+import { inboxUrl } from '../src/notifications/inbox/address.ts';
+import { addInbox } from '../src/notifications/inbox/inboxes.ts';
+import { inboxLimits } from '../src/notifications/inbox/receive.ts';
 import { openSession } from '../src/operators/sessions.ts';
-import { estab, type Bench } from './bench.ts';
+import { benchSecretKey, estab, type Bench } from './bench.ts';
 import { busy, fillConsole, sizes } from './console-data.ts';
 
 const times = 25;
@@ -46,7 +50,16 @@ async function signIn({ db, url }: Bench): Promise<string> {
   return cookie.split(';', 1)[0] ?? '';
 }
 
-async function findExamples({ db }: Bench): Promise<Examples> {
+/** As full as it can be. */
+async function fillInbox({ db, url }: Bench): Promise<Record<string, string>> {
+  const { id, key } = await addInbox(db, createSeal([benchSecretKey]), { rp: busy.rp, name: 'Full', answer: '200' });
+  for (let at = 0; at < inboxLimits.keptCalls; at += 1) await fetch(inboxUrl(url, key), { method: 'POST', body: 'x'.repeat(inboxLimits.keptBytes) });
+  const [last] = await db<{ seq: string }[]>`select max(seq)::text as seq from inbox_call where inbox = ${id}`;
+  return { rp: busy.rp, id, seq: last?.seq ?? 'none' };
+}
+
+async function findExamples(bench: Bench): Promise<Examples> {
+  const { db } = bench;
   const one = async (rows: PromiseLike<Record<string, unknown>[]>) => String((await rows)[0]?.id ?? 'none');
   const mail = 'console_mail_500';
   return [
@@ -64,6 +77,7 @@ async function findExamples({ db }: Bench): Promise<Examples> {
       under: '/console/applications/:rp/targets',
       values: { rp: busy.rp, id: await one(db`select id from webhook where estab = ${busy.estab} and rp = ${busy.rp}`) },
     },
+    { under: '/console/applications/:rp/inboxes/:id', values: await fillInbox(bench) },
     { under: '/console/applications', values: { rp: busy.rp, kind: 'client' } },
     { under: '/console/deliveries', values: { id: 'console_100' } },
     { under: '/console/targets', values: { id: await one(db`select id from webhook where estab = ${busy.estab} and rp = ${busy.rp}`) } },

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { saveSource } from '../src/collection/change-source.ts';
 import { takeUpload } from '../src/collection/uploads.ts';
+import { inboxUrl } from '../src/notifications/inbox/address.ts';
+import { addInbox } from '../src/notifications/inbox/inboxes.ts';
 import { enqueueOneOff } from '../src/notifications/one-off.ts';
 import { invite } from '../src/onboarding/invitations.ts';
 import { inviteDeveloper } from '../src/operators/developers.ts';
@@ -55,6 +57,7 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   assert.equal((await admin.post(`/console/targets/${targets.paused}/pause`)).status, 303);
   assert.equal((await admin.post(`/console/schools/${failing}/source/collect`)).status, 303);
   await addRequests(service, client);
+  await addInboxes(service);
   await settleWork(service);
   const outside = ['/console/sign-in', '/console/forgotten', pathOf(invited.link)];
   return { service, admin, developer, examples: await listExamples(service, targets), outside };
@@ -114,6 +117,18 @@ async function addRequests({ db, lines }: Service, client: Client): Promise<void
     from outbox where estab = ${''} and kind = 'mail' limit 1`;
 }
 
+/** One that nothing came into, and one with what the console must show as text. */
+async function addInboxes({ db, seal, url }: Service): Promise<void> {
+  await addInbox(db, seal, { rp: reader, name: 'Empty', answer: '410' });
+  const { key } = await addInbox(db, seal, { rp: reader, name: hostile, answer: '200' });
+  const send = (type: string, body: string, more: Record<string, string> = {}) =>
+    fetch(`${inboxUrl(url, key)}?${encodeURIComponent(hostile)}`, { method: 'POST', headers: { 'content-type': type, ...more }, body });
+  await send('application/json', JSON.stringify({ [hostile]: hostile, long: 'x'.repeat(5000), list: [1, null, { schoolSecret: 'sb_school_0123456789' }] }));
+  await send('application/x-www-form-urlencoded', new URLSearchParams({ schoolSecret: 'sb_school_0123456789', [hostile]: hostile }).toString());
+  await send('text/html', `<script>alert(1)</script><a href="javascript:alert(1)">${hostile}</a>`, { 'webhook-id': 'msg_1', 'webhook-signature': 'v1,x' });
+  await fetch(inboxUrl(url, key));
+}
+
 async function settleWork({ db }: Service): Promise<void> {
   await until('the packages are dealt with', async () => (await db`select from import_run where estab in (${held}, ${refused})`).length === 3);
   await until('the source has failed', async () => (await db`select from component_database where estab = ${failing} and status = 'Error'`).length > 0);
@@ -126,6 +141,8 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
   const mails = await ids(db<{ id: string }[]>`select distinct on (state) id from outbox where kind = 'mail' order by state, seq`);
   const work = await ids(db<{ id: string }[]>`select distinct on (kind) id from outbox where kind <> 'call' order by kind, seq`);
   const runs = await db<{ estab: string; id: string }[]>`select distinct on (estab, outcome) estab, id from import_run order by estab, outcome`;
+  const inboxes = await db<{ id: string }[]>`select id from inbox where rp = ${reader} order by name`;
+  const came = await db<{ id: string; seq: string }[]>`select inbox as id, seq::text as seq from inbox_call order by seq`;
   const school = '/console/schools/:estab';
   const at = (rest: string, ...estabs: string[]) => estabs.map((estab) => `/console/schools/${estab}${rest}`);
   const pupil = '/roster/users/p-001';
@@ -165,7 +182,11 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
     '/console/targets/:id': Object.values(targets).map((id) => `/console/targets/${id}`),
     '/console/applications': ['/console/applications', '/console/applications?q=nobody'],
     '/console/applications/:rp': [`/console/applications/${reader}`, `/console/applications/${odd}`],
-    ...Object.fromEntries(['edit', 'remove', 'schools', 'webhooks', 'requests', 'deliveries', 'deliveries/tail', 'targets', 'developers'].map((page) =>
+    '/console/applications/:rp/inboxes/:id': inboxes.map(({ id }) => `/console/applications/${reader}/inboxes/${id}`),
+    '/console/applications/:rp/inboxes/:id/calls/:seq': came.map(({ id, seq }) => `/console/applications/${reader}/inboxes/${id}/calls/${seq}`),
+    ...Object.fromEntries([
+      'edit', 'remove', 'schools', 'webhooks', 'inboxes', 'requests', 'deliveries', 'deliveries/tail', 'targets', 'developers',
+    ].map((page) =>
       [`/console/applications/:rp/${page}`, [`/console/applications/${reader}/${page}`]])),
     '/console/applications/:rp/deliveries/:id': own.map((id) => `/console/applications/${reader}/deliveries/${id}`),
     '/console/applications/:rp/targets/:id': [targets.fine, targets.paused, `callback:${reader}`].map((id) =>

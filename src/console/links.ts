@@ -20,6 +20,7 @@ export const [addSchoolPath, addApplicationPath] = ['/console/add-school', '/con
 export const applicationsPath = '/console/applications';
 export const applicationRoute = `${applicationsPath}/:rp`;
 export const applicationPath = (rp: string) => `${applicationsPath}/${part(rp)}`;
+export const inboxPath = (rp: string, id: string) => `${applicationPath(rp)}/inboxes/${part(id)}`;
 
 export const deliveriesPath = '/console/deliveries';
 export const tailPath = `${deliveriesPath}/tail`;

@@ -20,6 +20,10 @@ import { applicationTargetsPage, targetsPage } from './deliveries/targets.ts';
 import { applicationPage } from './applications/application.ts';
 import { endOldSecretAction, rotateSecretAction, secretPage } from './applications/credentials.ts';
 import { developersActions, developersPage } from './applications/developers.ts';
+import { inboxDoor } from './applications/inbox-door.ts';
+import { editInboxAction, endingInboxActions, inboxPage } from './applications/inbox.ts';
+import { inboxCallPage, revealCallAction } from './applications/inbox-call.ts';
+import { addInboxAction, inboxesPage } from './applications/inboxes.ts';
 import { editApplicationAction, editApplicationPage } from './applications/edit.ts';
 import { applicationsPage } from './applications/list.ts';
 import { newApplicationAction, newApplicationPage } from './applications/new.ts';
@@ -70,6 +74,7 @@ export const pages: readonly Page[] = [
   applicationWebhooksPage, applicationRequestsPage, secretPage,
   applicationDeliveriesPage, applicationTailPage, applicationDeliveryPage, applicationTargetsPage, applicationTargetPage,
   developersPage,
+  inboxesPage, inboxPage, inboxCallPage,
 ];
 
 export const actions: readonly Action[] = [
@@ -81,6 +86,7 @@ export const actions: readonly Action[] = [
   newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
   replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,
   ...developersActions,
+  addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions,
 ];
 
 export function consoleRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -96,4 +102,5 @@ export function consoleRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     demoEntryRoutes(scope, parts);
     servePages(scope, parts, pages, actions);
   });
+  app.register(async (scope) => inboxDoor(scope, parts));
 }

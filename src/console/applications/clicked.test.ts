@@ -18,6 +18,13 @@ let secrets: string[] = [];
 const opens = async (secret: string) => (await managementToken(url, 'reader', secret)) !== null;
 const shown = (id: string) => page.locator(`#${id}`).inputValue();
 
+async function openInbox(): Promise<string> {
+  await open(`${list}/reader/inboxes`);
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click();
+  await page.locator('#tail').waitFor();
+  return new URL(page.url()).pathname.split('/').at(-1) ?? '';
+}
+
 clickEach('applications', db, opened, {
   async '/console/add-application/add'() {
     await open(list);
@@ -84,6 +91,44 @@ clickEach('applications', db, opened, {
     await send('end-old');
     assert.deepEqual(await Promise.all(secrets.map(opens)), [false, true]);
     return [{ rp: 'reader', subject: 'management secret', detail: { endOld: true } }];
+  },
+  async '/console/applications/:rp/inboxes/add'() {
+    await open(`${list}/reader`);
+    await page.locator(`main a[href="${list}/reader/inboxes"]`).click();
+    await send('add-inbox', { Name: 'Webhooks', 'How it answers': '500' });
+    const [inbox] = await db<{ id: string; name: string; answer: string }[]>`select id, name, answer from inbox where rp = 'reader'`;
+    assert.deepEqual([inbox?.name, inbox?.answer], ['Webhooks', '500']);
+    assert.equal(new URL(page.url()).pathname, `${list}/reader/inboxes/${inbox?.id}`);
+    return [{ rp: 'reader', detail: { name: 'Webhooks', answer: '500' } }];
+  },
+  async '/console/applications/:rp/inboxes/:id/edit'() {
+    const id = await openInbox();
+    await send('edit-inbox', { 'How it answers': '410' });
+    const sent = await page.request.post(await read('main .facts .id'), { form: { schoolSecret: 'sb_school_0123456789', schoolId: '3805009' } });
+    assert.equal(sent.status(), 410);
+    return [{ rp: 'reader', subject: id, detail: { answer: '410' } }];
+  },
+  async '/console/applications/:rp/inboxes/:id/calls/:seq/reveal'() {
+    const id = await openInbox();
+    await page.locator('#calls tbody a').first().click();
+    await page.locator('#fields').waitFor();
+    assert.doesNotMatch(await read('main'), /sb_school_0123456789/);
+    const [call] = await db<{ seq: string }[]>`select seq::text as seq from inbox_call where inbox = ${id}`;
+    await send('reveal');
+    assert.match(await read('#fields'), /sb_school_0123456789/);
+    return [{ rp: 'reader', subject: `${id} ${call?.seq}` }];
+  },
+  async '/console/applications/:rp/inboxes/:id/empty'() {
+    const id = await openInbox();
+    await send('empty-inbox');
+    assert.deepEqual(await db`select from inbox_call`, []);
+    return [{ rp: 'reader', subject: id }];
+  },
+  async '/console/applications/:rp/inboxes/:id/remove'() {
+    const id = await openInbox();
+    await send('remove-inbox');
+    assert.deepEqual(await db`select from inbox`, []);
+    return [{ rp: 'reader', subject: id }];
   },
   async '/console/applications/:rp/remove/confirm'() {
     await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)

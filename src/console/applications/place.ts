@@ -33,6 +33,7 @@ export function renderApplicationPage(visit: Visit, { rp, name }: Application, {
     { path: `${at}/schools`, label: 'Schools' },
     { path: `${at}/webhooks`, label: 'Webhooks' },
     { path: `${at}/deliveries`, label: 'Deliveries' },
+    { path: `${at}/inboxes`, label: 'Inboxes' },
     { path: `${at}/requests`, label: 'Requests' },
     { path: `${at}/developers`, label: 'Developers' },
     { path: `${at}/edit`, label: mayChange(visit) ? 'Edit' : 'Settings' },
