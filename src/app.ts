@@ -17,6 +17,7 @@ import { createTokens } from './access/tokens.ts';
 import { createUploadCaller } from './access/upload-tokens.ts';
 import { uploadRoutes } from './collection/upload-routes.ts';
 import type { Config } from './config.ts';
+import { createSend } from './console/applications/try/send.ts';
 import { consoleRoutes } from './console/routes.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
@@ -190,7 +191,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
     const retained = listRetained(config);
     const holds = parts.holds ?? holdLimits;
-    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, openings, retained, now });
+    const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
+    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });

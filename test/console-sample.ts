@@ -182,6 +182,9 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
     '/console/targets/:id': Object.values(targets).map((id) => `/console/targets/${id}`),
     '/console/applications': ['/console/applications', '/console/applications?q=nobody'],
     '/console/applications/:rp': [`/console/applications/${reader}`, `/console/applications/${odd}`],
+    '/console/applications/:rp/try': [
+      '', '?operation=variant-b.getAllStudents_B', '?operation=school-data.writeAttendance',
+    ].map((query) => `/console/applications/${reader}/try${query}`),
     '/console/applications/:rp/inboxes/:id': inboxes.map(({ id }) => `/console/applications/${reader}/inboxes/${id}`),
     '/console/applications/:rp/inboxes/:id/calls/:seq': came.map(({ id, seq }) => `/console/applications/${reader}/inboxes/${id}/calls/${seq}`),
     ...Object.fromEntries([

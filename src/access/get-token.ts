@@ -27,7 +27,7 @@ export function getToken(db: Db, tokens: Tokens) {
     const password = required(parameters.get('password'), 'password');
     const estab = parameters.get('estab') || undefined;
     const client = estab === undefined ? rp : `${rp}|${estab}`;
-    const found = await judgeTry(db, client, request.ip, async (sql) => findMatch(password, await findSecrets(sql, rp, estab)));
+    const found = await judgeTry(db, client, request.ip, async (sql) => findMatch(password, await findTokenSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_client', 'The relying party is not known to this establishment, or the secret is wrong.');
     noteCaller(request, { rp, estab });
     if (found.state !== 'Approved')
@@ -38,7 +38,8 @@ export function getToken(db: Db, tokens: Tokens) {
   };
 }
 
-function findSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<Found[]> {
+/** Of the school where one is named, and else of the application itself. */
+export function findTokenSecrets(sql: Sql, rp: string, estab: string | undefined): Promise<Found[]> {
   if (estab === undefined) {
     return sql<
       Found[]

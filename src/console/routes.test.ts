@@ -33,7 +33,7 @@ test('paths are said once', () => {
 /** An operator's own account, and links that are read: there is no command for these. */
 const onlyHere = new Set([
   'change own name', 'change own password', 'end own other sessions', 'switch second factor on', 'make new recovery codes', 'switch second factor off',
-  'see links of mail', 'see secrets in inbox',
+  'see links of mail', 'see secrets in inbox', 'try operation',
 ]);
 
 test('in the trail a deed has the name of its command', () => {

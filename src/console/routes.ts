@@ -31,6 +31,7 @@ import { removeApplicationAction, removeApplicationPage } from './applications/r
 import { applicationRequestsPage } from './applications/requests.ts';
 import { applicationSchoolsPage, inviteSchoolAction } from './applications/schools.ts';
 import { applicationWebhooksPage } from './applications/webhooks.ts';
+import { tryAction, tryPage } from './applications/try/page.ts';
 import { overviewPage } from './overview/overview.ts';
 import { attendancePage } from './roster/attendance.ts';
 import { historyPage } from './roster/history.ts';
@@ -74,7 +75,7 @@ export const pages: readonly Page[] = [
   applicationWebhooksPage, applicationRequestsPage, secretPage,
   applicationDeliveriesPage, applicationTailPage, applicationDeliveryPage, applicationTargetsPage, applicationTargetPage,
   developersPage,
-  inboxesPage, inboxPage, inboxCallPage,
+  inboxesPage, inboxPage, inboxCallPage, tryPage,
 ];
 
 export const actions: readonly Action[] = [
@@ -86,7 +87,7 @@ export const actions: readonly Action[] = [
   newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
   replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,
   ...developersActions,
-  addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions,
+  addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions, tryAction,
 ];
 
 export function consoleRoutes(app: FastifyInstance, parts: ConsoleParts): void {

@@ -12,8 +12,14 @@ import type { Retained } from '../describe-retention.ts';
 import type { Form } from '../http/forms.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { HoldLimits } from '../notifications/inbox/hold.ts';
+import type { Tokens } from '../access/tokens.ts';
+import type { ReadSurfaces } from '../reference/describe-surfaces.ts';
+import type { SendRequest } from './applications/try/send.ts';
 import type { HashPool } from '../access/hash-pool.ts';
 import type { Operator } from '../operators/sessions.ts';
+
+/** What it takes to try the API. demo: whose tokens are everybody's, and at which school, where there is one. */
+export type Trying = Readonly<{ tokens: Tokens; readSurfaces: ReadSurfaces; send: SendRequest; demo: Readonly<{ rp: string; estab: string }> | undefined }>;
 
 /** db: what pages read with, so that they hold up no API. changes: what actions write with. tries: for passwords. */
 export type ConsoleParts = Readonly<{
@@ -27,6 +33,7 @@ export type ConsoleParts = Readonly<{
   uploads: UploadLimits;
   /** Of callers of inboxes. */
   holds: HoldLimits;
+  trying: Trying;
   openings: readonly Opening[];
   /** How long what is kept. */
   retained: readonly Retained[];

@@ -4,6 +4,8 @@ import { openPage } from '../../../test/browser.ts';
 import { clickEach, phone, useHands } from '../../../test/clicked.ts';
 import { useConsole } from '../../../test/console.ts';
 import { managementToken } from '../../../test/onboarding.ts';
+import { smallPackage } from '../../../test/small-school.ts';
+import { authorise } from '../../access/authorisations.ts';
 
 const { service, enter } = await useConsole();
 const { db, url } = service;
@@ -129,6 +131,21 @@ clickEach('applications', db, opened, {
     await send('remove-inbox');
     assert.deepEqual(await db`select from inbox`, []);
     return [{ rp: 'reader', subject: id }];
+  },
+  async '/console/applications/:rp/try/send'() {
+    const estab = '3805020';
+    await service.addSchool(estab, smallPackage());
+    await authorise(db, { rp: 'reader', estab });
+    await open(`${list}/reader`);
+    await page.locator(`main a[href="${list}/reader/try"]`).click();
+    await page.getByLabel('Operation').selectOption('variant-b.getAllOrgs_B');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.locator('#operation').waitFor();
+    await send('try', { Token: 'variantBToken', School: estab, limit: '1' });
+    assert.match(await read('#answered'), /"orgs": \[/);
+    assert.match(await read('#curl'), /limit=1/);
+    assert.equal(await page.getByLabel('limit', { exact: true }).inputValue(), '1', 'what was filled in is still there');
+    return [{ rp: 'reader', estab, detail: { operation: 'variant-b.getAllOrgs_B', token: 'variantBToken' } }];
   },
   async '/console/applications/:rp/remove/confirm'() {
     await db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)

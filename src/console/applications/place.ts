@@ -34,6 +34,7 @@ export function renderApplicationPage(visit: Visit, { rp, name }: Application, {
     { path: `${at}/webhooks`, label: 'Webhooks' },
     { path: `${at}/deliveries`, label: 'Deliveries' },
     { path: `${at}/inboxes`, label: 'Inboxes' },
+    { path: `${at}/try`, label: 'Try it' },
     { path: `${at}/requests`, label: 'Requests' },
     { path: `${at}/developers`, label: 'Developers' },
     { path: `${at}/edit`, label: mayChange(visit) ? 'Edit' : 'Settings' },
