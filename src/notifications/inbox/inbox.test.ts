@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { enter } from '../../../test/console.ts';
 import { useReceiver } from '../../../test/delivery.ts';
 import { useService } from '../../../test/service.ts';
@@ -37,6 +37,7 @@ const callsOf = (inbox: Inbox) => listCalls(db, seal, inbox, 200);
 const clear = async () => {
   await db`delete from inbox`;
 };
+beforeEach(clear);
 
 test('whatever comes is kept and answered, and shows nothing of a browser’s session', async () => {
   const inbox = await make('Any');
@@ -57,7 +58,6 @@ test('whatever comes is kept and answered, and shows nothing of a browser’s se
   assert.equal(body.toString(), '<script>alert(1)</script>');
   const stored = Buffer.concat((await db<{ head: Buffer; body: Buffer }[]>`select head, body from inbox_call`).flatMap((row) => [row.head, row.body]));
   assert.ok(!stored.includes('alert') && !stored.includes(Buffer.from('alert(1)').toString('base64').slice(0, 8)), 'it is sealed');
-  await clear();
 });
 
 test('an inbox answers as it was told', async () => {
@@ -71,7 +71,6 @@ test('an inbox answers as it was told', async () => {
   await editInbox(db, { rp: 'reader', id: inbox.id, answer: 'never' });
   await assert.rejects(fetch(at(inbox), { method: 'POST' }), /fetch failed/);
   assert.deepEqual((await callsOf(inbox)).map(({ answer }) => answer), ['never', '200', 'slow', '410', '500']);
-  await clear();
 });
 
 test('so many are kept waiting at once in a process, and the others are told at once', async () => {
@@ -90,7 +89,6 @@ test('so many are kept waiting at once in a process, and the others are told at 
   });
   await editInbox(db, { rp: 'reader', id: inbox.id, answer: 'slow' });
   await until('there is room', async () => (await fetch(at(inbox), { method: 'POST' })).status === 200);
-  await clear();
 });
 
 test('what is unknown is not there; a person is led to the page, after signing in', async () => {
@@ -107,7 +105,6 @@ test('what is unknown is not there; a person is led to the page, after signing i
   const signed = await fetch(at(inbox), { ...browser, headers: { ...browser.headers, 'webhook-id': 'msg_1' } });
   assert.equal(signed.status, 200, 'what has a webhook-id is a call, whatever it accepts');
   assert.equal((await callsOf(inbox)).length, 1);
-  await clear();
 });
 
 test('a flood fills nothing: so many a minute, of each so much, and of all the newest', async () => {
@@ -133,7 +130,6 @@ test('a flood fills nothing: so many a minute, of each so much, and of all the n
   assert.equal((await post('the newest')).status, 200);
   const kept = await callsOf(inbox);
   assert.deepEqual([kept.length, (await requireCall(db, seal, inbox, kept[0]?.seq ?? '')).body.toString()], [inboxLimits.keptCalls, 'the newest']);
-  await clear();
 });
 
 test('an application has a few inboxes, each with a name of its own', async () => {
@@ -146,7 +142,6 @@ test('an application has a few inboxes, each with a name of its own', async () =
   await assert.rejects(make(' '), /--name: 1 to 60/);
   await assert.rejects(make('x', '201'), /--answer "201": must be one of 200, 500, 410, slow, never/);
   await assert.rejects(make('x', '200', 'nobody'), /no application nobody/);
-  await clear();
 });
 
 test('a signature is right, old, ended, too old, wrong or none', async () => {
@@ -187,7 +182,6 @@ test('a call from outside that is signed is judged, by whichever secret, and its
   await send(secret, 'msg_c');
   assert.deepEqual((await callsOf(inbox)).toReversed().map(({ verdict, repeats }) => [verdict, repeats]),
     [['right', 0], ['old', 1], ['right', 2], ['right', 3], ['wrong', 0], ['ended', 0]]);
-  await clear();
 });
 
 const key = 'k'.repeat(43);
@@ -238,7 +232,6 @@ test('an application has its own inboxes called, though the service has a privat
   const edit = (callbackUrl: string) => editApplication({ db, seal, publicUrl: url }, 'reader', { callbackUrl });
   await assert.rejects(edit(at(foreign)), noInbox);
   await edit(at(own));
-  await clear();
 });
 
 test('what is sent to an inbox arrives there, signed, with the school secret, and nothing leaves the process', async () => {
@@ -262,7 +255,6 @@ test('what is sent to an inbox arrives there, signed, with the school secret, an
   } finally {
     await service.rest();
   }
-  await clear();
 });
 
 test('handed over, a call ends as one over the network does, and every other address is the guard’s', async () => {
@@ -280,15 +272,21 @@ test('handed over, a call ends as one over the network does, and every other add
       assert.deepEqual([result.status, result.error, result.timings.total >= (answer === 'slow' ? 45 : 0)], [status, undefined, true]);
     }
     await editInbox(db, { rp: 'reader', id: inbox.id, answer: 'never' });
-    const [waited, full] = await Promise.all([call(at(inbox)), call(at(inbox))]);
-    assert.deepEqual([waited?.status, waited?.error?.class, full?.status, full?.headers['retry-after']], [undefined, 'timeout', 503, '10']);
+    // Whichever comes first waits; on a slow machine it is given up before the other comes.
+    await until('one waits and the other finds no room', async () => {
+      const both = await Promise.all([call(at(inbox)), call(at(inbox))]);
+      const ended = both.map(({ status, error, headers }) => error?.class ?? `${status} ${headers['retry-after']}`).toSorted();
+      assert.ok(ended.every((one) => one === 'timeout' || one === '503 10'), ended.join());
+      return ended[0] === '503 10' && ended[1] === 'timeout';
+    });
+    const came = (await callsOf(inbox)).length;
     assert.deepEqual(asked, []);
     assert.equal((await call(inboxUrl(url, key))).status, 404);
     for (const target of [`${at(inbox)}/../x`, `${receiver.origin}/`, at(inbox).replace('127.0.0.1', 'localhost'), `${url}/console/inbox/..%2fx`]) {
       const { error } = await call(target);
       assert.equal(error?.class, 'blocked_address', target);
     }
-    assert.deepEqual([asked.length, receiver.arrivals.length, (await callsOf(inbox)).length], [4, 0, 6]);
+    assert.deepEqual([asked.length, receiver.arrivals.length, (await callsOf(inbox)).length], [4, 0, came]);
     await removeInbox(db, 'reader', inbox.id);
     assert.equal((await call(at(inbox))).status, 404);
   } finally {
@@ -305,5 +303,4 @@ test('who is kept waiting holds up no end of the service', async () => {
   await until('it waits', async () => (await callsOf(inbox)).length === 1);
   await joined.app.close();
   await ended;
-  await clear();
 });
