@@ -196,9 +196,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    api.register(async (scope) =>
-      schoolDataRoutes(scope, { db: changes, reads, lists: pools.lists, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs }),
-    );
+    const schoolData = { db: changes, reads, lists: pools.lists, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
+    api.register(async (scope) => schoolDataRoutes(scope, schoolData));
     api.register(async (scope) =>
       rosteringRoutes(scope, {
         authenticate: createAuthenticate(callers, tokens, limit),

@@ -6,7 +6,8 @@ import { renderInput, renderLines, renderSelect, type Choice } from '../../../ht
 import { listApplicationSchools } from '../../../onboarding/application-schools.ts';
 import { resolveReference, type Parameter } from '../../../reference/document.ts';
 import { Env } from '../../../reference/quote.ts';
-import { findExample, takeExamples } from '../../../reference/sample-request.ts';
+import { takeExamples } from '../../../reference/sample-request.ts';
+import { findExample } from '../../../reference/schema-example.ts';
 import { tokenSchemes, type Operation } from './operations.ts';
 import { bodyField, fieldName } from './read-values.ts';
 
