@@ -76,8 +76,11 @@ function entryOf({ path: title, description, values }: Field, where: string, pat
 const weights = { titles: 9, places: 3, said: 1 } as const;
 const kindOrder = { Operation: 4, Event: 4, Group: 3, Parameter: 2, Field: 1 } as const;
 
+/** alike: how many others say the same of something of the same name, and come after it. */
+export type Found = Entry & Readonly<{ alike: number }>;
+
 /** All words must occur; parts of words do too, after whole words and beginnings. */
-export function search(index: Index, asked: string, most: number): { found: readonly Entry[]; all: number } {
+export function search(index: Index, asked: string, most: number): { found: readonly Found[]; all: number } {
   const words = asked.toLowerCase().split(/[\s,;]+/).filter((word) => word !== '').slice(0, 12);
   if (words.length === 0) return { found: [], all: 0 };
   const scored = index.flatMap((entry) => {
@@ -85,7 +88,14 @@ export function search(index: Index, asked: string, most: number): { found: read
     return scores.includes(0) ? [] : [{ entry, score: scores.reduce((sum, one) => sum + one, kindOrder[entry.kind] / 10) }];
   });
   const ranked = scored.toSorted((a, b) => b.score - a.score || a.entry.title.length - b.entry.title.length);
-  return { found: ranked.slice(0, most).map(({ entry }) => entry), all: ranked.length };
+  const together = new Map<string, Found>();
+  for (const { entry } of ranked) {
+    const [, , surface] = entry.path.split('/');
+    const key = JSON.stringify([entry.kind, entry.title, entry.words, surface]);
+    const first = together.get(key);
+    together.set(key, first ? { ...first, alike: first.alike + 1 } : { ...entry, alike: 0 });
+  }
+  return { found: [...together.values()].slice(0, most), all: together.size };
 }
 
 function scoreOf(entry: Indexed, word: string): number {

@@ -3,7 +3,7 @@ import { html, type Html } from '../../http/html.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
 import { formatMany } from '../../http/pages/figures.ts';
 import { scriptPaths } from '../../http/pages/scripts.ts';
-import { search, type Entry, type Index } from '../search-index.ts';
+import { search, type Found, type Index } from '../search-index.ts';
 import { renderDocs, renderSearchForm } from './layout.ts';
 import { searchPath } from './links.ts';
 
@@ -26,11 +26,13 @@ export function renderSearch(index: Index, asked: string): string {
   });
 }
 
-function renderFound(words: string, found: readonly Entry[], told: string): Html {
+function renderFound(words: string, found: readonly Found[], told: string): Html {
   if (words === '') return renderEmpty('Type what an operation does, a path, a parameter, a field, a status or any word of a description.');
   if (found.length === 0) return renderEmpty(html`Nothing has all of <bdi>“${words}”</bdi>. Try fewer words, or the beginning of one.`);
   return html`<p class="quiet">${told}</p><ul class="contents">${found.map(
-    ({ kind, title, where, path, words: said }) => html`<li><a href="${path}">${title}</a> <span class="quiet">${kind}, ${where}</span>
+    ({ kind, title, where, path, words: said, alike }) => html`<li><a href="${path}">${title}</a> <span class="quiet">${kind}, ${where}${
+      alike > 0 && ` and ${alike} more`
+    }</span>
 ${said !== '' && html`<p>${cut(said, words)}</p>`}</li>
 `,
   )}</ul>`;
