@@ -6,6 +6,8 @@ import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../test/console.ts';
 import { keepLog } from '../../test/log-lines.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Seen } from '../../test/visitor.ts';
+import { inboxRoute } from '../notifications/inbox/address.ts';
+import { holdLimits } from '../notifications/inbox/hold.ts';
 import { makeSignInLink } from '../onboarding/links.ts';
 import { sendForgotten } from '../operators/links.ts';
 import { actions, consoleRoutes, pages } from './routes.ts';
@@ -35,20 +37,21 @@ const bare = (path: string, init: RequestInit = {}) =>
   fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { accept: 'text/html', ...init.headers } });
 const sessions = async () => (await db`select from console_session`).length;
 
-/** Whoever adds an address that is in neither table says here what it is, and tries it below. */
+/** Whoever adds an address that is in neither table says here what it is, and tries it below; that of an inbox is tried with the inboxes. */
 const outside = [
   'GET /console/forgotten', `GET ${invited}/:token`, 'GET /console/second-factor', 'GET /console/sign-in',
   'POST /console/demo', 'POST /console/forgotten', `POST ${invited}/:token`, 'POST /console/second-factor', 'POST /console/sign-in', 'POST /console/sign-out',
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((method) => `${method} ${inboxRoute}`),
 ];
 
 test('every address of the console is in a table, or known here', async () => {
   const app = Fastify();
   const [found, patient]: [string[], string[]] = [[], []];
   app.addHook('onRoute', ({ method, path, config }) => {
-    found.push(`${String(method)} ${path}`);
+    found.push(...[method].flat().map((one) => `${one} ${path}`));
     if ((config?.longestMs ?? 0) > hashingMs) patient.push(path);
   });
-  consoleRoutes(app, { hashing: { longestMs: hashingMs }, uploads: {}, config: { publicUrl: url } } as unknown as ConsoleParts);
+  consoleRoutes(app, { hashing: { longestMs: hashingMs }, uploads: {}, holds: holdLimits, config: { publicUrl: url } } as unknown as ConsoleParts);
   await app.ready();
   const tables = new Set([...pages.map(({ path }) => `GET ${path}`), ...actions.map(({ path }) => `POST ${path}`)]);
   assert.deepEqual(found.filter((one) => !tables.has(one) && !one.startsWith('HEAD ')).toSorted(), outside.toSorted());
