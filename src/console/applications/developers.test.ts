@@ -5,6 +5,8 @@ import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
+import { inboxUrl } from '../../notifications/inbox/address.ts';
+import { addInbox } from '../../notifications/inbox/inboxes.ts';
 import { forgetLeftDevelopers } from '../../operators/developers.ts';
 
 const { service } = await useConsole();
@@ -220,6 +222,22 @@ test('a developer changes what is said about the application and where it is cal
   });
   const [line] = await db<{ detail: object; rp: string }[]>`select detail, rp from audit_event where action = 'application edit' and outcome = 'done'`;
   assert.deepEqual([line?.rp, Object.keys(line?.detail ?? {}).includes('name')], ['one', false]);
+});
+
+test('an inbox of the application may be its callback URL where nothing of the own network may be called, and another’s may not', async () => {
+  const dev = await come('dev@app.example');
+  const make = (rp: string) => addInbox(db, service.seal, { rp, name: 'Inbox', answer: '200' });
+  const [own, others] = [await make('one'), await make('two')];
+  const save = (callback: string) => dev.send(`${ofOne}/edit/save`, { 'callback-url': callback });
+  for (const key of [others.key, 'x'.repeat(43)]) {
+    const refused = await save(inboxUrl(url, key));
+    assert.deepEqual([refused.status, /one has no such inbox/.test(refused.text)], [400, true]);
+  }
+  assert.equal((await save(`${url}/elsewhere`)).status, 400);
+  const saved = await save(inboxUrl(url, own.key));
+  assert.equal(saved.status, 303, saved.text);
+  const [kept] = await db`select callback_url as url from application where rp = 'one'`;
+  assert.equal(kept?.url, inboxUrl(url, own.key));
 });
 
 test('a developer asks a school by the rules of the API, and reads what the API would tell', async () => {

@@ -1,8 +1,7 @@
 // In charge of editing what is said about an application, and what it asks schools for.
 import type { Application, ApplicationChange } from '../../access/applications.ts';
-import type { Config } from '../../config.ts';
 import { parseAllowList } from '../../http/address-guard.ts';
-import { requireCallable } from '../../http/callable.ts';
+import { createRequireTarget } from '../../notifications/inbox/require-target.ts';
 import { editApplication } from '../../onboarding/edit-application.ts';
 import { readCount, type Form } from '../../http/forms.ts';
 import { html } from '../../http/html.ts';
@@ -10,7 +9,7 @@ import { formatMany } from '../../http/pages/figures.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { renderDoing } from '../doing.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
-import { isDeveloper, mayOperate, type Action, type Page, type Visit } from '../visit.ts';
+import { isDeveloper, mayOperate, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 import { describeProfile } from './profile.ts';
 import { manySchoolsMs, openApplication, renderApplicationPage } from './place.ts';
 import { asksTheSame, describeProfileGiven, labels, readOwnProfile, readProfile, renderProfileFields } from './profile-form.ts';
@@ -49,7 +48,7 @@ export const editApplicationAction: Action = {
   about: (visit, form) => ({ detail: describeProfileGiven(form, !isDeveloper(visit)) }),
   async run({ db, changes, seal, config }, visit, form) {
     const application = await openApplication(db, visit);
-    const change = isDeveloper(visit) ? await readOwnChange(config, application, form) : readChange(application, form);
+    const change = isDeveloper(visit) ? await readOwnChange({ db, config }, application, form) : readChange(application, form);
     const { narrowed, moved } = await editApplication({ db: changes, seal, publicUrl: config.publicUrl }, application.rp, change);
     return { to: addressOf(applicationPath(application.rp), { narrowed: countOf(narrowed.length), moved: countOf(moved) }) };
   },
@@ -60,10 +59,11 @@ function readChange(application: Application, form: Form): ApplicationChange {
   return { ...given, scopes: asksTheSame(given.scopes, application) ? undefined : given.scopes };
 }
 
-/** A callback URL that a developer gives is held to what every URL is that an application gives us. */
-async function readOwnChange({ outboundAllow }: Config, { callbackUrl }: Application, form: Form): Promise<ApplicationChange> {
+/** A callback URL that a developer gives is held to what every URL is that an application gives us: an inbox of its own, or one that may be called. */
+async function readOwnChange({ db, config }: Pick<ConsoleParts, 'db' | 'config'>, { rp, callbackUrl }: Application, form: Form): Promise<ApplicationChange> {
   const given = readOwnProfile(form);
-  if (given.callbackUrl !== callbackUrl) await requireCallable(labels['callback-url'], given.callbackUrl, parseAllowList(outboundAllow));
+  const requireTarget = createRequireTarget(db, config.publicUrl, parseAllowList(config.outboundAllow));
+  if (given.callbackUrl !== callbackUrl) await requireTarget(labels['callback-url'], given.callbackUrl, rp);
   return given;
 }
 
