@@ -10,7 +10,7 @@ import { findInboxByKey } from '../../notifications/inbox/inboxes.ts';
 import { receiveCall } from '../../notifications/inbox/receive.ts';
 import { findOperator } from '../../operators/sessions.ts';
 import { inboxPath } from '../links.ts';
-import { hidden, signInPath } from '../serve.ts';
+import { hidden, provePath, signInPath } from '../serve.ts';
 import type { ConsoleParts } from '../visit.ts';
 
 /** What the statements take, beside the longest wait. */
@@ -26,7 +26,8 @@ export function inboxDoor(scope: FastifyInstance, { db, changes, seal, holds }: 
   /** Where a key leads is said to those alone who may go there. */
   async function show(request: FastifyRequest, reply: FastifyReply, key: string): Promise<FastifyReply> {
     const operator = await findOperator(db, request);
-    if (!operator) return redirect(reply, `${signInPath}?to=${encodeURIComponent(request.url)}`);
+    const to = `?to=${encodeURIComponent(request.url)}`;
+    if (!operator?.proven) return redirect(reply, `${operator ? provePath : signInPath}${to}`);
     const found = await findInboxByKey(db, key);
     const theirs = found && (operator.role !== 'developer' || operator.applications.includes(found.rp));
     return theirs ? redirect(reply, inboxPath(found.rp, found.id)) : send(reply, answerOf({ kind: 'unknown' }));

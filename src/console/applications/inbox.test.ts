@@ -106,6 +106,15 @@ test('an inbox of another application is not there, not by its address either', 
   assert.equal((await developer.post('/console/applications/other.example/inboxes/add', { name: 'x', answer: '200' })).status, 404);
 });
 
+test('where an address leads is said to nobody who has not shown their second factor', async () => {
+  const inbox = await make('own.example', 'Unproven');
+  await db`insert into console_rule (name, required) values ('second factor', true)`;
+  for (const who of [admin, developer])
+    assert.equal((await who.get(`/console/inbox/${inbox.key}`)).location, `/console/second-factor?to=${encodeURIComponent(`/console/inbox/${inbox.key}`)}`);
+  await db`delete from console_rule`;
+  assert.equal((await developer.get(`/console/inbox/${inbox.key}`)).location, of(inbox));
+});
+
 test('one of this service’s own deliveries is known as that, with the way to it', async () => {
   await db`delete from inbox`;
   const inbox = await make('own.example', 'Ours');
