@@ -48,14 +48,16 @@ type Wanted = Readonly<{ rp: string; name: string; email: string; by: string }>;
 export async function inviteDeveloper(db: Db, { publicUrl, by: asking }: OperatorParts, wanted: Wanted): Promise<InvitedDeveloper> {
   const [name, email, { rp, by }] = [requireName(wanted.name), requireEmail(wanted.email), wanted];
   const signInName = email.toLowerCase();
+  // For itself, so that one which is refused counts too: it says whether an address is an operator's.
+  if (asking?.role === 'developer') await db.begin((tx) => countInvitation(tx, rp));
   return db.begin(async (tx) => {
     await lockAccounts(tx, asking, signInName);
-    if (asking?.role === 'developer') await countInvitation(tx, rp);
-    await requireRoom(tx, rp);
+    await requireRoom(tx, rp, signInName);
     const account = await addAccount(tx, { signInName, name, email, by });
     const [added] = await tx`
       insert into console_developer (account, rp, added_by) values (${account.id}, ${rp}, ${by}) on conflict do nothing returning account`;
-    const told = { ...account, email, by };
+    // To the address that the account has: a link to whatever reads alike would open what is another application's.
+    const told = { ...account, email: account.email ?? email, by };
     if (!account.invited) {
       if (!added) throw new SchoolbellError('conflict', `${email} is a developer of this application already.`);
       await sendAdded(tx, publicUrl, told, rp);
@@ -66,7 +68,7 @@ export async function inviteDeveloper(db: Db, { publicUrl, by: asking }: Operato
   });
 }
 
-type Account = Readonly<{ id: string; name: string; role: Role; invited: boolean }>;
+type Account = Readonly<{ id: string; name: string; email: string | null; role: Role; invited: boolean }>;
 
 /** The one that is there keeps its name. An operator's stays one: as a developer they would see less. */
 async function addAccount(tx: Tx, { signInName, name, email, by }: { signInName: string; name: string; email: string; by: string }): Promise<Account> {
@@ -74,7 +76,7 @@ async function addAccount(tx: Tx, { signInName, name, email, by }: { signInName:
     insert into console_account (sign_in_name, name, email, role, created_by) values (${signInName}, ${name}, ${email}, 'developer', ${by})
     on conflict do nothing`;
   const [account] = await tx<Account[]>`
-    select id, name, role, password_hash is null as invited from console_account where sign_in_name = ${signInName} for update`;
+    select id, name, email, role, password_hash is null as invited from console_account where sign_in_name = ${signInName} for update`;
   if (!account) throw new SchoolbellError('conflict', `${email} was removed just now. Invite them again.`);
   if (account.role !== 'developer') throw new SchoolbellError('conflict', `${email} is an operator, who sees every application already.`);
   return account;
@@ -87,11 +89,12 @@ async function countInvitation(tx: Tx, rp: string): Promise<void> {
   await noteTry(tx, invitationTries, tried);
 }
 
-/** Until the transaction ends the application stays. */
-async function requireRoom(tx: Tx, rp: string): Promise<void> {
-  const [kept] = await tx`select from application where rp = ${rp} for key share`;
+/** Until the transaction ends the application stays, and nobody else is added to it. Who is one already takes no more room. */
+async function requireRoom(tx: Tx, rp: string, signInName: string): Promise<void> {
+  const [kept] = await tx`select from application where rp = ${rp} for no key update`;
   if (!kept) throw new SchoolbellError('not_found', `there is no application ${rp.slice(0, 64)}`);
-  const [counted] = await tx<{ count: number }[]>`select count(*)::int as count from console_developer where rp = ${rp}`;
+  const [counted] = await tx<{ count: number }[]>`
+    select count(*)::int as count from console_developer d join console_account a on a.id = d.account where d.rp = ${rp} and a.sign_in_name <> ${signInName}`;
   if ((counted?.count ?? 0) >= mostDevelopers)
     throw new SchoolbellError('conflict', `An application has ${mostDevelopers} developers at most. Remove one who has gone first.`);
 }

@@ -68,7 +68,7 @@ async function findLinked(sql: Sql, token: string): Promise<Linked | undefined> 
 }
 
 const usedUp = () =>
-  new SchoolbellError('not_found', 'This link has been used or has expired. Ask an admin for another, or have one sent from the sign-in page.');
+  new SchoolbellError('not_found', 'This link has been used or has expired. Ask whoever invited you for another, or have one sent from the sign-in page.');
 
 /**
  * The link is used up in the statement that finds it: of two who use it at once, one is right. A lock that wrong codes have

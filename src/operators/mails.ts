@@ -11,7 +11,9 @@ type Invitation = { name: string; by: string; role: Role; applications: readonly
 function describeRole({ role, applications }: Invitation): string {
   if (role === 'admin') return 'as admin: you may look at everything there and change it';
   if (role === 'viewer') return 'as viewer: you may look at everything there';
-  return `as a developer of ${nameAll.format(applications)}: you see there what schools and deliveries it has, and look after it`;
+  if (applications.length === 0) return 'as a developer';
+  const [has, it] = applications.length === 1 ? ['it has', 'it'] : ['they have', 'them'];
+  return `as a developer of ${nameAll.format(applications)}: you see there what schools and deliveries ${has}, and look after ${it}`;
 }
 
 const nameAll = new Intl.ListFormat('en', { type: 'conjunction' });
@@ -29,7 +31,8 @@ export function renderInvitation(given: Invitation): Letter {
 export function renderAdded({ name, by, application, link }: { name: string; by: string; application: string; link: string }): Letter {
   return writeLetter(`You are a developer of ${application}`, [
     `Dear ${name},`,
-    `${by} has made you a developer of ${application} at Schoolbell. It stands in the console beside what you have there; your password is the same.`,
+    `You are now a developer of ${application} at Schoolbell: ${by} has added you.`,
+    'It stands in the console beside what you have there; your password is the same.',
     { link, label: 'To the application' },
     'If you did not expect this mail, tell whoever runs this service.',
   ]);

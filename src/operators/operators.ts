@@ -179,6 +179,9 @@ export function requireEmail(given: string): string {
   const email = given.trim();
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > longestEmail)
     throw new SchoolbellError('invalid_request', `“${email.slice(0, 60)}” is not an e-mail address.`);
+  // Some letters become another's when they are made small (the sign for kelvin a k): one mailbox would sign in as another.
+  if (email.toLowerCase() !== email.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()))
+    throw new SchoolbellError('invalid_request', `“${email.slice(0, 60)}”: write letters other than A to Z small.`);
   return email;
 }
 

@@ -35,7 +35,7 @@ export function forgottenRoutes(scope: FastifyInstance, { db, changes, config }:
     return sendCard(reply, {
       title: 'Look into your mail',
       body: html`<div role="status" id="sent"><p>If somebody who may come here has this address, a link is on its way to it.</p></div>
-<p>The link opens once, within one hour. If nothing comes within a few minutes, look into the folder for unwanted mail, or ask an admin.</p>${back}`,
+<p>The link opens once, within one hour. If nothing comes within a few minutes, look into the folder for unwanted mail, or ask whoever invited you.</p>${back}`,
     });
   });
 }

@@ -7,7 +7,7 @@ import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
 import { inboxUrl } from '../../notifications/inbox/address.ts';
 import { addInbox } from '../../notifications/inbox/inboxes.ts';
-import { forgetLeftDevelopers } from '../../operators/developers.ts';
+import { forgetLeftDevelopers, inviteDeveloper } from '../../operators/developers.ts';
 
 const { service } = await useConsole();
 const { db, url } = service;
@@ -117,12 +117,47 @@ test('colleagues invite and remove one another, and nobody themselves', async ()
     assert.equal((await invite(dev, email, 'one', name)).status, 400, email);
 });
 
+test('addresses that only look alike are not one: a link goes to the address of the account, and nobody signs in as another', async () => {
+  for (const by of ['one', 'two']) assert.equal((await invite(admin, by === 'one' ? 'Kate@app.example' : 'kate@app.example', by)).status, 303);
+  assert.deepEqual((await mails()).map(({ to }) => to), ['Kate@app.example', 'Kate@app.example']);
+  assert.match((await mails()).at(-1)?.text ?? '', /a developer of Application one and Application two: you see there what schools and deliveries they have/);
+  const kelvin = '\u212aate@app.example';
+  assert.equal(kelvin.toLowerCase(), 'kate@app.example');
+  for (const answer of [await invite(admin, kelvin), await admin.send('/console/operators/invite', { name: 'K', email: kelvin, role: 'viewer' })]) {
+    assert.equal(answer.status, 400);
+    assert.match(answer.text, /write letters other than A to Z small/);
+  }
+  assert.equal((await invite(admin, 'jürgen@app.example')).status, 303);
+});
+
+test('an application has a hundred at most, however many are invited at once; who is one of them is sent another link', async () => {
+  await db`
+    with made as (insert into console_account (sign_in_name, name, email, role, created_by)
+      select at || '@full.example', at, at || '@full.example', 'developer', 'test' from generate_series(1, 98) at returning id)
+    insert into console_developer (account, rp, added_by) select id, 'one', 'test' from made`;
+  const parts = { publicUrl: url, adminKept: false };
+  const asked = await Promise.allSettled(Array.from({ length: 6 }, (_, at) =>
+    inviteDeveloper(db, parts, { rp: 'one', name: 'Dev', email: `more${at}@app.example`, by: 'test' })));
+  assert.equal(asked.filter(({ status }) => status === 'fulfilled').length, 2);
+  assert.equal((await developers()).length, 100);
+  const full = await invite(admin, 'one-too-many@app.example');
+  assert.deepEqual([full.status, /An application has 100 developers at most/.test(full.text)], [409, true]);
+  assert.equal((await invite(admin, '7@full.example')).status, 303);
+});
+
 test('a developer has no more than twenty strangers written to in ten minutes', async () => {
   const dev = await come('dev@app.example');
   const answers: number[] = [];
   for (let at = 0; at < 21; at += 1) answers.push((await invite(dev, `dev${at}@app.example`)).status);
   assert.deepEqual([answers.filter((status) => status === 303).length, answers.at(-1)], [20, 429]);
   assert.equal((await invite(admin, 'by-the-operator@app.example')).status, 303);
+});
+
+test('what is refused counts too: who is an operator cannot be found out without an end', async () => {
+  const dev = await come('dev@app.example');
+  const answers: number[] = [];
+  for (let at = 0; at < 21; at += 1) answers.push((await invite(dev, boss)).status);
+  assert.deepEqual([answers.filter((status) => status === 409).length, answers.at(-1)], [20, 429]);
 });
 
 test('whoever is removed is signed out at once, of one application or of the last', async () => {
