@@ -57,6 +57,8 @@ test('a place for developers is of an application, or of themselves', () => {
   requireOwnPlaces([...pages, ...actions]);
   for (const path of ['/console/schools/:estab', '/console/applications', '/console/applications-of/:rp', '/console/schools/:estab/applications/:rp'])
     assert.throws(() => requireOwnPlaces([{ path, developers: true }]), /not below/, path);
+  for (const path of ['/console/schools/:estab/pause', '/console/applications/:rp/edit/save', '/console/account/second-factor/of/:name'])
+    assert.throws(() => requireOwnPlaces([{ path, may: 'self' }]), /not below a page of their own/, path);
 });
 
 /** What of an application stays the operator's. */

@@ -9,6 +9,7 @@ type Place = Pick<Page, 'path' | 'developers'> & Pick<Partial<Action>, 'may' | '
 /** What developers see that is about themselves; all else that is for them belongs to an application. */
 const ofThemselves = ['/console', '/console/account', '/console/account/second-factor'] as const;
 
+const isOfThemselves = (path: string) => ofThemselves.some((own) => own === path);
 const isOfApplication = (path: string) => path === applicationRoute || path.startsWith(`${applicationRoute}/`);
 
 /** Undefined: it is for them. A page that is none of theirs and an application that is none are not told apart from what never was. */
@@ -22,8 +23,13 @@ export function findRefusal({ path, developers, may, run }: Place, { operator, p
   return undefined;
 }
 
-/** A place for developers that says of no application whose it is would be open to those of all: no service starts with one. */
+/**
+ * A place for developers that says of no application whose it is would be open to those of all, and so would be what everybody may do
+ * to themselves anywhere but on their own pages: no service starts with one.
+ */
 export function requireOwnPlaces(places: readonly Place[]): void {
-  const open = places.find(({ path, developers }) => developers && !isOfApplication(path) && !ofThemselves.some((own) => own === path));
+  const open = places.find(({ path, developers }) => developers && !isOfApplication(path) && !isOfThemselves(path));
   if (open) throw new Error(`${open.path} is for developers, and not below ${applicationRoute}`);
+  const strange = places.find(({ path, may }) => may === 'self' && !isOfThemselves(path.slice(0, path.lastIndexOf('/'))));
+  if (strange) throw new Error(`${strange.path} is for everybody, and not below a page of their own`);
 }
