@@ -119,15 +119,18 @@ test('a database that lacks a migration is not migrated, also when it has a late
 
 /** What the version before may still need. */
 const takesAway = /\b(drop (table|column|constraint|function)|rename|set not null|alter column \w+ (set data )?type|revoke)\b/i;
+/** Make a constraint anew in one statement so that it lets more in; whoever names one here has compared both. */
+const widening = new Set(['0034_developers.sql']);
 
 test('a migration that takes something away says whom it breaks', () => {
   const silent = migrations.filter((file) => {
     const text = readFileSync(join(root, 'migrations', file), 'utf8');
-    // A constraint that is made anew in the same statement, to let more in, is not taken away.
-    return takesAway.test(text.replaceAll(/drop constraint (\w+), add constraint \1 /g, '')) && !/^-- breaks versions before \d{4}$/m.test(text);
+    return takesAway.test(text) && !/^-- breaks versions before \d{4}$/m.test(text);
   });
-  // From before this rule.
-  assert.deepEqual(silent.filter((file) => file >= '0011'), []);
+  // Others are from before this rule.
+  assert.deepEqual(silent.filter((file) => file >= '0011' && !widening.has(file)), []);
+  const anew = /drop constraint (\w+), add constraint \1 /g;
+  for (const file of widening) assert.doesNotMatch(readFileSync(join(root, 'migrations', file), 'utf8').replaceAll(anew, ''), takesAway, file);
 });
 
 test('a migration that fails leaves nothing, keeps those before it, and can be tried again', async () => {
