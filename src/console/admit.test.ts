@@ -186,3 +186,19 @@ test('of a delivery a developer sees what the API tells the application: neither
   const attempted = `/console/applications/${theirs}/deliveries/${sent?.id}`;
   assert.deepEqual([headers.test((await admin.get(attempted)).text), headers.test((await developer.get(attempted)).text)], [true, false]);
 });
+
+test('what the pages of an application have for the operator alone is not on a developer’s', async () => {
+  const at = `/console/applications/${theirs}`;
+  const [given] = await db<{ id: string }[]>`select id from outbox where rp = ${theirs} and payload ->> 'event' = 'writeback'`;
+  const [paused] = await db<{ id: string }[]>`select substr(key, 9) as id from lane where paused_at is not null`;
+  for (const [address, words] of [
+    [`${at}/targets/${paused?.id}`, / by Operator admin/],
+    [`${at}/deliveries/${given?.id}`, /To be tried again/],
+    [`${at}/developers`, /Last signed in/],
+    [`${at}/developers`, /Second factor/],
+  ] as const) {
+    const [whole, told] = [await admin.get(address), await developer.get(address)];
+    assert.deepEqual([whole.status, told.status], [200, 200], address);
+    assert.deepEqual([words.test(whole.text), words.test(told.text)], [true, false], `${address}: ${words}`);
+  }
+});
