@@ -1,7 +1,7 @@
 // In charge of one call and its repetitions: a time limit on each attempt, a limit on all waiting together, and nothing done
 // twice that must not be.
 import { readFault, SchoolbellError, VersionGone } from './errors.ts';
-import { backoffMs, parseRetryAfter, sleep, type Sleep } from './retry.ts';
+import { backoffMs, longestTimerMs, parseRetryAfter, sleep, type Sleep } from './retry.ts';
 
 export type Abortable = { signal?: AbortSignal | undefined };
 
@@ -57,14 +57,17 @@ export function settle(options: ClientOptions): Settings {
 /** @internal The answer, whatever its status; throws where none comes. */
 export async function call(settings: Settings, given: Call): Promise<Answer> {
   let waited = 0;
+  let mayBeDone = false;
   for (let tries = 1; ; tries += 1) {
     given.signal?.throwIfAborted();
     const outcome = await attempt(settings, given);
     const pause = pauseBefore(settings, given, outcome, tries);
     if (pause === undefined || waited + pause > settings.maxWaitMs) {
       if (outcome instanceof SchoolbellError) throw outcome;
-      return outcome;
+      // An earlier try, whose answer was lost, has removed it.
+      return mayBeDone && given.method === 'DELETE' && outcome.status === 404 ? { ...outcome, status: 204 } : outcome;
     }
+    mayBeDone ||= outcome.status !== 429;
     await settings.sleep(pause, given.signal);
     waited += pause;
   }
@@ -86,7 +89,7 @@ async function attempt(settings: Settings, given: Call): Promise<Answer | School
   const { method = 'GET', path, query = {}, body, signal, timeoutMs = settings.timeoutMs } = given;
   const end = new AbortController();
   const leave = () => end.abort(signal?.reason);
-  const timer = setTimeout(() => end.abort(), timeoutMs);
+  const timer = setTimeout(() => end.abort(), Math.min(timeoutMs, longestTimerMs));
   signal?.addEventListener('abort', leave, { once: true });
   try {
     const headers = { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...withoutGaps(given.headers ?? {}) };
@@ -109,10 +112,11 @@ async function attempt(settings: Settings, given: Call): Promise<Answer | School
   }
 }
 
-/** fetch says "fetch failed", and why in its cause. */
+/** fetch says "fetch failed", and why in its cause; of several addresses only a code. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+  const cause = error.cause as { message?: string; code?: string } | undefined;
+  return cause ? `${error.message} (${cause.message || cause.code})` : error.message;
 }
 
 function withoutGaps(values: Values): Record<string, string> {
@@ -136,7 +140,8 @@ export function toError({ status, headers, bytes }: Answer, what: string, now: n
     retryAfterMs: parseRetryAfter(headers.get('retry-after'), now),
   };
   const Kind = status === 412 ? VersionGone : SchoolbellError;
-  return new Kind(message ?? `${what} was answered with ${status}.`, facts);
+  const to = headers.get('location');
+  return new Kind(message ?? `${what} was answered with ${status}${to === null ? '' : `, a redirect to ${to}, which is not followed`}.`, facts);
 }
 
 /** @internal A body that ends in its middle is no JSON. */

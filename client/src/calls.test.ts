@@ -8,12 +8,15 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { useService } from '../../test/service.ts';
 import { createClient, SchoolbellError, type ClientOptions, type Roster } from './index.ts';
-import { backoffMs, parseRetryAfter } from './retry.ts';
+import { backoffMs, parseRetryAfter, sleep } from './retry.ts';
 
 let clock = Date.now();
 const service = await useService({ RATE_LIMIT_PER_MINUTE: '5' }, { now: () => clock });
 await service.addSchool('N1', join(import.meta.dirname, '../../test/fixtures/small-school'));
 let applications = 0;
+
+/** More than any of these needs: what would go on for ever fails here. */
+const mostCalls = 200;
 
 type Sent = { path: string; token: string };
 type Fetch = NonNullable<ClientOptions['fetch']>;
@@ -27,6 +30,7 @@ async function openRosters(between: (sent: Sent, go: () => Promise<Response>, in
   const fetching: Fetch = (url, init) => {
     const one = { path: new URL(url).pathname, token: (init.headers as Record<string, string>).authorization ?? '' };
     sent.push(one);
+    assert.ok(sent.length <= mostCalls, 'it calls without end');
     return between(one, () => fetch(url, init), init);
   };
   const client = createClient({
@@ -34,6 +38,7 @@ async function openRosters(between: (sent: Sent, go: () => Promise<Response>, in
     async sleep(ms, signal) {
       signal?.throwIfAborted();
       pauses.push(ms);
+      assert.ok(pauses.length <= mostCalls, 'it waits without end');
       clock += ms;
     },
   });
@@ -130,12 +135,11 @@ test('the limit of requests is waited for, as long as it says', async () => {
 });
 
 test('no wait is longer than allowed: who would wait longer is told when to come again', async () => {
-  const answers = { 429: { seconds: '121', pauses: 0 }, 503: { seconds: '50', pauses: 2 } };
-  for (const [status, { seconds, pauses: expected }] of Object.entries(answers)) {
-    const busy = () => Promise.resolve(new Response('busy', { status: Number(status), headers: { 'retry-after': seconds } }));
-    const { rosters, pauses } = await openRosters((one, go) => (isToken(one) ? go() : busy()));
-    await assert.rejects(count(rosters[1] as Roster), { status: Number(status), retryAfterMs: Number(seconds) * 1000, code: `http_${status}` });
-    assert.equal(pauses.length, expected);
+  for (const [variant, status, seconds, expected] of [[1, 429, 121, 0], [1, 503, 50, 2], [0, 503, 50, 2], [0, 400, 50, 2]] as const) {
+    const busy = () => Promise.resolve(new Response('busy', { status, headers: { 'retry-after': String(seconds) } }));
+    const { rosters, pauses, tokens } = await openRosters((one, go) => (isToken(one) ? go() : busy()));
+    await assert.rejects(count(rosters[variant] as Roster), { status, retryAfterMs: seconds * 1000, code: `http_${status}` });
+    assert.deepEqual([pauses.length, tokens()], [expected, 1], 'a busy service has not refused the token');
   }
 });
 
@@ -224,6 +228,59 @@ test('every wait can be ended: for a token, for an answer, between tries; and by
   await assert.rejects(count(rosters[1] as Roster, leaving.signal), reason);
 });
 
+test('what is abandoned before it begins asks for nothing, and a token that nobody waits for any more is given up', async () => {
+  const asked: AbortSignal[] = [];
+  const { rosters } = await openRosters((one, go, { signal }) => {
+    if (!isToken(one) || asked.length > 1) return go();
+    asked.push(signal as AbortSignal);
+    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
+  });
+  const roster = rosters[1] as Roster;
+  const reason = new Error('changed my mind');
+  await assert.rejects(count(roster, AbortSignal.abort(reason)), reason);
+  assert.equal(asked.length, 0);
+  for (const round of [1, 2]) {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const counted = [first, second].map(({ signal }) => count(roster, signal));
+    first.abort(reason);
+    await assert.rejects(counted[0] as Promise<unknown>, reason);
+    assert.deepEqual([asked.length, asked.at(-1)?.aborted], [round, false], 'another still waits');
+    second.abort(reason);
+    await assert.rejects(counted[1] as Promise<unknown>, reason);
+    assert.equal(asked.at(-1)?.aborted, true);
+  }
+  assert.equal((await count(roster)).total, 12, 'and the next asks anew');
+});
+
+test('limits longer than a timer can hold are no limits', async () => {
+  const { given, rp } = await openRosters();
+  const patient = createClient({ url: service.url, rp, timeoutMs: Infinity, now: () => clock });
+  assert.equal((await count(patient.roster(given))).total, 12);
+  const leaving = new AbortController();
+  const slept = sleep(2 ** 40, leaving.signal).then(() => 'woke up', () => 'left');
+  // A timer that goes off at once would have done so before this one.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  leaving.abort();
+  assert.equal(await slept, 'left');
+});
+
+test('why there is no answer is said, also where every address of a name failed', async () => {
+  const cause = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+  const { rosters } = await openRosters((one, go) => (isToken(one) ? go() : Promise.reject(new TypeError('fetch failed', { cause }))));
+  await assert.rejects(count(rosters[1] as Roster), { code: 'network', message: /fetch failed \(ECONNREFUSED\)/ });
+});
+
+test('credentials of long ago are forgotten, those in use are not', () => {
+  const client = createClient({ url: 'https://schoolbell.example', rp: 'x' });
+  const at = (secret: number) => client.school({ estab: '1', secret: String(secret) });
+  const [first, used] = [at(-1), at(-2)];
+  for (let secret = 0; secret < 10_000; secret += 1) {
+    at(secret);
+    assert.equal(at(-2), used);
+  }
+  assert.notEqual(at(-1), first);
+});
+
 test('no token follows a redirect to who knows where', async () => {
   let followed = 0;
   const elsewhere = createServer((_, response) => {
@@ -239,6 +296,6 @@ test('no token follows a redirect to who knows where', async () => {
   await once(moved, 'listening');
   after(() => [elsewhere, moved].forEach((server) => server.close()));
   const { roster } = createClient({ url: `http://127.0.0.1:${(moved.address() as AddressInfo).port}`, rp: 'x' }).school({ estab: 'y', secret: 'z' });
-  await assert.rejects(count(roster), { status: 302, code: 'http_302' });
+  await assert.rejects(count(roster), { status: 302, code: 'http_302', message: new RegExp(`redirect to ${to}, which is not followed`) });
   assert.equal(followed, 0);
 });

@@ -41,13 +41,18 @@ export function createClient({ rp, ...options }: ClientOptions & { rp: string })
   };
 }
 
+const mostKept = 10_000;
+
 /** The same for the same credential: whoever asks anew at each request of its own goes on with the token that there is. */
 function once<C extends Record<string, string>, T>(make: (credential: C) => T): (credential: C) => T {
   const made = new Map<string, T>();
   return (credential) => {
     const key = JSON.stringify(Object.entries(credential).toSorted());
     const found = made.get(key) ?? make(credential);
+    // Secrets change: what was not asked for in a long time is not kept.
+    made.delete(key);
     made.set(key, found);
+    if (made.size > mostKept) made.delete(made.keys().next().value as string);
     return found;
   };
 }

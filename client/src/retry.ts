@@ -2,6 +2,8 @@
 
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
+/** @internal What a timer can hold; one of more goes off at once. */
+export const longestTimerMs = 2 ** 31 - 1;
 
 /** @internal Seconds, or a date of HTTP; undefined where it says neither. */
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
@@ -29,6 +31,6 @@ export const sleep: Sleep = (ms, signal) =>
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', leave);
       resolve();
-    }, ms);
+    }, Math.min(ms, longestTimerMs));
     signal?.addEventListener('abort', leave, { once: true });
   });

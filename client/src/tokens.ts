@@ -10,26 +10,47 @@ export type TokenSource = {
   renew(refused: string, signal?: AbortSignal): Promise<string>;
 };
 
+type Coming = { token: Promise<string>; end: AbortController; waiting: number };
+
 /** Before its end, so that none ends on the way: a minute, of short ones a tenth. */
 const marginMs = 60_000;
 
 /** @internal */
-export function createTokenSource(obtain: () => Promise<Token>, now: () => number): TokenSource {
+export function createTokenSource(obtain: (signal: AbortSignal) => Promise<Token>, now: () => number): TokenSource {
   let held: { value: string; until: number } | undefined;
-  let coming: Promise<string> | undefined;
+  let coming: Coming | undefined;
 
-  async function fetchToken(): Promise<string> {
+  function fetchToken(): Coming {
     const asked = now();
-    const { value, lifetimeMs } = await obtain();
-    held = { value, until: asked + lifetimeMs - Math.min(marginMs, lifetimeMs / 10) };
-    return value;
+    const end = new AbortController();
+    const token = obtain(end.signal).then(({ value, lifetimeMs }) => {
+      held = { value, until: asked + lifetimeMs - Math.min(marginMs, lifetimeMs / 10) };
+      return value;
+    });
+    const fetched: Coming = { token: token.finally(() => forget(fetched)), end, waiting: 0 };
+    return fetched;
   }
 
-  const get = (signal?: AbortSignal): Promise<string> => {
-    if (held && now() < held.until) return Promise.resolve(held.value);
-    coming ??= fetchToken().finally(() => (coming = undefined));
-    return orAbort(coming, signal);
-  };
+  function forget(one: Coming): void {
+    if (coming === one) coming = undefined;
+  }
+
+  async function get(signal?: AbortSignal): Promise<string> {
+    signal?.throwIfAborted();
+    if (held && now() < held.until) return held.value;
+    const joined = (coming ??= fetchToken());
+    joined.waiting += 1;
+    try {
+      return await orAbort(joined.token, signal);
+    } finally {
+      joined.waiting -= 1;
+      if (joined.waiting === 0) {
+        // The last who waited has left: what nobody waits for must not keep a process alive.
+        forget(joined);
+        joined.end.abort();
+      }
+    }
+  }
 
   return {
     get,
@@ -45,7 +66,6 @@ function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promi
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason as Error);
-    if (signal.aborted) return leave();
     signal.addEventListener('abort', leave, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
