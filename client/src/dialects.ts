@@ -12,7 +12,7 @@ export type Dialect = Readonly<{
   /** Statuses that, with a Retry-After, mean that the service is busy. */
   busy: readonly number[];
   /** What of a question has an effect; the rest would be ignored without a word. */
-  takes: readonly ('filter' | 'sort' | 'fields' | 'of')[];
+  takes: readonly ('filter' | 'sort' | 'orderBy' | 'fields' | 'of')[];
   /** Lists on which a filter would be ignored without a word. */
   unfiltered: readonly string[];
 }>;
@@ -35,6 +35,6 @@ export const variantB: Dialect = {
   tokenPath: '/ims/oneroster/v1p1/auth/token',
   refusals: [401],
   busy: [],
-  takes: ['filter', 'sort', 'fields', 'of'],
+  takes: ['filter', 'sort', 'orderBy', 'fields', 'of'],
   unfiltered: [],
 };

@@ -16,7 +16,17 @@ await service.addSchool('N2', fixture);
 const one = await service.addClient('reader', ['N1']);
 
 type Change = (url: string, init: RequestInit) => Promise<Response>;
-const open = (fetching: Change = fetch) => createClient({ url: service.url, rp: 'reader', fetch: fetching });
+/** Of a client: more than any of these needs, so that a walk without end fails. */
+const mostCalls = 2_000;
+function open(fetching: Change = fetch) {
+  let calls = 0;
+  const counted: Change = (url, init) => {
+    calls += 1;
+    if (calls > mostCalls) throw new Error('it calls without end');
+    return fetching(url, init);
+  };
+  return createClient({ url: service.url, rp: 'reader', fetch: counted });
+}
 const schoolOf = (fetching?: Change) => open(fetching).school({ estab: 'N1', secret: one.schoolSecrets.N1 ?? '' }).roster;
 const rosterB = schoolOf();
 const rosterA = open().roster({ clientId: one.clientId, clientSecret: one.clientSecret });
@@ -86,6 +96,12 @@ test('filters are built by type: quotes are doubled, dates are instants, and bin
   await assert.rejects(all(rosterA.list('enrollments', { filter: (where) => where('status').is('active') })), { code: 'unsupported' });
   // @ts-expect-error -- and sorts nothing
   await assert.rejects(all(rosterA.list('users', { sort: 'familyName' })), { code: 'unsupported', message: /would ignore "sort"/ });
+  // @ts-expect-error -- in no direction either
+  await assert.rejects(all(rosterA.list('users', { orderBy: 'desc' })), { code: 'unsupported', message: /would ignore "orderBy"/ });
+  await assert.rejects(rosterA.raw.get('users', 'stu-002', { fields: ['givenName'] }), { code: 'unsupported', message: /would ignore "fields"/ });
+  // Without types, an id that is missing would otherwise be the whole list.
+  for (const parents of [{ school: undefined }, { clas: '9A/Ma1@north' }, { toString: 'x' }])
+    await assert.rejects(all(rosterB.list('students', { of: parents as never })), { code: 'invalid_request', message: /must be one of school,class/ });
   // @ts-expect-error -- a word that is none
   await assert.rejects(all(rosterB.list('users', { filter: (where) => where('shoeSize').is('42') })), { code: 'invalid_filter_field' });
   // @ts-expect-error -- users are of no school here

@@ -5,7 +5,7 @@ import { SchoolbellError } from './errors.ts';
 import { createWhere, type FieldOf, type Filter, type Where, type WhereStatus } from './filter.ts';
 import { wrappers, type Base, type ListsA, type ListsB } from './records.ts';
 import { createSession, rosteringAccess } from './session.ts';
-import { countRecords, recordPath, walkPages, type Page, type Question, type Reader } from './walk.ts';
+import { countRecords, recordPath, requireTaken, walkPages, type Page, type Question, type Reader } from './walk.ts';
 
 type Lists = { A: ListsA; B: ListsB };
 export type ListName<V extends Variant> = keyof Lists[V] & string;
@@ -91,6 +91,7 @@ function toQuestion({ filter, ...rest }: Options): Question {
 async function getRecord({ session, dialect }: Reader, list: string, id: string, { fields, version, signal }: Question): Promise<Base | undefined> {
   const path = recordPath(dialect, list, id);
   const headers = { 'if-roster-version': version };
+  requireTaken(dialect, list, { fields });
   const answer = await session.send({ path, query: { fields: fields?.join(',') }, headers, accepts: [404], signal });
   // Any other 404 is of something in between, which knows nothing of records.
   if (answer.status === 404 && answer.headers.has('x-request-id')) return undefined;

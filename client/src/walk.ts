@@ -84,20 +84,26 @@ function requestOf(
   { filter, sort, orderBy, fields, of, signal }: Question,
   { limit, offset, version }: { limit?: number; offset?: number; version: string | undefined },
 ): Call {
-  const given = { filter, sort, fields, of };
-  for (const [name, value] of Object.entries(given)) {
-    const ignored = !dialect.takes.some((taken) => taken === name) || (name === 'filter' && dialect.unfiltered.includes(list));
-    if (value !== undefined && ignored)
-      throw new SchoolbellError(`Variant ${dialect.variant} would ignore "${name}" on ${list}; leave it out.`, { code: 'unsupported' });
-  }
+  requireTaken(dialect, list, { filter, sort, orderBy, fields, of });
   const query = { limit, offset, filter, sort, orderBy, fields: fields?.join(',') };
   return { path: pathOf(dialect, list, of), query, headers: { 'if-roster-version': version }, signal };
+}
+
+/** @internal */
+export function requireTaken({ variant, takes, unfiltered }: Dialect, list: string, given: Question): void {
+  for (const [name, value] of Object.entries(given)) {
+    const ignored = !takes.some((taken) => taken === name) || (name === 'filter' && unfiltered.includes(list));
+    if (value !== undefined && ignored)
+      throw new SchoolbellError(`Variant ${variant} would ignore "${name}" on ${list}; leave it out.`, { code: 'unsupported' });
+  }
 }
 
 function pathOf({ root }: Dialect, list: string, of: Readonly<Record<string, string>> = {}): string {
   if (!Object.hasOwn(wrappers, list)) throw new SchoolbellError(`There is no list "${list}".`, { code: 'invalid_request' });
   // In the order of the table: a class stands behind its school.
   const parents = Object.entries(plurals).flatMap(([parent, plural]) => (of[parent] === undefined ? [] : [`/${plural}/${pathId(of[parent])}`]));
+  if (parents.length < Object.keys(of).length)
+    throw new SchoolbellError(`of: each of ${Object.keys(of).join()} must be one of ${Object.keys(plurals).join()}, with an id.`, { code: 'invalid_request' });
   return `${root}${parents.join('')}/${list}`;
 }
 
