@@ -2,7 +2,6 @@
 // being asked, QR codes.
 import type { Abortable, Settings } from './call.ts';
 import { pathPart } from './envelope.ts';
-import { SchoolbellError } from './errors.ts';
 import { createUser, generateQrCode, type ManualUser, type QrCodeOptions } from './identity.ts';
 import type { Scope } from './rows.ts';
 import { createSession, schoolAccess } from './session.ts';
@@ -34,7 +33,7 @@ export type Management = {
   schools: {
     list(options?: Abortable): Promise<OwnSchool[]>;
     get(estab: string, options?: Abortable): Promise<OwnSchool | undefined>;
-      invite(schools: readonly Invitation[], options?: Abortable): Promise<Invited[]>;
+    invite(schools: readonly Invitation[], options?: Abortable): Promise<Invited[]>;
     withdraw(estab: string, options?: Abortable): Promise<void>;
   };
   deliveries: Deliveries;
@@ -50,14 +49,7 @@ export function createManagement(settings: Settings, { rp, secret }: { rp: strin
   return {
     schools: {
       list: async ({ signal } = {}) => (await session.json<{ Schools: OwnSchool[] }>({ path, signal })).Schools,
-      async get(estab, { signal } = {}) {
-        try {
-          return (await session.json<{ Schools: OwnSchool[] }>({ path: `${path}/${pathPart(estab)}`, signal })).Schools[0];
-        } catch (error) {
-          if (error instanceof SchoolbellError && error.code === 'not_found') return undefined;
-          throw error;
-        }
-      },
+      get: async (estab, { signal } = {}) => (await session.find<{ Schools: OwnSchool[] }>({ path: `${path}/${pathPart(estab)}`, signal }))?.Schools[0],
       async invite(schools, { signal } = {}) {
         const body = {
           Schools: schools.map(({ estab, schoolName, contactEmail, reason, scopes }) => ({

@@ -68,10 +68,10 @@ export function createSchoolData(session: Session, estab: string): SchoolData {
       const asked: Call = { path: `${root}/${endpoint}`, query: page === 1 ? query : { ...query, page }, signal };
       const body = await session.json<Body>(asked);
       const { __pagination__: [{ PageSize, PageCount, RowCount }], __dbStatus__: databases, meta } = body;
-      const rows = body[endpoint] as unknown[];
+      const rows = body[endpoint] as unknown[] | undefined;
       const due = Math.max(0, Math.min(PageSize, RowCount - (page - 1) * PageSize));
-      if (rows.length !== due)
-        throw new SchoolbellError(`GET ${asked.path} gave ${rows.length} rows on page ${page} where ${due} were due.`, { code: 'incomplete' });
+      if (rows?.length !== due)
+        throw new SchoolbellError(`GET ${asked.path} gave ${rows?.length ?? 'no'} rows on page ${page} where ${due} were due.`, { code: 'incomplete' });
       const state = JSON.stringify([RowCount, meta[0].Version, databases.map((one) => [one.LastUpdated, one.RowCount])]);
       if (before !== undefined && before !== state)
         throw new VersionGone(`${endpoint} changed between two pages: begin again, or leave pageSize out.`, { code: 'walk_changed' });
@@ -86,13 +86,8 @@ export function createSchoolData(session: Session, estab: string): SchoolData {
   }
 
   async function row(endpoint: string, id: string, { signal }: Abortable = {}): Promise<unknown> {
-    const asked: Call = { path: `${root}/${endpoint}/${pathPart(id)}`, signal };
-    try {
-      return ((await session.json<Record<string, unknown[]>>(asked))[endpoint] ?? [])[0];
-    } catch (error) {
-      if (error instanceof SchoolbellError && error.code === 'not_found') return undefined;
-      throw error;
-    }
+    const found = await session.find<Record<string, unknown[]>>({ path: `${root}/${endpoint}/${pathPart(id)}`, signal });
+    return found?.[endpoint]?.[0];
   }
 
   async function ready(endpoint: string, params: Values, { callbacks, waitMs = usualWaitMs, signal }: ReadyOptions): Promise<DbStatus> {

@@ -74,6 +74,7 @@ test('rows in pages, narrowed, selected, one by one, and what has gone', async (
   assert.deepEqual(changes?.deleted, ['p3']);
   // @ts-expect-error -- a day must be given
   await assert.rejects(all(school.data('AttendanceForDate')), refusal('invalid_request', 400));
+  await assert.rejects(all(school.data('students' as 'Students')), { code: 'incomplete', message: /gave no rows on page 1 where 3 were due/ });
   assert.deepEqual((await school.details()).Scopes.slice(0, 2), ['School', 'Student']);
   assert.equal((await school.databases()).AllOK, true);
 });
@@ -181,11 +182,22 @@ test('marks are written, judged, refused by name, and told', async () => {
   await assert.rejects(writer.waitForOutcome('00000000-0000-0000-0000-000000000000'), { code: 'not_found' });
 });
 
+test('what stands in between and refuses is not taken for the service', async () => {
+  const page = () => new Response('<h1>Bad request</h1>', { status: 400, headers: { 'content-type': 'text/html' } });
+  const behind = at('S1', { fetch: async (address, init) => (address.includes('Attendance') ? page() : fetch(address, init)) });
+  await assert.rejects(behind.writeMarks([mark(0)]), { code: 'http_400', status: 400, message: /was answered with 400/ });
+});
+
 test('marks that are sent again, because the answer was lost, are written once', async () => {
   const written = await addSchool();
   let lost = 1;
+  let slept = 0;
   const writer = createClient({
-    url: service.url, rp: 'app2', now: () => Date.parse(now), sleep: () => Promise.resolve(),
+    url: service.url, rp: 'app2', now: () => Date.parse(now),
+    async sleep() {
+      slept += 1;
+      assert.ok(slept < 100, 'it waits without end');
+    },
     async fetch(address, init) {
       const answer = await fetch(address, init);
       if (address.includes('Attendance') && lost-- > 0) throw new TypeError('terminated');
@@ -196,6 +208,7 @@ test('marks that are sent again, because the answer was lost, are written once',
   assert.equal((await db`select from writeback where estab = ${written.estab}`).length, 1);
   await written.set('offline');
   const { TrackingId } = await writer.writeMarks([mark(1)], { callback: 'http://127.0.0.1:65535/' });
+  slept = 0;
   await assert.rejects(writer.waitForOutcome(TrackingId, { waitMs: 60_000 }), { code: 'timeout' });
 });
 
@@ -219,6 +232,53 @@ test('registrations and deliveries', async () => {
   assert.deepEqual(await school.webhooks.list(), []);
   await assert.rejects(school.webhooks.remove(webhook.Id), refusal('not_found', 404));
   await assert.rejects(school.webhooks.register({ url: 'http://10.0.0.1/', database: 'SchoolData' }), refusal('invalid_request', 400));
+});
+
+test('a registration whose removal was not answered is removed, and the next one says that there is none', async () => {
+  let lost = 1;
+  const { webhooks } = at('S1', {
+    sleep: () => Promise.resolve(),
+    async fetch(address, init) {
+      const answer = await fetch(address, init);
+      if (init.method === 'DELETE' && lost-- > 0) throw new TypeError('terminated');
+      return answer;
+    },
+  });
+  const { webhook } = await webhooks.register({ url: 'http://127.0.0.1:65535/', database: 'SchoolData' });
+  await webhooks.remove(webhook.Id);
+  assert.equal(lost, -1);
+  await assert.rejects(webhooks.remove(webhook.Id), refusal('not_found', 404));
+});
+
+test('deliveries are all listed, although their states change meanwhile and many are of one moment', async () => {
+  const receiver = await useReceiver();
+  const { webhook } = await school.webhooks.register({ url: `${receiver.origin}/listed`, database: 'SchoolData' });
+  const made: string[] = [];
+  for (let at = 0; at < 7; at += 1) made.push(await school.webhooks.test(webhook.Id));
+  await until('they have arrived', async () => (await db`select from outbox where id = any(${made}) and state = 'done'`).length === made.length);
+  const moment = '2026-11-01T10:00:00.123Z';
+  await db`update outbox set state = 'superseded', created_at = ${moment}::timestamptz + interval '400 microseconds' where id = any(${made})`;
+  await db`update outbox set created_at = ${moment}::timestamptz - interval '1 hour' where id = any(${made.slice(5)})`;
+  for (const pageSize of [1, 2, 3, 7]) {
+    let calls = 0;
+    const counted = at('S1', {
+      fetch(address, init) {
+        calls += 1;
+        assert.ok(calls < 100, 'it calls without end');
+        return fetch(address, init);
+      },
+    });
+    const listed = (await all(counted.deliveries.list({ state: 'superseded', pageSize }))).map(({ Id }) => Id);
+    assert.deepEqual(listed.toSorted(), made.toSorted(), `by ${pageSize}`);
+  }
+  await db`update outbox set created_at = created_at - (array_position(${made}::text[], id)) * interval '1 minute' where id = any(${made})`;
+  const seen: string[] = [];
+  for await (const { Id } of school.deliveries.list({ state: 'superseded', pageSize: 2 })) {
+    seen.push(Id);
+    await db`update outbox set state = 'cancelled' where id = ${Id}`;
+  }
+  assert.deepEqual(seen.toSorted(), made.toSorted());
+  await school.webhooks.remove(webhook.Id);
 });
 
 test('identity: users, logins, passwords, people of no roster, codes', async () => {

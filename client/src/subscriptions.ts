@@ -97,12 +97,21 @@ export function createDeliveries(session: Session): Deliveries {
   return {
     async *list({ state, since, until, pageSize, signal } = {}) {
       const time = (value: string | Date | undefined) => (value instanceof Date ? value.toISOString() : value);
-      const query = { state, since: time(since), until: time(until), pageSize };
-      for (let page = 1; ; page += 1) {
-        const body = await session.json<{ Deliveries: Delivery[]; __pagination__: [Pagination] }>({ path: deliveryRoot, query: { ...query, page }, signal });
-        const { Deliveries: deliveries, __pagination__: [{ PageCount }] } = body;
-        yield* deliveries;
-        if (page >= PageCount) return;
+      const query = { state, since: time(since), until: time(until), pageSize, page: 1 };
+      const seen = new Set<string>();
+      for (;;) {
+        const body = await session.json<{ Deliveries: Delivery[]; __pagination__: [Pagination] }>({ path: deliveryRoot, query, signal });
+        const { Deliveries: found, __pagination__: [{ PageSize }] } = body;
+        const fresh = found.filter(({ Id }) => !seen.has(Id));
+        yield* fresh;
+        const last = found.at(-1);
+        if (!last || found.length < PageSize) return;
+        // Older than the last, not the next by number: those that were replayed meanwhile are no longer counted, and numbers end at 10,000.
+        const next = new Date(Date.parse(last.Created) + 1).toISOString();
+        query.page = next === query.until ? query.page + 1 : 1;
+        if (query.page === 1) seen.clear();
+        for (const { Id } of found) seen.add(Id);
+        query.until = next;
       }
     },
     get: async (id, { signal } = {}) =>

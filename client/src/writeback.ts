@@ -84,7 +84,7 @@ type Waiting = Abortable & { waitMs?: number | undefined };
 export type Writeback = {
   /** The outcome, if it comes within half a minute and no callback was given. */
   writeMarks(marks: readonly Mark[], options?: WriteOptions): Promise<WritebackOutcome | WritebackPending>;
-  /** Judges every mark and writes nothing. */
+  /** Judges every mark and writes nothing; throws InvalidMarks where writeMarks would. */
   judgeMarks(marks: readonly Mark[], options?: Pick<WriteOptions, 'mode' | 'signal'>): Promise<JudgedMarks>;
   outcome(trackingId: string, options?: Abortable): Promise<WritebackOutcome | undefined>;
   /** Until it is decided; waitMs: 70 minutes, as an MIS is tried for an hour. */
@@ -114,19 +114,16 @@ export function createWriteback(session: Session, estab: string): Writeback {
       timeoutMs: Math.max(writeTimeoutMs, session.settings.timeoutMs),
       signal,
     });
+    const error = answer.status === 400 ? toError(answer, `POST ${path}`, session.settings.now()) : undefined;
+    // Of something in between, which knows nothing of marks.
+    if (error?.code === 'http_400') throw error;
     const body = readJson<T & { Errors?: MarkFault[]; TrackingId?: string }>(answer, `POST ${path}`);
-    if (answer.status !== 400) return body;
-    const error = toError(answer, `POST ${path}`, session.settings.now());
+    if (!error) return body;
     throw body.Errors ? new InvalidMarks(error.message, { ...error, faults: body.Errors, trackingId: body.TrackingId }) : error;
   }
 
-  async function outcome(trackingId: string, { signal }: Abortable = {}): Promise<WritebackOutcome | undefined> {
-    try {
-      return await session.json<WritebackOutcome>({ path: `/api/v1/Writeback/${pathPart(trackingId)}`, signal });
-    } catch (error) {
-      if (error instanceof SchoolbellError && error.code === 'not_found') return undefined;
-      throw error;
-    }
+  function outcome(trackingId: string, { signal }: Abortable = {}): Promise<WritebackOutcome | undefined> {
+    return session.find({ path: `/api/v1/Writeback/${pathPart(trackingId)}`, signal });
   }
 
   return {

@@ -255,6 +255,8 @@ export const offenders: Offenders = [
         "a6045b559f3a select o.estab, o.id, o.rp, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webhook %",
         '94d2f44cf176 with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
         '39d88aa0f1f6 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
+        '339f9ddd180a with page as materialized ( select c.estab, c.id, c.created from ( select c.* from unnest($n::text[]',
+        'ef3e43a03cb4 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
       ],
       'src/notifications/targets.ts': [
         '355fc024a488 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
