@@ -110,7 +110,7 @@ const servers: Record<string, (options: HandlerOptions) => Promise<Send>> = {
   'Express with raw bodies': async (options) =>
     overHttp(await serve(async (request, response) => {
       const body = await buffer(request);
-      await expressHandler(options)(Object.assign(request, body.length > 0 ? { body } : {}), response, () => response.writeHead(500).end('next'));
+      await expressHandler(options)(Object.assign(request, body.length > 0 ? { body } : {}), response);
     })),
   Fastify: async (options) => overHttp(await fastifyServer(options)),
   fetch: async (options) => async ({ method = 'POST', path = '/events', body, headers = {} }) => {
@@ -195,25 +195,38 @@ test('Fastify: other routes keep their parsers', async () => {
   assert.deepEqual(await answer.json(), { a: 1 });
 });
 
-test('Express: a body that was parsed before is an error that says what to do', async () => {
+test('Express and fetch: a body that was parsed before is an error that says what to do', async () => {
   const errors: unknown[] = [];
+  const options: HandlerOptions = { secret, on: () => {}, onError: (error) => void errors.push(error) };
   const url = await serve(async (request, response) => {
     const text = String(await buffer(request));
-    await expressHandler({ secret, on: () => {} })(Object.assign(request, { body: JSON.parse(text) as unknown }), response, (error) => {
-      errors.push(error);
-      response.writeHead(500).end();
-    });
+    await expressHandler(options)(Object.assign(request, { body: JSON.parse(text) as unknown }), response);
   });
   assert.equal((await overHttp(url)({ body: '{}', headers: { ...json, ...sign('{}') } })).status, 500);
-  assert.match(String(errors[0]), /parsed before its signature could be checked. Mount the handler before express.json/);
+  const request = new Request('https://app.example/', { method: 'POST', body: '{}', headers: { ...json, ...sign('{}') } });
+  await request.text();
+  assert.equal((await fetchHandler(options)(request)).status, 500);
+  assert.equal(errors.length, 2);
+  for (const error of errors) assert.match(String(error), /parsed before its signature could be checked. Mount the handler before express.json/);
+});
+
+test('a call that was answered meanwhile is not answered twice', async () => {
+  let handled: Promise<void> | undefined;
+  const url = await serve((request, response) => {
+    handled = nodeHandler({ secret, now: () => now, on: () => void response.writeHead(503).end('too late') })(request, response);
+  });
+  assert.equal((await overHttp(url)({ method: 'GET', headers: sign() })).status, 503);
+  await handled;
 });
 
 test('a secret that is none is the receiver’s fault, and said to it alone', async () => {
-  const told: unknown[] = [];
-  const handler = fetchHandler({ secret: 'whsec_', on: () => {}, now: () => now, onError: (error) => void told.push(error) });
-  const answer = await handler(new Request('https://app.example/', { method: 'POST', body: '{}', headers: sign('{}') }));
-  assert.equal(answer.status, 500);
-  assert.match(String(told[0]), /signing secret is empty/);
+  for (const none of ['whsec_', '', []]) {
+    const told: unknown[] = [];
+    const handler = fetchHandler({ secret: none, on: () => {}, now: () => now, onError: (error) => void told.push(error) });
+    const answer = await handler(new Request('https://app.example/', { method: 'POST', body: '{}', headers: sign('{}') }));
+    assert.equal(answer.status, 500);
+    assert.match(String(told[0]), /signing secret is empty/);
+  }
 });
 
 test('verify gives the id, of headers of either kind, for any body', async () => {
@@ -223,6 +236,7 @@ test('verify gives the id, of headers of either kind, for any body', async () =>
     assert.equal(await verify(new Headers(headers), new TextEncoder().encode(body), [other, secret], { now: () => now }), 'msg_x');
     await assert.rejects(verify(headers, `${body}.`, secret, { now: () => now }), { code: 'invalid_signature', status: 401 });
   }
+  await assert.rejects(verify(sign(''), undefined, secret, { now: () => now, toleranceSeconds: NaN }), { code: 'invalid_signature' });
   const late = sign('', { at: now - 1000_000 });
   assert.ok(await verify(late, undefined, secret, { now: () => now, toleranceSeconds: 1000 }));
 });

@@ -48,7 +48,7 @@ export function readEvent(id: string, { method, url, contentType, isTest, body }
     database: about.DatabaseName as DatabaseName | undefined,
   });
   if (method === 'GET') return changed({});
-  if (contentType.includes('urlencoded')) return readAuthentication(common, new URLSearchParams(text));
+  if (/urlencoded/i.test(contentType)) return readAuthentication(common, new URLSearchParams(text));
   const content = parse(text);
   if (Array.isArray(content.DBStatus)) return { type: 'availability', ...common, status: content as DbStatus };
   if (typeof content.TrackingId === 'string') return { type: 'writeback', ...common, outcome: content as WritebackOutcome };

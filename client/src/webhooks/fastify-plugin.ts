@@ -21,7 +21,8 @@ export function fastifyPlugin({ path = '/', ...options }: HandlerOptions & { pat
       method: ['GET', 'POST'],
       url: path,
       async handler({ method, url, headers, body }, reply) {
-        const answer = await receive(options, { method, url, headers, body: body instanceof Uint8Array ? body : new Uint8Array() });
+        const read = async () => (body instanceof Uint8Array ? body : new Uint8Array());
+        const answer = await receive(options, { method, url, headers, read });
         return reply.code(answer.status).headers(answer.headers).send(answer.message);
       },
     });

@@ -1,6 +1,7 @@
 // In charge of receiving in Node: `node:http`, Express and whatever else hands its request and response on.
 import { SchoolbellError } from '../errors.ts';
-import { concatenate, maxBytesOf, receive, tell, type HandlerOptions } from './receive.ts';
+import { bodyParsed, receive, type HandlerOptions } from './receive.ts';
+import { concatenate } from './verify.ts';
 
 /** What is used of `node:http`, and of Express. */
 export type NodeRequest = {
@@ -14,23 +15,17 @@ export type NodeRequest = {
   on(event: 'data' | 'end' | 'error' | 'close', listener: (value: Uint8Array) => void): unknown;
   pause(): unknown;
 };
-export type NodeResponse = { writeHead(status: number, headers: Record<string, string>): unknown; end(text: string): unknown };
+export type NodeResponse = { readonly headersSent: boolean; writeHead(status: number, headers: Record<string, string>): unknown; end(text: string): unknown };
 
-/** In Express, before anything that parses bodies; `express.raw()` may come before. */
-export function nodeHandler(options: HandlerOptions): (request: NodeRequest, response: NodeResponse, next?: (error?: unknown) => void) => Promise<void> {
-  return async (request, response, next) => {
-    try {
-      const body = await findBody(request, maxBytesOf(options));
-      const { method = 'GET', url = '/', originalUrl = url, headers } = request;
-      const reply = await receive(options, { method, url: originalUrl, headers, body });
-      response.writeHead(reply.status, reply.headers);
-      response.end(reply.message);
-    } catch (error) {
-      if (next) return next(error);
-      tell(options, error);
-      response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' });
-      response.end('The receiver failed.');
-    }
+/** In Express, before anything that parses bodies. */
+export function nodeHandler(options: HandlerOptions): (request: NodeRequest, response: NodeResponse) => Promise<void> {
+  return async (request, response) => {
+    const { method = 'GET', url = '/', originalUrl = url, headers } = request;
+    const reply = await receive(options, { method, url: originalUrl, headers, read: (maxBytes) => findBody(request, maxBytes) });
+    // A time limit of the caller's may have answered before.
+    if (response.headersSent) return;
+    response.writeHead(reply.status, reply.headers);
+    response.end(reply.message);
   };
 }
 
@@ -39,11 +34,7 @@ async function findBody(request: NodeRequest, maxBytes: number): Promise<Uint8Ar
   if (body instanceof Uint8Array) return body.length > maxBytes ? undefined : body;
   if (!request.readableDidRead && !request.readableEnded) return readBody(request, maxBytes);
   if (request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0) return new Uint8Array();
-  throw new SchoolbellError(
-    'The body of this webhook was parsed before its signature could be checked. Mount the handler before express.json() and the like,' +
-      ' or have express.raw() read it.',
-    { code: 'body_parsed' },
-  );
+  throw bodyParsed();
 }
 
 function readBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {

@@ -2,7 +2,7 @@
 // decides whether the service comes again.
 import { SchoolbellError } from '../errors.ts';
 import { readEvent, type WebhookEvent } from './event.ts';
-import { verify, type VerifyOptions, type WebhookHeaders } from './verify.ts';
+import { findHeader, verify, type VerifyOptions, type WebhookHeaders } from './verify.ts';
 
 export type HandlerOptions = VerifyOptions & {
   /** During a rotation both. */
@@ -11,14 +11,14 @@ export type HandlerOptions = VerifyOptions & {
   on(event: WebhookEvent): unknown;
   /** Whether this id was dealt with before; then `on` is not called. */
   seen?: ((id: string) => boolean | Promise<boolean>) | undefined;
-  /** Told of what `on` or `seen` threw; console.error unless given. */
+  /** Told of what `on` or `seen` threw, and of bodies that were parsed before; console.error unless given. */
   onError?: ((error: unknown) => void) | undefined;
   /** Of a body; 4 MiB, which the outcome of 5,000 marks fits into. */
   maxBytes?: number | undefined;
 };
 
-/** @internal body: as it arrived; undefined where it was longer than is read. */
-export type Incoming = { method: string; url: string; headers: WebhookHeaders; body: Uint8Array | undefined };
+/** @internal read: the body as it arrived; undefined where it is longer than that. */
+export type Incoming = { method: string; url: string; headers: WebhookHeaders; read(maxBytes: number): Promise<Uint8Array | undefined> };
 /** @internal */
 export type Reply = { status: number; message: string; headers: Record<string, string> };
 
@@ -30,18 +30,21 @@ const plain = { 'content-type': 'text/plain; charset=utf-8' };
 const reply = (status: number, message: string, headers: Record<string, string> = {}): Reply => ({ status, message, headers: { ...plain, ...headers } });
 
 /** @internal */
-export async function receive(options: HandlerOptions, { method, url, headers, body }: Incoming): Promise<Reply> {
+export async function receive(options: HandlerOptions, { method, url, headers, read }: Incoming): Promise<Reply> {
   if (method !== 'GET' && method !== 'POST') return reply(405, 'Events arrive as GET or POST.', { allow: 'GET, POST' });
-  if (!body) return reply(413, `The body has more than ${maxBytesOf(options)} bytes.`, { connection: 'close' });
   try {
+    const maxBytes = maxBytesOf(options);
+    const body = await read(maxBytes);
+    if (!body) return reply(413, `The body has more than ${maxBytes} bytes.`, { connection: 'close' });
     const id = await verify(headers, body, options.secret, options);
     if (await options.seen?.(id)) return reply(200, 'seen before');
-    const contentType = headerOf(headers, 'content-type');
-    await options.on(readEvent(id, { method, url, contentType, isTest: headerOf(headers, 'schoolbell-test') === 'true', body }));
+    const [contentType, isTest] = [findHeader(headers, 'content-type'), findHeader(headers, 'schoolbell-test') === 'true'];
+    await options.on(readEvent(id, { method, url, contentType, isTest, body }));
     return reply(200, 'ok');
   } catch (error) {
     if (error instanceof SchoolbellError && error.status !== undefined && isRefusal(error)) return reply(error.status, error.message);
-    tell(options, error);
+    // oxlint-disable-next-line no-console -- a receiver that fails without a word is worse
+    (options.onError ?? console.error)(error);
     return reply(500, 'The receiver failed.');
   }
 }
@@ -50,23 +53,9 @@ export async function receive(options: HandlerOptions, { method, url, headers, b
 const isRefusal = ({ code }: SchoolbellError) => code === 'malformed_webhook' || code === 'invalid_signature';
 
 /** @internal */
-export function tell({ onError }: Pick<HandlerOptions, 'onError'>, error: unknown): void {
-  // oxlint-disable-next-line no-console -- a receiver that fails without a word is worse
-  (onError ?? console.error)(error);
-}
-
-function headerOf(headers: WebhookHeaders, name: string): string {
-  const value = typeof headers.get === 'function' ? (headers as Headers).get(name) : (headers as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value.toLowerCase() : '';
-}
-
-/** @internal All of it, or undefined where that would be too much. */
-export function concatenate(chunks: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
+export function bodyParsed(): SchoolbellError {
+  return new SchoolbellError(
+    'The body of this webhook was parsed before its signature could be checked. Mount the handler before express.json() and the like.',
+    { code: 'body_parsed' },
+  );
 }

@@ -24,10 +24,12 @@ export async function verify(
   const timestamp = requireHeader(headers, 'webhook-timestamp');
   const given = requireHeader(headers, 'webhook-signature').split(' ');
   if (!/^\d{1,12}$/.test(timestamp)) throw refuse(400, 'malformed_webhook', 'webhook-timestamp is no time.');
-  if (Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds)
+  // So that a tolerance that is no number allows nothing.
+  if (!(Math.abs(now() / 1000 - Number(timestamp)) <= toleranceSeconds))
     throw refuse(401, 'invalid_signature', `webhook-timestamp is not within ${toleranceSeconds} seconds of now.`);
-  const signed = join(`${id}.${timestamp}.`, body ?? '');
-  for (const secret of typeof secrets === 'string' ? [secrets] : secrets) {
+  const signed = concatenate([encode(`${id}.${timestamp}.`), typeof body === 'string' ? encode(body) : (body ?? new Uint8Array())]);
+  // Without any, as with an empty one.
+  for (const secret of secrets.length === 0 ? [''] : typeof secrets === 'string' ? [secrets] : secrets) {
     const key = await importKey(secret);
     for (const signature of given) {
       const bytes = signature.startsWith('v1,') ? decodeBase64(signature.slice(3)) : undefined;
@@ -45,21 +47,28 @@ async function importKey(secret: string): ReturnType<typeof crypto.subtle.import
 }
 
 function requireHeader(headers: WebhookHeaders, name: string): string {
-  const value = typeof headers.get === 'function' ? (headers as { get(name: string): string | null }).get(name) : findHeader(headers, name);
-  if (typeof value === 'string' && value !== '') return value;
+  const value = findHeader(headers, name);
+  if (value !== '') return value;
   throw refuse(400, 'malformed_webhook', `${name} is missing.`);
 }
 
-function findHeader(headers: WebhookHeaders, name: string): unknown {
-  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+/** @internal Empty where there is none, or several. */
+export function findHeader(headers: WebhookHeaders, name: string): string {
+  const value: unknown =
+    typeof headers.get === 'function' ? (headers as Headers).get(name) : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  return typeof value === 'string' ? value : '';
 }
 
-function join(start: string, body: Uint8Array | string): Uint8Array<ArrayBuffer> {
-  const encode = (text: string) => new TextEncoder().encode(text);
-  const [head, rest] = [encode(start), typeof body === 'string' ? encode(body) : body];
-  const all = new Uint8Array(head.length + rest.length);
-  all.set(head);
-  all.set(rest, head.length);
+const encode = (text: string) => new TextEncoder().encode(text);
+
+/** @internal */
+export function concatenate(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
   return all;
 }
 
