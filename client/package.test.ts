@@ -89,6 +89,14 @@ function readmePrograms(): string[] {
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = '']) => block);
 }
 
+/** The same from CommonJS. */
+const required = `
+import client = require('schoolbell-client');
+import webhooks = require('schoolbell-client/webhooks');
+const school: client.School = client.createClient({ url: 'https://x.example', rp: 'x' }).school({ estab: '1', secret: 's' });
+webhooks.fetchHandler({ secret: 's', on: () => school.databases() });
+`;
+
 const strict = {
   target: 'es2023', noEmit: true, strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, verbatimModuleSyntax: true,
   skipLibCheck: false,
@@ -103,6 +111,10 @@ for (const [world, options] of Object.entries(worlds)) {
   test(`an application type-checks with ${world}`, async () => {
     writeFileSync(join(consumer, 'program.ts'), program);
     const files = ['program.ts'];
+    if (options.module === 'nodenext') {
+      writeFileSync(join(consumer, 'required.cts'), required);
+      files.push('required.cts');
+    }
     // The README's programs have servers of Node.
     if (options.types.length > 0)
       readmePrograms().forEach((block, at) => {
@@ -147,6 +159,13 @@ const refused = await handler(new Request('https://x.example/', { method: 'POST'
 console.log(JSON.stringify({ ids: ids.length, all: all.total, fault, students: students.length, answer: answer.status, refused: refused.status, seen,
   id: verifyWebhook(headers, undefined, signing) }));
 `;
+
+test('it can be required from CommonJS, with all that it exports', async () => {
+  const paths = ['', '/webhooks', '/verify-webhook', '/stores/memory', '/stores/pg', '/stores/sqlite'];
+  writeFileSync(join(consumer, 'required.cjs'), `for (const path of ${JSON.stringify(paths)}) console.log(typeof require('schoolbell-client' + path));`);
+  const { stdout } = await run(process.execPath, ['required.cjs'], { cwd: consumer });
+  assert.equal(stdout, 'object\n'.repeat(paths.length));
+});
 
 test('it runs in every runtime of the machine', async (t) => {
   const service = await useService();
