@@ -18,14 +18,14 @@ const one = await service.addClient('reader', ['N1']);
 type Change = (url: string, init: RequestInit) => Promise<Response>;
 /** Of a client: more than any of these needs, so that a walk without end fails. */
 const mostCalls = 2_000;
-function open(fetching: Change = fetch) {
+function open(fetching: Change = fetch, rp = 'reader') {
   let calls = 0;
   const counted: Change = (url, init) => {
     calls += 1;
     if (calls > mostCalls) throw new Error('it calls without end');
     return fetching(url, init);
   };
-  return createClient({ url: service.url, rp: 'reader', fetch: counted });
+  return createClient({ url: service.url, rp, fetch: counted });
 }
 const schoolOf = (fetching?: Change) => open(fetching).school({ estab: 'N1', secret: one.schoolSecrets.N1 ?? '' }).roster;
 const rosterB = schoolOf();
@@ -141,7 +141,7 @@ const names = ['a', 'b', 'c', 'd', 'e', 'f'];
 test('imports that commit during a walk are not seen by it, in either variant', async () => {
   await service.addSchool('P1', people(names, 'Before'));
   const application = await service.addClient('walker', ['P1']);
-  const client = createClient({ url: service.url, rp: 'walker' });
+  const client = open(fetch, 'walker');
   const readers = [client.school({ estab: 'P1', secret: application.schoolSecrets.P1 ?? '' }).roster.raw, client.roster(application).raw];
   for (const [at, reader] of readers.entries()) {
     const before = at === 0 ? 'Before' : 'After 0';
@@ -169,7 +169,7 @@ test('imports that commit during a walk are not seen by it, in either variant', 
 test('a version that is no longer kept ends the walk by name', async () => {
   await service.addSchool('G1', people(names));
   const { schoolSecrets, ...application } = await service.addClient('late', ['G1']);
-  const client = createClient({ url: service.url, rp: 'late' });
+  const client = open(fetch, 'late');
   for (const { variant, raw } of [client.school({ estab: 'G1', secret: schoolSecrets.G1 ?? '' }).roster, client.roster(application)]) {
     const walk = raw.pages('users', { pageSize: 4 });
     const first = await walk.next();
