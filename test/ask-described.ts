@@ -6,6 +6,7 @@ import type { Db } from '../src/db/connect.ts';
 import type { DemoCredentials } from '../src/demo.ts';
 import type { Described } from '../src/reference/document.ts';
 import { askApp } from './ask-app.ts';
+import { isJson } from './described.ts';
 
 export type Asking = Readonly<{ app: FastifyInstance; db: Db; demo: DemoCredentials; tokens: Map<string, Promise<string>> }>;
 
@@ -46,7 +47,7 @@ export async function askDescribed(asking: Asking, described: Described, ask: As
   if (body !== undefined && contentType !== undefined) headers['content-type'] = contentType;
   const response = await askApp(asking.app, { method: verb.toUpperCase(), url: query.size > 0 ? `${url}?${query}` : url, headers, ...sent });
   const answeredAs = String(response.headers['content-type'] ?? '').split(';', 1)[0] ?? '';
-  const answered = answeredAs === 'application/json' ? (JSON.parse(response.body) as unknown) : response.body;
+  const answered = isJson(answeredAs) ? (JSON.parse(response.body) as unknown) : response.body;
   return { status: response.statusCode, contentType: answeredAs, headers: response.headers, body: answered };
 }
 

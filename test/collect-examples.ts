@@ -3,26 +3,34 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db } from '../src/db/connect.ts';
 import type { DemoCredentials } from '../src/demo.ts';
-import { listOperations, type Described, type OpenApiDocument } from '../src/reference/document.ts';
+import { listOperations, type Described, type OpenApiDocument, type Schema } from '../src/reference/document.ts';
 import { readExamples, type Examples } from '../src/reference/examples.ts';
 import { surfaces, type SurfaceName } from '../src/reference/surfaces.ts';
 import { askDescribed, createAsking, type Answered, type Asking } from './ask-described.ts';
-import { createValidate, nameOf, successOf } from './described.ts';
-import { asks } from './example-asks.ts';
+import { createValidate, isJson, nameOf } from './described.ts';
+import { findAsk, furtherAsks } from './example-asks.ts';
 
 type Documents = Readonly<Record<SurfaceName, OpenApiDocument>>;
 
-/** Those that have JSON to show. */
-export function listExemplified(document: OpenApiDocument): Described[] {
-  return listOperations(document.paths).filter(({ operation }) => successOf(operation).schema !== undefined);
+/** What an operation answers in JSON with a status, and nothing says yet what that looks like. */
+export type Wanted = Readonly<{ described: Described; status: string; schema: Schema }>;
+
+/** Errors have an example for each code already, and what a fault of the service looks like is not to be asked for. */
+export function listWanted(document: OpenApiDocument): Wanted[] {
+  return listOperations(document.paths).flatMap((described) =>
+    Object.entries(described.operation.responses).flatMap(([status, { content = {} }]) => {
+      const [, { schema, examples } = {}] = Object.entries(content).find(([type]) => isJson(type)) ?? [];
+      const told = (examples !== undefined || status.startsWith('5')) && !(`${nameOf(described)} ${status}` in furtherAsks);
+      return schema === undefined || told ? [] : [{ described, status, schema }];
+    }),
+  );
 }
 
-/** By surface, the ids of operations whose example is missing or does not fit. */
-export function listMissing(documents: Documents, known: Readonly<Record<SurfaceName, Examples>>): Described[] {
+/** Those whose example is missing or does not fit. */
+export function listMissing(documents: Documents, known: Readonly<Record<SurfaceName, Examples>>): Wanted[] {
   return Object.entries(documents).flatMap(([name, document]) => {
     const validate = createValidate(document);
-    return listExemplified(document).filter((described) => {
-      const { status, schema = {} } = successOf(described.operation);
+    return listWanted(document).filter(({ described, status, schema }) => {
       const example = known[name as SurfaceName][nameOf(described)]?.[status];
       return example === undefined || validate(schema, example).length > 0;
     });
@@ -35,29 +43,31 @@ export async function collectExamples(
   { app, db, demo, all }: { app: FastifyInstance; db: Db; demo: DemoCredentials; all: boolean },
 ): Promise<Record<SurfaceName, Examples>> {
   const asking = createAsking(app, db, demo);
-  const wanted = new Set((all ? Object.values(documents).flatMap(listExemplified) : listMissing(documents, known)).map(nameOf));
+  const missing = new Set((all ? Object.values(documents).flatMap(listWanted) : listMissing(documents, known)).map(keyOf));
   const collected: [string, Examples][] = [];
   for (const [name, document] of Object.entries(documents)) {
     const examples: Record<string, Record<string, unknown>> = {};
-    for (const described of listExemplified(document)) {
-      const id = nameOf(described);
-      examples[id] = wanted.has(id) ? await askFor(asking, described) : { ...known[name as SurfaceName][id] };
+    for (const wanted of listWanted(document)) {
+      const id = nameOf(wanted.described);
+      const body = missing.has(keyOf(wanted)) ? await askFor(asking, wanted) : known[name as SurfaceName][id]?.[wanted.status];
+      examples[id] = { ...examples[id], [wanted.status]: body };
     }
     collected.push([name, examples]);
   }
   return Object.fromEntries(collected) as Record<SurfaceName, Examples>;
 }
 
+export const keyOf = ({ described, status }: Wanted): string => `${nameOf(described)} ${status}`;
+
 /** Made ready as the table says, if it says anything. */
-export async function askForExample(asking: Asking, described: Described): Promise<Answered> {
-  return askDescribed(asking, described, await asks[nameOf(described)]?.(asking));
+export async function askForExample(asking: Asking, { described, status }: Wanted): Promise<Answered> {
+  return askDescribed(asking, described, await findAsk(described.operation, status)?.(asking));
 }
 
-async function askFor(asking: Asking, described: Described): Promise<Record<string, unknown>> {
-  const { status, body } = await askForExample(asking, described);
-  const wanted = successOf(described.operation).status;
-  if (String(status) !== wanted) throw new Error(`${nameOf(described)}: ${status} instead of ${wanted}: ${JSON.stringify(body)}`);
-  return { [wanted]: hideSecrets(shorten(body), asking.demo) };
+async function askFor(asking: Asking, wanted: Wanted): Promise<unknown> {
+  const { status, body } = await askForExample(asking, wanted);
+  if (String(status) !== wanted.status) throw new Error(`${keyOf(wanted)}: ${status} instead: ${JSON.stringify(body)}`);
+  return hideSecrets(shorten(body), asking.demo);
 }
 
 const longestList = 3;

@@ -35,6 +35,7 @@ export function successOf({ responses }: OperationObject): { status: string; sch
   return { status, schema: response?.content?.['application/json']?.schema };
 }
 
+export const isJson = (contentType: string): boolean => /[/+]json$/.test(contentType);
 export const nameOf = ({ verb, path, operation }: Described): string => operation.operationId ?? `${verb} ${path}`;
 
 export type Validate = (schema: Schema, value: unknown) => string[];

@@ -8,14 +8,24 @@ import { makeUploadToken } from '../src/access/upload-tokens.ts';
 import { collectDatabase } from '../src/collection/collect.ts';
 import { registerDays } from '../src/collection/connectors/demo/demo-attendance.ts';
 import { createOutbound } from '../src/http/outbound.ts';
+import type { OperationObject } from '../src/reference/document.ts';
 import { askApp } from './ask-app.ts';
 import { authorise, type Ask, type Asking } from './ask-described.ts';
 import { basic, makeLogin, signIn } from './example-sign-in.ts';
 import { zip } from './onboarding.ts';
 import { smallPackage } from './small-school.ts';
 
+type MakeAsk = (asking: Asking) => Promise<Ask>;
+
+/** What leads to a status; of other answers than the first good one the table below has a row. */
+export function findAsk({ operationId = '', parameters = [] }: OperationObject, status: string): MakeAsk | undefined {
+  const callback = parameters.find(({ name }) => name === 'callbackUrl')?.example;
+  const later: MakeAsk = async () => ({ parameters: { callbackUrl: String(callback) } });
+  return furtherAsks[`${operationId} ${status}`] ?? (status === '202' && callback !== undefined ? later : asks[operationId]);
+}
+
 /** By the operation's id. */
-export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = {
+export const asks: Readonly<Record<string, MakeAsk>> = {
   getToken: async ({ demo }) => ({ body: { estab: demo.estab, relyingParty: demo.rp, password: demo.schoolSecret } }),
   ...Object.fromEntries(
     ['getAttendanceForDate', 'getOwnAttendanceForDate', 'getAttendanceForDateRange', 'getOwnAttendanceForDateRange'].map((id) => [id, withMarks]),
@@ -91,6 +101,36 @@ export const asks: Readonly<Record<string, (asking: Asking) => Promise<Ask>>> = 
   },
 };
 
+const form = { grant_type: 'authorization_code', code: 'none', redirect_uri: 'https://app.example/signed-in', code_verifier: 'x'.repeat(43) };
+const stranger: MakeAsk = async () => ({ authorization: basic('nobody', 'nothing'), body: form });
+/** The application signs people in, as it has once somebody did. */
+async function asClient(asking: Asking, body: object): Promise<Ask> {
+  await signIn(asking);
+  return { authorization: basic(asking.demo.clientId, asking.demo.clientSecret), body };
+}
+
+/** By the operation's id and the status. */
+export const furtherAsks: Readonly<Record<string, MakeAsk>> = {
+  'registerWebhook 201': async (asking) => {
+    await forget(asking);
+    return {};
+  },
+  'listWebhooks 201': async (asking) => {
+    await forget(asking);
+    return { parameters: { url: hook.url, DatabaseName: hook.DatabaseName } };
+  },
+  'writeAttendance 202': writtenLater,
+  'writeAttendanceByEstab 202': writtenLater,
+  'writeAttendance 400': faultyMarks,
+  'writeAttendanceByEstab 400': faultyMarks,
+  'getSignInTokens 400': (asking) => asClient(asking, form),
+  'getSignInTokens 401': stranger,
+  'getSignedInUser 400': async () => ({ authorization: 'Bearer one two' }),
+  'getSignedInUser 401': async () => ({ authorization: 'Bearer none' }),
+  'revokeSignInToken 400': (asking) => asClient(asking, { token: '' }),
+  'revokeSignInToken 401': stranger,
+};
+
 async function post<T>(asking: Asking, url: string, payload: object, scheme = 'schoolToken'): Promise<T> {
   const response = await askApp(asking.app, { method: 'POST', url, headers: { authorization: await authorise(asking, scheme) }, payload });
   return response.json<T>();
@@ -133,9 +173,25 @@ async function judgedMarks(asking: Asking): Promise<Ask> {
   return { parameters: { validateOnly: 'true' }, body: { Marks: [await markOf(asking)] } };
 }
 
+/** Two of them, so that both are told at once. */
+async function faultyMarks(asking: Asking): Promise<Ask> {
+  const mark = await markOf(asking);
+  return { body: { Marks: [{ ...mark, Mark: '/', Session: 'PM' }, { ...mark, StudentId: 'nobody' }] } };
+}
+
+async function writtenLater(asking: Asking): Promise<Ask> {
+  return { body: { Marks: [{ ...(await markOf(asking)), Session: 'PM', Mark: 'M' }], callback: { Url: 'https://app.example/written' } } };
+}
+
+const hook = { url: 'https://app.example/changed?school=9990001', DatabaseName: 'SchoolData' };
+
+async function forget(asking: Asking): Promise<void> {
+  const url = `/api/v1/Webhook/${await register(asking)}`;
+  await askApp(asking.app, { method: 'DELETE', url, headers: { authorization: await authorise(asking, 'schoolToken') } });
+}
+
 async function register(asking: Asking): Promise<string> {
-  const payload = { url: 'https://app.example/changed?school=9990001', DatabaseName: 'SchoolData' };
-  const { Webhook } = await post<{ Webhook: { Id: string }[] }>(asking, '/api/v1/Webhook', payload);
+  const { Webhook } = await post<{ Webhook: { Id: string }[] }>(asking, '/api/v1/Webhook', hook);
   return Webhook[0]?.Id ?? '';
 }
 

@@ -19,6 +19,8 @@ const limited = 'More than 1200 requests in this minute. Wait and try again.';
 const away = 'The service cannot reach its data at present. Try again in a moment.';
 const otherKind = 'The token is of another kind (management); this address takes school tokens.';
 
+/** What is compressed otherwise cannot be read, of whatever kind it is. */
+export const encoded = 'Content-Encoding "compress" is not taken: send the body as it is, or as gzip or deflate or br or identity.';
 const malformed = 'The query is not valid percent-encoded UTF-8 at "x=%zz".';
 
 export const tokenRefusals: Refusals = {
@@ -43,6 +45,7 @@ export const secretRefusals: Refusals = {
   invalid_client: 'The relying party is not known to this establishment, or the secret is wrong.',
   forbidden: 'The authorisation is paused: the school has to resume or renew it.',
   too_large: 'The body is too large.',
+  unsupported_media_type: encoded,
   too_many_requests: 'Too many wrong tries: 30 in a minute. Wait and try again.',
   unavailable: away,
 };

@@ -3,6 +3,7 @@ import type { RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
 import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
 import { oauthShape } from '../http/error-shape.ts';
+import { encoded } from './describe-caller.ts';
 import { oneRosterScopes } from './scopes.ts';
 
 type Variant = 'A' | 'B';
@@ -73,7 +74,7 @@ const refusals: readonly Refusal[] = [
   {
     code: 'unsupported_media_type',
     when: 'The body is compressed in a way that is not taken.',
-    message: 'Content-Encoding "compress" is not taken: send the body as it is, or as gzip or deflate or br or identity.',
+    message: encoded,
   },
   {
     code: 'too_many_requests',

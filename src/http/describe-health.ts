@@ -2,7 +2,15 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { describeRoute, exactly, text } from './describe-route.ts';
 
-const status = (description: string) => exactly({ status: text('ok, or what is the matter.') }, { description });
+const state = { status: text('ok, or what is the matter.') };
+const status = (description: string) => exactly(state, { description });
+const notReady = {
+  description: 'It cannot; status says why. A browser is answered with a page.',
+  content: {
+    'application/json': { schema: exactly(state), example: { status: 'the database does not answer' } },
+    'text/html': { schema: text('The page.') },
+  },
+};
 const tag = 'Health';
 const errors = { invalid_request: 'The query is not valid percent-encoded UTF-8 at "x=%zz".' } as const;
 
@@ -20,8 +28,8 @@ export const describeReady: RouteShorthandOptions = describeRoute({
   tag,
   operationId: 'getReadiness',
   summary: 'Whether it can serve',
-  description: 'Whether the database is reachable, writable and migrated. For a load balancer. A browser is answered with a page.',
+  description: 'Whether the database is reachable, writable and migrated. For a load balancer.',
   security: [],
-  answers: { 200: status('It can.'), 503: status('It cannot; status says why.') },
+  answers: { 200: status('It can.'), 503: notReady },
   errors,
 });

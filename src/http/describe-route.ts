@@ -13,7 +13,7 @@ export type Security = readonly Readonly<Record<string, readonly string[]>>[];
 export type Refusals = Readonly<Partial<Record<ErrorCode, string>>>;
 
 /** Where it depends on the kind of content. */
-export type ByMediaType = Readonly<{ description?: string; content: Readonly<Record<string, { schema: TSchema }>> }>;
+export type ByMediaType = Readonly<{ description?: string; content: Readonly<Record<string, { schema: TSchema; example?: unknown }>> }>;
 
 export type RouteWords = Readonly<{
   tag: string;
@@ -90,7 +90,11 @@ const causes: Readonly<Partial<Record<ErrorCode, string>>> = {
   unprocessable: 'Understood, but it cannot be done with what was given.',
   too_many_requests: 'Too many requests, or too many wrong tries, in this minute.',
   unavailable: 'The service cannot reach its data at present.',
+  unexpected: 'A fault of the service, which is logged.',
 };
+
+/** Wherever something can go wrong at all. */
+const everywhere: Refusals = { unexpected: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.' };
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -127,7 +131,8 @@ export function describeRoute(words: RouteWords): Pick<RouteShorthandOptions, 's
 
 function renderBeside({ errors, errorSchemas = {}, errorsAs = { shape: envelopeShape, schema: 'Error' } }: RouteWords): object {
   const { shape, schema } = errorsAs;
-  const refusals = (Object.entries(errors) as [ErrorCode, string][]).map(([code, message]) => ({ code, when: causes[code] ?? '', message }));
+  const all = Object.entries({ ...errors, ...everywhere }) as [ErrorCode, string][];
+  const refusals = all.map(([code, message]) => ({ code, when: causes[code] ?? '', message }));
   const limited = 'missing_token' in errors;
   const { 'X-Request-Id': id, ...standing } = answerHeaders;
   const named = (name: string) => describeErrors(shape, refusals, { schema: { $ref: `#/components/schemas/${name}` }, limited });
@@ -136,8 +141,13 @@ function renderBeside({ errors, errorSchemas = {}, errorsAs = { shape: envelopeS
 }
 
 type Headers = Readonly<Record<string, { description?: string } & object>>;
-type Beside = { answered: Headers; errors: Record<string, { headers: Headers }> };
-type Described = { responses: Record<string, { headers?: object }>; requestBody?: { required?: boolean }; [errorsKey]?: Beside; [optionalKey]?: true };
+type Beside = { answered: Headers; errors: Record<string, { headers: Headers; content: object }> };
+type Described = {
+  responses: Record<string, { headers?: object; content?: object }>;
+  requestBody?: { required?: boolean };
+  [errorsKey]?: Beside;
+  [optionalKey]?: true;
+};
 
 /** Puts into a document what its operations say beside their schemas. */
 export function finishDescriptions<T extends { paths?: object | undefined }>(document: T): T {
@@ -145,7 +155,12 @@ export function finishDescriptions<T extends { paths?: object | undefined }>(doc
     const { [errorsKey]: beside, [optionalKey]: optional, requestBody, responses } = operation;
     if (beside) {
       for (const answer of Object.values(responses)) answer.headers = { ...toHeaders(beside.answered), ...answer.headers };
-      for (const [status, error] of Object.entries(beside.errors)) responses[status] ??= { ...error, headers: toHeaders(error.headers) };
+      for (const [status, error] of Object.entries(beside.errors)) {
+        const own = responses[status];
+        // An answer of its own may be of another kind than the error with the same status.
+        if (own) own.content = { ...error.content, ...own.content };
+        else responses[status] = { ...error, headers: toHeaders(error.headers) };
+      }
     }
     if (optional && requestBody) requestBody.required = false;
     delete operation[errorsKey];

@@ -53,7 +53,7 @@ const pair = {
 };
 const code = {
   text: text('What the code says: at most 2,000 bytes, 1,200 with a picture.', { examples: ['https://school.example/join?id=7'] }),
-  centerImageUrl: text('A public PNG, JPEG or WebP of at most 2 MiB, put into the middle.', { format: 'uri' }),
+  centerImageUrl: text('A public PNG, JPEG or WebP of at most 2 MiB, put into the middle.', { format: 'uri', examples: ['https://school.example/crest.png'] }),
   centerImagePercent: Type.Number({ minimum: 5, maximum: 30, description: 'How wide the picture is, in percent of the code; usually 20.', examples: [20] }),
   QRType: oneOf(qrTypes, 'ArtCode blends the picture into the modules, or draws in a style of its own without one.', { examples: ['QRCode'] }),
 };

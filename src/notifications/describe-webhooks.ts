@@ -98,7 +98,7 @@ export const describeRemoveWebhook: RouteShorthandOptions = describeRoute({
   description: 'What waits for it is not sent any more.',
   params,
   answers: { 200: answerOf('Webhooks', 'It is gone: an empty list.') },
-  errors: { ...schoolRefusals, not_found: unknown },
+  errors: { ...schoolRefusals, ...bodyRefusals, not_found: unknown },
 });
 
 export const describeTestWebhook: RouteShorthandOptions = describeRoute({

@@ -97,5 +97,5 @@ export const describeWithdraw: RouteShorthandOptions = describeRoute({
   description: 'The link opens nothing any more. What the school has approved is not touched.',
   params,
   answers: { 200: exactly(answer, { description: 'It was withdrawn.' }) },
-  errors: { ...refusals, not_found: 'there is no open invitation of demo.example to 9990002' },
+  errors: { ...refusals, ...bodyRefusals, not_found: 'there is no open invitation of demo.example to 9990002' },
 });

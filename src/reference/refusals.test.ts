@@ -31,7 +31,7 @@ before(async () => {
   narrow = `Idaas ${(await askApp(app, { method: 'POST', url: '/api/oauth/GetToken', payload })).json<{ token: string }>().token}`;
 });
 
-type Wrong = { url?: string; authorization?: string; type?: string; payload?: object | string; ids?: string };
+type Wrong = { url?: string; authorization?: string; type?: string; encoding?: string; payload?: object | string; ids?: string };
 
 async function ask({ path, verb, operation }: Described, wrong: Wrong): Promise<Got> {
   const [scheme] = Object.keys(operation.security?.[0] ?? {});
@@ -39,7 +39,10 @@ async function ask({ path, verb, operation }: Described, wrong: Wrong): Promise<
   const url = path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'estab' ? asking.demo.estab : (wrong.ids ?? 'none')));
   const needed = (operation.parameters ?? []).filter(({ in: place, required }) => place === 'query' && required);
   const query = new URLSearchParams(Object.fromEntries(needed.map(({ name, example }) => [name, String(example)])));
-  const headers = { ...(authorization ? { authorization } : {}), ...(wrong.type ? { 'content-type': wrong.type } : {}) };
+  const headers = {
+    ...(authorization ? { authorization } : {}), ...(wrong.type ? { 'content-type': wrong.type } : {}),
+    ...(wrong.encoding ? { 'content-encoding': wrong.encoding } : {}),
+  };
   const sent = wrong.payload === undefined ? {} : { payload: wrong.payload };
   return askApp(app, { method: verb.toUpperCase(), url: `${url}?${query}${wrong.url ?? ''}`, headers, ...sent });
 }
@@ -86,10 +89,12 @@ test('with a query that is none, an id of nothing, a scope that is not granted',
 });
 
 test('with a body of another kind, an empty one, and one that is too large', async () => {
-  for (const one of all.filter(({ described }) => described.operation.requestBody && described.operation.operationId !== 'uploadRoster')) {
+  for (const one of all.filter(({ described }) => described.verb !== 'get' && described.operation.operationId !== 'uploadRoster')) {
     const { described } = one;
+    const packed = { type: 'application/json', encoding: 'compress', payload: '{}' };
+    assert.equal(check(one, await ask(described, packed), 'compressed'), 'unsupported_media_type', nameOf(described));
     assert.ok(check(one, await ask(described, { type: 'application/xml', payload: '<none/>' }), 'xml'), nameOf(described));
-    assert.ok(check(one, await ask(described, { payload: {} }), 'empty'), nameOf(described));
+    if (described.operation.requestBody) assert.ok(check(one, await ask(described, { payload: {} }), 'empty'), nameOf(described));
     assert.ok(check(one, await ask(described, { type: 'application/json', payload: '{ "broken' }), 'broken'), nameOf(described));
     assert.equal(check(one, await ask(described, { type: 'application/json', payload: `"${'x'.repeat(9 * 1024 * 1024)}"` }), 'large'), 'too_large');
   }
@@ -114,6 +119,22 @@ test('where nothing was collected, and where it cannot be done as things stand',
   assert.equal((await ask(login.described, { payload: { OrgId: asking.demo.estab, PresenceId: person?.id } })).statusCode, 200);
   const reset = find('resetPassword');
   assert.equal(check(reset, await ask(reset.described, { payload: { username: person?.name, password: 'password' } }), 'common'), 'unprocessable');
+});
+
+test('where the fault is ours', async () => {
+  const tables = ['school_secret', 'application_secret', 'upload_token'] as const;
+  const rename = async (from: string, to: string) => {
+    for (const table of tables) await db.unsafe(`alter table ${table}${from} rename to ${table}${to}`);
+  };
+  await Promise.all(['schoolToken', 'managementToken', 'uploadToken'].map((scheme) => authorise(asking, scheme)));
+  await rename('', '_away');
+  try {
+    const body = { relyingParty: 'demo.example', password: 'none' };
+    for (const one of all)
+      assert.equal(check(one, await ask(one.described, one.described.operation.operationId === 'getToken' ? { payload: body } : {}), 'a fault'), 'unexpected');
+  } finally {
+    await rename('_away', '');
+  }
 });
 
 test('every code that is described was met, but for what is dear', () => {

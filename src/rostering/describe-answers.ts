@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { answerHeaders, createDescribeErrors, type DescribeErrors, type Refusal } from '../http/describe-errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { selectableFields } from './field-path.ts';
 import type { Operation } from './operations.ts';
 import { neededScopes } from './visibility.ts';
 
@@ -73,15 +74,11 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
     ...(filters ? [invalidFilter(dialect)] : []),
     { code: 'invalid_sort', when: '`sort` names no field.', message: 'sort is empty. Leave it out, or name a field.' },
   ];
-  const single: Refusal[] = dialect.severalSchools
-    ? [
-        {
-          code: 'ambiguous',
-          when: 'More than one school has such a record.',
-          message: 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.',
-        },
-      ]
-    : [];
+  const resource = collections[operation.collection];
+  const single: Refusal[] = [
+    { code: 'invalid_request', when: 'The query cannot be read.', message: 'The query is not valid percent-encoded UTF-8 at "x=%zz".' },
+    ...(dialect.severalSchools ? [ambiguous] : []),
+  ];
   const missing = operation.parents ? 'There is no such record to look into.' : 'There is no such record.';
   const byId: Refusal[] =
     operation.single || operation.parents ? [{ code: 'not_found', when: 'There is no such record, or none that the caller may see.', message: missing }] : [];
@@ -91,6 +88,11 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
       code: 'blank_selection',
       when: '`fields` names no field.',
       message: 'fields names an empty field. Leave it out, or list fields separated by commas.',
+    },
+    {
+      code: 'invalid_selection',
+      when: '`fields` names something that the record does not have.',
+      message: `fields names "shoeSize" at position 1, which is not a field of this record. Fields are ${selectableFields(resource).join(', ')}.`,
     },
     {
       code: 'missing_token',
@@ -126,6 +128,12 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
     },
   ];
 }
+
+const ambiguous: Refusal = {
+  code: 'ambiguous',
+  when: 'More than one school has such a record.',
+  message: 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.',
+};
 
 function invalidFilter({ filter }: Dialect): Refusal {
   const message = filter.fields

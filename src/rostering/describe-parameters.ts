@@ -5,6 +5,7 @@ import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { nameOne, type Thing } from './describe-words.ts';
 import type { Dialect } from './dialects/dialect.ts';
+import { selectableFields } from './field-path.ts';
 import { maxConditions } from './filter.ts';
 import { pathParameters, type Operation } from './operations.ts';
 
@@ -43,12 +44,10 @@ export function describePath(operation: Operation): TSchema | undefined {
 const ignored = 'Accepted, checked and without effect in this variant.';
 
 export function describeQuery(operation: Operation, dialect: Dialect): TSchema {
-  const resource = collections[operation.collection];
-  const names = ['sourcedId', 'status', 'dateLastModified', 'metadata', ...resource.fields.map(({ name }) => name)];
   const fields = Type.Optional(
     Type.String({
       description: `Fields to answer with, separated by commas; all others are left out, also those that a record otherwise always has. \
-${dialect.selects ? '' : ignored} Fields are ${names.join(', ')}.`,
+${dialect.selects ? '' : ignored} Fields are ${selectableFields(collections[operation.collection]).join(', ')}.`,
       examples: ['sourcedId,status,dateLastModified'],
     }),
   );

@@ -1,11 +1,13 @@
 // In charge of describing single sign-on for the documentation: briefly, since its discovery document says the rest to programs.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { openRefusals } from '../../access/describe-caller.ts';
-import { describeRoute, exactly, flag, oneOf, text, whole, type RouteWords } from '../../http/describe-route.ts';
+import { bodyRefusals, openRefusals } from '../../access/describe-caller.ts';
+import { describeRoute, exactly, flag, named, oneOf, text, whole, type RouteWords } from '../../http/describe-route.ts';
 
 const error = (description: string) =>
   exactly({ error: text('The code, for programs.'), error_description: Type.Optional(text('What was wrong, for people.')) }, { description });
+/** What cannot be read does not come as far as the provider. */
+const unread = (description: string) => Type.Unsafe({ description, anyOf: [error('As OAuth 2.0 has it.'), named('Error')] });
 const texts = (description: string) => Type.Array(Type.String(), { description });
 
 const discovery = Type.Object(
@@ -60,12 +62,14 @@ const asked = {
   state: Type.Optional(text('Comes back as it was sent.', { examples: ['af0ifjsldkj'] })),
   nonce: Type.Optional(text('Comes back in the ID token.', { examples: ['n-0S6_WzA2Mj'] })),
   response_mode: Type.Optional(oneOf(['query', 'form_post'], 'How the answer comes back; query unless given.', { examples: ['query'] })),
-  login_hint: Type.Optional(text('A user name to begin with.')),
-  prompt: Type.Optional(text('login: sign in again. none: without a page, or not at all.')),
+  login_hint: Type.Optional(text('A user name to begin with.', { examples: ['h.dsilva'] })),
+  prompt: Type.Optional(text('login: sign in again. none: without a page, or not at all.', { examples: ['login'] })),
 };
 
 type Words = Omit<RouteWords, 'tag' | 'streamed'> & { method: 'GET' | 'POST'; path: string };
-const refused = { 400: error('Refused; error says why.'), 401: error('The client or the token is not known.') };
+const refused = { 400: unread('Refused; error says why.'), 401: error('The client or the token is not known.') };
+const challenge = { 'WWW-Authenticate': { type: 'string', description: 'How to present a token, and why this one was refused.' } };
+const refusedToken = Object.fromEntries(Object.entries(refused).map(([status, schema]) => [status, Type.Unsafe({ ...schema, headers: challenge })]));
 const client = [{ signInClient: [] }];
 
 /** By their addresses behind the root. */
@@ -96,7 +100,10 @@ const operations: readonly Words[] = [
         content: { 'text/html': { schema: text('The page.') } },
       },
       303: Type.Unsafe({ type: 'null', description: 'To the sign-in page, or back to the application.' }),
-      400: error('It cannot be sent back.'),
+      400: {
+        description: 'It cannot be sent back: a page says why. Only what cannot be read at all is told to programs in JSON.',
+        content: { 'text/html': { schema: text('The page.') } },
+      },
     },
     errors: openRefusals,
   },
@@ -116,7 +123,7 @@ const operations: readonly Words[] = [
       client_secret: Type.Optional(text('In place of Basic.')),
     }),
     answers: { 200: issued, ...refused },
-    errors: openRefusals,
+    errors: { ...openRefusals, ...bodyRefusals },
   },
   {
     method: 'GET',
@@ -125,7 +132,7 @@ const operations: readonly Words[] = [
     summary: 'Who signed in',
     description: 'The claims of the person, by the scopes that were asked for.',
     security: [{ signInToken: [] }, { signIn: ['openid'] }],
-    answers: { 200: exactly(claimSchemas, { description: 'The claims.' }), ...refused },
+    answers: { 200: exactly(claimSchemas, { description: 'The claims.' }), ...refusedToken },
     errors: openRefusals,
   },
   {
@@ -156,7 +163,7 @@ const operations: readonly Words[] = [
       client_secret: Type.Optional(text('In place of Basic.')),
     }),
     answers: { 200: Type.Unsafe({ type: 'null', description: 'It is ended.' }), ...refused },
-    errors: openRefusals,
+    errors: { ...openRefusals, ...bodyRefusals },
   },
 ];
 
