@@ -32,11 +32,14 @@ export function memoryStore({ now = Date.now }: { now?: () => number } = {}): St
     renew: async (holder) => fence(holder),
     async stage(holder, run, { clear, rows = [], rest }) {
       fence(holder);
-      const next = new Map([...staged].filter(([, row]) => clear !== true && row.collection !== clear));
+      const next = clear === undefined ? staged : new Map([...staged].filter(([, row]) => clear !== true && row.collection !== clear));
+      const fresh = new Map<string, Row>();
       for (const row of rows) {
-        if (next.has(keyOf(row))) throw new SameIdTwice(row.collection, row.id);
-        next.set(keyOf(row), structuredClone(row));
+        const key = keyOf(row);
+        if (next.has(key) || fresh.has(key)) throw new SameIdTwice(row.collection, row.id);
+        fresh.set(key, structuredClone(row));
       }
+      for (const [key, row] of fresh) next.set(key, row);
       staged = next;
       for (const [key, row] of kept) if (row.collection === rest?.collection && !staged.has(key)) staged.set(key, { ...row, place: rest.place, record: null });
       state = { ...state, run };
@@ -70,7 +73,8 @@ export function memoryStore({ now = Date.now }: { now?: () => number } = {}): St
         if (record) kept.set(keyOf(row), { ...row, record });
         else kept.delete(keyOf(row));
       }
-      if (keep || outbox.length > 0) outbox.push(...changes);
+      // Not as arguments, of which there cannot be a million.
+      if (keep || outbox.length > 0) outbox = outbox.concat(changes);
       staged = new Map();
       state = { copy, run: null };
       return [...tallies.values()];

@@ -28,7 +28,8 @@ const rowsPerStatement = 150;
 
 /** @internal */
 export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: SqlDialect, prefix: string): Store {
-  if (!/^([a-z_]\w*\.)?[a-z_]\w*$/i.test(prefix)) throw new TypeError(`The prefix "${prefix}" is not a name that tables can begin with.`);
+  // PostgreSQL cuts names after 63 characters, where four tables would be one.
+  if (!/^([a-z_]\w*\.)?[a-z_]\w{0,49}$/i.test(prefix)) throw new TypeError(`The prefix "${prefix}" is not a name that tables can begin with.`);
   const [records, staged, outbox, state] = ['record', 'staged', 'change', 'state'].map((name) => prefix + name);
   const pair = 'r.collection = s.collection and r.id = s.id';
   const differs = '(r.record <> s.record or (r.record is null) <> (s.record is null))';
@@ -45,7 +46,6 @@ export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: S
       `create table if not exists ${outbox} (seq bigint primary key, collection text not null, id text not null, was ${json}, becomes ${json})`,
     );
     yield ask(`create table if not exists ${state} (one integer primary key, holder text, lease bigint, until bigint, copy text, run text)`);
-    yield ask(`insert into ${state} (one) values (1) on conflict (one) do nothing`);
   }
 
   function* fence(holder: string): Steps<void> {
@@ -69,6 +69,8 @@ export function sqlStore(run: RunSteps, { json, nowMs, exists, beforeMaking }: S
     open: (holder, leaseMs) =>
       run(function* open() {
         yield* makeTables();
+        // Somebody may have emptied them, to begin anew.
+        yield ask(`insert into ${state} (one) values (1) on conflict (one) do nothing`);
         const free = `holder is null or until < ${nowMs}`;
         const [own] = yield ask(`update ${state} set holder = $1, lease = $2, until = ${nowMs} + $2 where ${free} returning copy, run`, holder, leaseMs);
         if (own) return { copy: own.copy as string | null, run: own.run as string | null };

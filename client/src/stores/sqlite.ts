@@ -14,9 +14,15 @@ const lookAgainMs = 20;
 
 export function sqliteStore(db: SqliteHandle, { prefix = 'schoolbell_' }: { prefix?: string } = {}): Store {
   const ask = ({ text, values }: Statement): Answer[] => {
-    const statement = db.prepare(text.replaceAll(/\$(\d+)/g, '?$1'));
-    if (/^select|\sreturning\s/i.test(text)) return statement.all(...(values as never[])) as Answer[];
-    statement.run(...(values as never[]));
+    const inOrder: unknown[] = [];
+    // In their order, each as often as it is used: to better-sqlite3, and to Node for long, ?1 is a name.
+    const plain = text.replaceAll(/\$(\d+)/g, (_, number: string) => {
+      inOrder.push(values[Number(number) - 1]);
+      return '?';
+    });
+    const statement = db.prepare(plain);
+    if (/^select|\sreturning\s/i.test(text)) return statement.all(...(inOrder as never[])) as Answer[];
+    statement.run(...(inOrder as never[]));
     return [];
   };
 
@@ -29,7 +35,11 @@ export function sqliteStore(db: SqliteHandle, { prefix = 'schoolbell_' }: { pref
       db.exec('commit');
       return step.value;
     } catch (error) {
-      db.exec('rollback');
+      try {
+        db.exec('rollback');
+      } catch {
+        // A full disk has ended it already; that is what must be known.
+      }
       throw error;
     }
   }
