@@ -15,6 +15,11 @@ export function openRoster(url: string, client: Client, estab: string, fetching:
   return createClient({ url, rp: client.rp, fetch: fetching }).school({ estab, secret: client.schoolSecrets[estab] ?? '' }).roster;
 }
 
+/** Those of every school of an application. */
+export function openRosters(url: string, client: Client, fetching: Fetching = fetch) {
+  return createClient({ url, rp: client.rp, fetch: fetching }).roster({ clientId: client.clientId, clientSecret: client.clientSecret });
+}
+
 type Records = Record<string, Kept[]>;
 const byId = (records: Kept[]) => records.sort((a, b) => (a.sourcedId < b.sourcedId ? -1 : 1));
 

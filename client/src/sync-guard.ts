@@ -6,7 +6,7 @@ import type { Part } from './sync-store.ts';
 /** allow: what may go this time, whatever the numbers say: everything, or these collections. */
 export type Guard = { percent?: number; least?: number; allow?: boolean | readonly string[] };
 
-/** @internal refused: collections that the school no longer grants. They go because somebody decided so, and are no empty answers. */
+/** @internal refused: collections that the school no longer grants, which is no empty answer; large ones are held all the same. */
 export function findShrinkage(parts: readonly Part[], refused: readonly string[], { percent = 20, least = 50, allow = false }: Guard): Shrinkage[] {
   const watched = parts.filter(({ collection }) => allow !== true && !(allow !== false && allow.includes(collection)));
   const held: Shrinkage[] = [];

@@ -13,11 +13,13 @@ export type Look = {
   totals: Record<string, number>;
   /** What the service would answer and to whom: one tag each, the same as long as version, grant, schools and address are. */
   tags: Record<string, string>;
+  /** Under which records refer to one another, if one of those that were seen does. */
+  address: string;
 };
 
 /** @internal All of one version: the one that is asked for, else the newest. */
 export async function look(source: Source, collections: readonly string[], signal: AbortSignal, version?: string): Promise<Look> {
-  const seen: Look = { version: version ?? '', totals: {}, tags: {} };
+  const seen: Look = { version: version ?? '', totals: {}, tags: {}, address: '' };
   let refusal: unknown;
   for (const collection of collections) {
     const page = await pageOrRefusal(source, collection, { filter: active, limit: 1, offset: 0, version: seen.version || undefined, signal });
@@ -29,6 +31,7 @@ export async function look(source: Source, collections: readonly string[], signa
     seen.version = page.version;
     seen.totals[collection] = page.total;
     seen.tags[collection] = `${page.etag} ${page.total}`;
+    seen.address ||= addressIn(page);
   }
   // Nothing at all: the authorisation is paused or revoked, and that is no reason to empty the copy.
   if (Object.keys(seen.totals).length === 0) throw refusal ?? new SyncError(`Name at least one of ${orderedCollections.join(', ')}.`);
@@ -48,17 +51,18 @@ export type Sight = {
 const contacts = "role='parent' or role='guardian' or role='relative'";
 
 /** @internal For sources that have deltas. */
-export async function findSight(source: Source, { version }: Look, signal: AbortSignal): Promise<Sight> {
+export async function findSight(source: Source, { version, address }: Look, signal: AbortSignal): Promise<Sight> {
   const ask = (collection: string, filter?: string) => pageOrRefusal(source, collection, { filter, limit: 1, offset: 0, version, signal });
   const [students, staff, parents, users] = [await ask('students'), await ask('teachers'), await ask('users', contacts), await ask('users')];
   const shown = [!('refusal' in students), !('refusal' in staff), !('refusal' in parents) && parents.total > 0];
-  const address = 'refusal' in users ? '' : (/"href":"(.*?)\/\w+\/[^/"]*"/.exec(JSON.stringify(users.records))?.[1] ?? '');
   return {
-    name: [rosterOf(version), address, ...shown].join(' '),
+    name: [rosterOf(version), address || ('refusal' in users ? '' : addressIn(users)), ...shown].join(' '),
     everyone: shown.every(Boolean),
     people: 'refusal' in users ? 0 : users.total,
   };
 }
+
+const addressIn = ({ records }: SourcePage) => /"href":"(.*?)\/\w+\/[^/"]*"/.exec(JSON.stringify(records))?.[1] ?? '';
 
 /** A version is a number and the name of the roster it numbers. */
 const rosterOf = (version: string) => version.replace(/^\d+-/, '');

@@ -4,7 +4,7 @@ import type { RawRoster } from './rostering.ts';
 import { SyncError } from './sync-errors.ts';
 import type { Kept } from './sync-store.ts';
 
-/** In the order in which they refer to one another: what is told of first does not point to what comes later. */
+/** In the order in which they refer to one another: what is told of first does not point to a collection that comes later. */
 export const orderedCollections = ['orgs', 'academicSessions', 'courses', 'classes', 'users', 'demographics', 'enrollments'] as const;
 export type SyncCollection = (typeof orderedCollections)[number];
 
@@ -51,7 +51,8 @@ export function sourceOf({ variant, raw }: AnyRoster): Source {
       for await (const page of raw.pages(collection, { filter: asked, pageSize: limit, offset, version, signal })) return page;
       throw new SyncError(`${collection} was answered without a page.`);
     },
-    isRefusal: (error) => refusal !== undefined && error instanceof SchoolbellError && error.status === refusal,
+    // One without the service's own number is of something in between, which decides nothing for the school.
+    isRefusal: (error) => error instanceof SchoolbellError && error.status === refusal && error.requestId !== undefined,
     isGone: (error) => error instanceof VersionGone,
   };
 }

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { purgeRosters } from '../../src/collection/purge.ts';
-import { copied, createListener, openRoster, readActive, readCopy, type Fetching } from '../../test/roster-copy.ts';
+import { copied, createListener, openRoster, openRosters, readActive, readCopy, type Fetching } from '../../test/roster-copy.ts';
 import { deltaPackage, enrolment, smallPackage, smallSchool, user, type Row } from '../../test/small-school.ts';
 import { useService, type Client } from '../../test/service.ts';
-import { createClient, LeaseLost, SameIdTwice, ShrinkageHeld, sync, SyncBusy, SyncUnsettled, type Store, type SyncOptions } from './index.ts';
+import { LeaseLost, SameIdTwice, SchoolbellError, ShrinkageHeld, sync, SyncBusy, SyncUnsettled, VersionGone, type Store, type SyncOptions } from './index.ts';
 import { memoryStore } from './stores/memory.ts';
 
 const service = await useService();
@@ -114,6 +114,40 @@ test('what the listener did not take is told again, before anything new', async 
   assert.deepEqual(versions.map((one) => one.split('-')[0]), ['1', '2']);
   assert.equal(versions[1], version);
   await copy.assertEqual();
+});
+
+test('what the listener throws is thrown as it is, also what the client itself might throw', async () => {
+  const copy = await begin();
+  let calls = 0;
+  const onChange = () => {
+    calls += 1;
+    throw new VersionGone('a walk of its own', { code: 'walk_changed' });
+  };
+  await assert.rejects(copy.sync({ onChange }), /a walk of its own/);
+  assert.equal(calls, 1);
+  await copy.sync();
+  await copy.assertEqual();
+});
+
+test('who stood still before telling, and was overtaken, does not tell of what is past', async () => {
+  const copy = await begin();
+  let now = Date.now();
+  const store = memoryStore({ now: () => now });
+  const still: Store = {
+    ...store,
+    async changes(most) {
+      const found = await store.changes(most);
+      now += 3_600_000;
+      await copy.load({ users: renamed('p1', 'Renamed') });
+      await copy.sync({ store });
+      return found;
+    },
+  };
+  await copy.sync({ store, onChange: undefined });
+  await copy.load({ users: renamed('p1', 'Soon past') });
+  await assert.rejects(copy.sync({ store: { ...still, changes: store.changes }, onChange: () => Promise.reject(new Error('not now')) }), /not now/);
+  await assert.rejects(copy.sync({ store: still, onChange: () => assert.fail('it was told') }), LeaseLost);
+  assert.deepEqual(copy.listener.told.map(({ after }) => (after as { familyName?: string } | null)?.familyName), ['Soon past', 'Renamed']);
 });
 
 test('everything is of one version, whatever is imported meanwhile', async () => {
@@ -228,15 +262,20 @@ test('who left and was purged between two runs is noticed by the count, and only
 });
 
 test('an address that changed, or a roster that was begun anew, is read whole', async () => {
+  const moved = await service.join({ PUBLIC_URL: 'https://moved.example' });
+  for (const scopes of [everything, 'School', 'Staff']) {
+    const copy = await begin(scopes);
+    await copy.sync();
+    const roster = openRoster(moved.url, copy.client, copy.estab);
+    const { full, changed } = await copy.sync({ roster });
+    assert.deepEqual([full, changed > 0], [true, true], scopes);
+    const addresses = JSON.stringify(await readCopy(copy.store)).matchAll(/"href":"(https?:\/\/[^/]+)/g);
+    assert.deepEqual([...new Set([...addresses].map(([, address]) => address))], ['https://moved.example'], scopes);
+    await copy.sync();
+    await copy.assertEqual(scopes);
+  }
   const copy = await begin();
   await copy.sync();
-  const moved = await service.join({ PUBLIC_URL: 'https://moved.example' });
-  const roster = openRoster(moved.url, copy.client, copy.estab);
-  const { full, changed } = await copy.sync({ roster });
-  assert.deepEqual([full, changed > 0], [true, true]);
-  assert.match(JSON.stringify(await copy.store.records('users')), /https:\/\/moved\.example/);
-  await copy.sync();
-  await copy.assertEqual();
   await db`update roster set id = gen_random_uuid() where estab = ${copy.estab}`;
   assert.equal((await copy.sync()).full, true);
 });
@@ -251,6 +290,7 @@ test('after some days everything is read again', async () => {
   assert.equal((await copy.sync({ now: () => start + 7 * day })).full, true);
   assert.equal((await copy.sync({ now: () => start + 10 * day, fullEveryDays: 2 })).full, true);
   assert.equal((await copy.sync({ now: () => start + 10 * day })).read, 0);
+  assert.equal((await copy.sync({ now: () => start + 2 * day })).full, true, 'the clock was wrong then, or is now');
 });
 
 test('some collections only, and others later', async () => {
@@ -345,6 +385,21 @@ test('a collection that comes back empty is held, one that is refused is not, an
   await copy.assertEqual();
 });
 
+test('a large collection is held also when it is refused, and a refusal by something in between removes nothing', async () => {
+  const users = [...smallSchool.users, ...pupils(60)];
+  const copy = await begin(everything, { users, demographics: pupils(60).map(({ sourcedId = '' }) => ({ sourcedId, sex: 'female' })) });
+  const between = openRoster(service.url, copy.client, copy.estab, (url, init) =>
+    url.includes('demographics') ? Promise.resolve(new Response('<h1>Forbidden</h1>', { status: 403 })) : fetch(url, init));
+  await copy.sync();
+  const guard = { allow: true };
+  await assert.rejects(copy.sync({ roster: between, guard }), (error: unknown) => error instanceof SchoolbellError && error.status === 403);
+  await copy.grant('School,Student,Staff,Contact');
+  await assert.rejects(copy.sync(), ShrinkageHeld);
+  assert.equal((await copy.store.records('demographics')).length, 60);
+  await copy.sync({ guard });
+  await copy.assertEqual();
+});
+
 test('of two runs at once one is told so; one that stood still for too long changes nothing any more', async () => {
   const copy = await begin();
   let now = Date.now();
@@ -384,7 +439,7 @@ async function beginA(client: Client) {
     requests.push(url);
     return fetch(url, init);
   };
-  const roster = createClient({ url: service.url, rp: client.rp, fetch: fetching }).roster({ clientId: client.clientId, clientSecret: client.clientSecret });
+  const roster = openRosters(service.url, client, fetching);
   return { store, requests, sync: (more: Partial<SyncOptions> = {}) => sync({ roster, store, ...more }) };
 }
 function renameIds(school: string): typeof smallSchool {
@@ -417,10 +472,15 @@ test('variant A reads everything when anything changed, of all schools, and sees
   await assertEqual();
 });
 
-test('two schools with the same ids cannot be one copy of variant A', async () => {
+test('two schools with the same ids cannot be one copy of variant A, until they differ', async () => {
   for (const estab of ['same-one', 'same-two']) await service.addSchool(estab, smallPackage());
-  const copy = await beginA(await service.addClient('app-same', ['same-one', 'same-two'], everything));
+  const client = await service.addClient('app-same', ['same-one', 'same-two'], everything);
+  const copy = await beginA(client);
   for (let times = 0; times < 2; times += 1)
     await assert.rejects(copy.sync({ pageSize: 1 }), (error: unknown) => error instanceof SameIdTwice && error.id === 'o1' && /variant B/.test(error.message));
   assert.deepEqual(await copy.store.records('orgs'), []);
+  // What was begun is of a version that is still served.
+  await service.load('same-two', smallPackage(renameIds('same-two')), { force: true });
+  await copy.sync();
+  assert.deepEqual(await readCopy(copy.store), await readActive((path) => client.a(path)));
 });

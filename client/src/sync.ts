@@ -1,6 +1,6 @@
 // In charge of keeping a copy of a roster up to date: sync() reads what changed, all of it of one version, stages it out of
 // sight, makes it the copy at once, and tells what that changed. It may die at any line; the next run goes on from there.
-import { LeaseLost, ShrinkageHeld, SyncBusy, SyncUnsettled } from './sync-errors.ts';
+import { LeaseLost, ShrinkageHeld, SyncBusy, SyncError, SyncUnsettled } from './sync-errors.ts';
 import { findShrinkage, type Guard } from './sync-guard.ts';
 import type { ListsB } from './records.ts';
 import { findSight, isEarlier, look, type Look, type Sight } from './sync-look.ts';
@@ -12,7 +12,7 @@ export type SyncOptions = {
   /** Of one school (variant B), or of every school of the application (variant A, which has no deltas: everything is read each time). */
   roster: AnyRoster;
   store: Store;
-  /** All that are granted, unless some are named. */
+  /** All that are granted, unless some are named. Variant A does not say which are: there, all, and an error if one is not. */
   collections?: readonly SyncCollection[] | undefined;
   guard?: Guard | undefined;
   /** Told in order and at least once, some at a time; what it was told is forgotten when it has returned. */
@@ -72,21 +72,24 @@ async function syncHeld(held: Held, copy: Copy | undefined, left: Run | undefine
   await tell(held, sum.version);
   let [current, run] = [copy, left];
   for (let beginnings = 0; ; ) {
+    const resumed = run !== undefined;
     try {
-      const resumed = run !== undefined;
       current = await bringUp(held, current, run, sum);
-      sum.version = current.version;
-      await tell(held, current.version);
-      run = undefined;
-      // What was begun earlier may be of an older version.
-      if (!resumed) return sum;
     } catch (error) {
-      if (!(error instanceof Moved) && !held.source.isGone(error)) throw error;
+      // Of a version that was begun earlier nothing is said: the newest may be as it should.
+      const again = error instanceof Moved || held.source.isGone(error) || (resumed && error instanceof SyncError);
+      if (!again) throw error;
       run = undefined;
       await held.store.stage(held.holder, null, { clear: true });
       beginnings += 1;
       if (beginnings >= mostBeginnings) throw new SyncUnsettled(`The roster changed ${beginnings} times while it was read; try again later.`, { cause: error });
+      continue;
     }
+    sum.version = current.version;
+    await tell(held, current.version);
+    run = undefined;
+    // What was begun earlier may be of an older version.
+    if (!resumed) return sum;
   }
 }
 
@@ -108,8 +111,6 @@ async function bringUp(held: Held, copy: Copy | undefined, left: Run | undefined
   const asked = (await store.compare()).filter((part) => collections.some((one) => one === part.collection));
   const shrinkage = findShrinkage(asked, refused, guard);
   if (shrinkage.length > 0) {
-    // Of a version that was begun earlier nothing is said: the newest may be as it should.
-    if (left) throw new Moved('begun earlier, and much would go');
     await store.stage(holder, null, { clear: true });
     throw new ShrinkageHeld(run.version, shrinkage);
   }
@@ -132,7 +133,8 @@ async function bringUp(held: Held, copy: Copy | undefined, left: Run | undefined
 /** Undefined when the copy is what would be read. */
 async function beginRun(held: Held, collections: readonly string[], copy: Copy | undefined, seen: Look): Promise<Run | undefined> {
   const { source, store, holder, signal, now = Date.now, fullEveryDays = 7 } = held;
-  const due = !copy || now() - copy.fullAt >= fullEveryDays * dayMs || !same(copy.collections, collections);
+  // A clock may have been wrong, in either direction.
+  const due = !copy || Math.abs(now() - copy.fullAt) >= fullEveryDays * dayMs || !same(copy.collections, collections);
   // Without an ETag, which something in between may have taken away, nobody can tell.
   const tagged = Object.values(seen.tags).every((tag) => !tag.startsWith(' '));
   if (!due && tagged && same(copy.tags, seen.tags)) return undefined;
@@ -152,6 +154,8 @@ async function tell({ store, holder, signal, onChange }: Held, version: string):
     signal.throwIfAborted();
     const { upTo, changes } = await store.changes(toldAtOnce);
     if (changes.length === 0) return;
+    // Whoever stood still meanwhile, and was overtaken, would tell of what is long past.
+    await store.renew(holder);
     await onChange(changes as readonly RosterChange[], { version });
     await store.told(holder, upTo);
   }
