@@ -10,7 +10,7 @@ import { sqliteStore } from '../client/src/stores/sqlite.ts';
 
 const text = { type: 'string', default: '' } as const;
 const { values: told } = parseArgs({
-  options: { url: text, rp: text, estab: text, secret: text, file: text, database: text, prefix: text, told: text, step: text, page: text },
+  options: { url: text, rp: text, id: text, estab: text, secret: text, file: text, database: text, prefix: text, told: text, step: text, page: text },
 });
 let steps = 0;
 
@@ -53,7 +53,7 @@ const client = createClient({
   },
 });
 await sync({
-  roster: client.school({ estab: told.estab, secret: told.secret }).roster,
+  roster: told.id === '' ? client.school({ estab: told.estab, secret: told.secret }).roster : client.roster({ clientId: told.id, clientSecret: told.secret }),
   store: told.file === '' ? await openDatabase() : openFile(),
   pageSize: Number(told.page),
   guard: { allow: true },
