@@ -2,6 +2,7 @@
 // of a transaction that failed.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -102,8 +103,9 @@ test('PostgreSQL, over single clients, in a schema of their own', async () => {
   for (const client of clients) await client.end();
 });
 
-test('many who open a new store at once meet without an error, and one has it, however strictly transactions are kept apart', async () => {
+test('many who open a new store at once meet without an error, and one has it, however strictly transactions are kept apart', async (t) => {
   const strict = new pg.Pool({ connectionString: url, max: 4, options: '-c default_transaction_isolation=serializable' });
+  t.after(() => strict.end());
   for (const [prefix, handle] of Object.entries({ race_: pool, strict_: strict })) {
     const open = () => Promise.all(Array.from({ length: 4 }, (_, at) => pgStore(handle, { prefix }).open(`holder ${at}`, 60_000)));
     const [first, again] = [await open(), await open()];
@@ -111,7 +113,6 @@ test('many who open a new store at once meet without an error, and one has it, h
     const winner = `holder ${first.findIndex((one) => 'copy' in one)}`;
     await Promise.all(Array.from({ length: 4 }, () => pgStore(handle, { prefix }).renew(winner)));
   }
-  await strict.end();
 });
 
 test('tables that somebody emptied are those of a new store', async () => {
@@ -130,9 +131,10 @@ test('a connection that is lost in the middle fails what was under way, and noth
       return Object.assign(client, {
         async query(text: string, values?: unknown[]) {
           if (text !== 'commit') return query(text, values);
-          const ended = new Promise((resolve) => client.once('end', resolve));
+          const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+          const closed = new Promise((resolve) => stream.once('close', resolve));
           await pool.query('select pg_terminate_backend($1)', [(await query('select pg_backend_pid() as pid')).rows[0]?.pid]);
-          await ended;
+          await closed;
           return query(text, values);
         },
       });
@@ -145,8 +147,9 @@ test('a connection that is lost in the middle fails what was under way, and noth
   client.release();
 });
 
-test('a transaction that stands still is ended by the server, and the connection is then as it was', async () => {
+test('a transaction that stands still is ended by the server, and the connection is then as it was', async (t) => {
   const client = new pg.Client(url);
+  t.after(() => client.end());
   await client.connect();
   const limit = async () => Object.values((await client.query<Record<string, string>>('show idle_in_transaction_session_timeout')).rows[0] ?? {})[0];
   const limits = [await limit()];
@@ -159,7 +162,6 @@ test('a transaction that stands still is ended by the server, and the connection
   await store.open('a', 60_000);
   limits.push(await limit());
   assert.deepEqual(limits, [limits[0], '1min', limits[0]]);
-  await client.end();
 });
 
 test('a prefix that is no name, or leaves no room for one, is refused', () => {
