@@ -165,6 +165,21 @@ test('a signature is right, old, ended, too old, wrong or none', async () => {
   assert.equal(judge({ 'webhook-id': 'msg_1' }), 'none');
 });
 
+test('however many signatures a stranger gives, the body is gone through once for each secret', () => {
+  const known = [{ text: `whsec_${randomBytes(32).toString('base64')}`, valid: true }];
+  const body = Buffer.alloc(4 * 1024 * 1024);
+  const measureOnce = (signatures: number) => {
+    const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,x '.repeat(signatures) };
+    const begun = performance.now();
+    assert.equal(judgeSignature({ headers, body, seconds: 1 }, known), 'wrong');
+    return performance.now() - begun;
+  };
+  const measure = (signatures: number) => Math.min(...[0, 1, 2].map(() => measureOnce(signatures)));
+  // Three thousand are to cost nothing near three thousand times as much as one.
+  const [one, many] = [measure(1), measure(3_000)];
+  assert.ok(many < one * 200, `${one} ms and ${many} ms`);
+});
+
 test('a call from outside that is signed is judged, by whichever secret, and its repeats are counted', async () => {
   const inbox = await make('Signed');
   const secret = client.signingSecret;

@@ -18,7 +18,11 @@ export function judgeSignature({ headers, body, seconds }: Signed, secrets: read
   if (signature === undefined) return 'none';
   if (id === undefined || timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) return 'wrong';
   const given = signature.split(' ');
-  const signedBy = secrets.findIndex(({ text }) => given.some((one) => isSame(one, renderSignature(id, Number(timestamp), body, [text]))));
+  // The body is gone through once for each secret, however many signatures a stranger gives.
+  const signedBy = secrets.findIndex(({ text }) => {
+    const expected = renderSignature(id, Number(timestamp), body, [text]);
+    return given.some((one) => isSame(one, expected));
+  });
   const secret = secrets[signedBy];
   if (!secret) return 'wrong';
   if (Math.abs(seconds - Number(timestamp)) > toleranceSeconds) return 'too-old';
