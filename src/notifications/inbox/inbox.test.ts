@@ -144,6 +144,24 @@ test('an application has a few inboxes, each with a name of its own', async () =
   await assert.rejects(make('x', '200', 'nobody'), /no application nobody/);
 });
 
+test('an inbox that is removed while it takes a call is unknown to the caller, on both ways', async () => {
+  for (const way of ['outside', 'handed over'] as const) {
+    const inbox = await make('Going');
+    const handOver = createHandOver(db, seal, url, createOutbound([]));
+    let answer: Promise<{ status: number | undefined }> | undefined;
+    await db.begin(async (tx) => {
+      await tx`lock table inbox_call in share mode`;
+      answer = way === 'outside' ? fetch(at(inbox), { method: 'POST', body: 'x' })
+        : handOver.call({ id: 'msg_1', method: 'POST', url: at(inbox), headers: {}, body: Buffer.from('x') });
+      await until('it is about to be added', async () => (await db`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%inbox_call%'`).length > 0);
+      await tx`delete from inbox where id = ${inbox.id}`;
+    });
+    assert.equal((await answer)?.status, 404, way);
+    await handOver.close();
+  }
+});
+
 test('a signature is right, old, ended, too old, wrong or none', async () => {
   const secrets = [0, 1, 2].map(() => `whsec_${randomBytes(32).toString('base64')}`);
   const [now = '', before = '', ended = ''] = secrets;

@@ -65,7 +65,9 @@ export async function editInbox(db: Db, { rp, id, answer }: { rp: string; id: st
 /** What came goes; gives how many. */
 export async function emptyInbox(db: Db, rp: string, id: string): Promise<number> {
   const { id: known } = await requireInbox(db, rp, id);
-  const { count } = await db`delete from inbox_call where inbox = ${known}`;
+  // Held first, as by whoever takes a call: two who forget the same calls in another order would wait for one another.
+  const { count } = await db`
+    with held as (select id from inbox where id = ${known} for no key update) delete from inbox_call where inbox = (select id from held)`;
   return count;
 }
 

@@ -42,15 +42,19 @@ export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arri
   const own = createSeal([seal.open(found.sealedKey)]);
   const head = own.seal(JSON.stringify(describe(arrival)));
   const body = own.seal(Buffer.from(arrival.body.subarray(0, inboxLimits.keptBytes)).toString('base64'));
-  // The statement that adds one does not see it: of those before, one fewer stays.
-  await db`
-    with added as (
+  // The inbox is held first: one that was removed meanwhile is unknown, and who removes or empties it is neither waited for with a
+  // call in hand nor kept waiting so. The statement that adds one does not see it: of those before, one fewer stays.
+  const [added] = await db`
+    with held as (select id from inbox where id = ${found.id} for no key update),
+    added as (
       insert into inbox_call (inbox, method, webhook_id, verdict, answer, address, bytes, head, body)
-      values (${found.id}, ${cutText(arrival.method, longest.method)}, ${id}, ${verdict}, ${found.answer}, ${arrival.address},
-        ${arrival.body.length}, ${head}, ${body}))
-    delete from inbox_call where inbox = ${found.id}
-      and seq <= (select seq from inbox_call where inbox = ${found.id} order by seq desc offset ${inboxLimits.keptCalls - 1} limit 1)`;
-  return { kind: 'taken', answer: found.answer };
+      select id, ${cutText(arrival.method, longest.method)}::text, ${id}::text, ${verdict}::text, ${found.answer}::text, ${arrival.address}::text,
+        ${arrival.body.length}::int, ${head}::bytea, ${body}::bytea from held returning inbox),
+    forgotten as (
+      delete from inbox_call where inbox = (select inbox from added)
+        and seq <= (select seq from inbox_call where inbox = ${found.id} order by seq desc offset ${inboxLimits.keptCalls - 1} limit 1))
+    select from added`;
+  return added ? { kind: 'taken', answer: found.answer } : { kind: 'unknown' };
 }
 
 /** Those that ended too, as long as they are kept: whoever still signs with one wants to know. */
