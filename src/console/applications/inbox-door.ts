@@ -41,7 +41,7 @@ export function inboxDoor(scope: FastifyInstance, { db, changes, seal, holds }: 
     if (received.kind !== 'taken' || (received.answer !== 'slow' && received.answer !== 'never')) return send(reply, answer);
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
-    const held = await hold(answer ? holds.slowMs : holds.neverMs, AbortSignal.any([gone.signal, ending.signal]));
+    const held = await hold(key, answer ? holds.slowMs : holds.neverMs, AbortSignal.any([gone.signal, ending.signal]));
     return send(reply, held ? answer : noRoom);
   }
 

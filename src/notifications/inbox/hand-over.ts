@@ -5,11 +5,11 @@ import type { Db } from '../../db/connect.ts';
 import { outboundLimits, type Outbound, type OutboundCall, type OutboundResult } from '../../http/outbound.ts';
 import { findInbox } from './address.ts';
 import { answerOf, noRoom, type InboxReply } from './answer.ts';
-import { createHold, holdLimits, type HoldLimits } from './hold.ts';
+import { createHold, ownHoldLimits, type HoldLimits } from './hold.ts';
 import { receiveCall } from './receive.ts';
 
 /** limits: how long callers are kept waiting; a call that is never answered is given up as one over the network is. */
-export function createHandOver(db: Db, seal: Seal, publicUrl: string, outbound: Outbound, limits: HoldLimits = holdLimits): Outbound {
+export function createHandOver(db: Db, seal: Seal, publicUrl: string, outbound: Outbound, limits: HoldLimits = ownHoldLimits): Outbound {
   const hold = createHold(limits);
   const ending = new AbortController();
   const longestMs = Math.min(limits.neverMs, outboundLimits.totalMs);
@@ -19,7 +19,7 @@ export function createHandOver(db: Db, seal: Seal, publicUrl: string, outbound: 
     const received = await receiveCall(db, seal, key, { method, path, headers, body: body ?? new Uint8Array(), address: null });
     const reply = answerOf(received);
     const waits = received.kind === 'taken' && (received.answer === 'slow' || received.answer === 'never');
-    const held = !waits || (await hold(reply ? limits.slowMs : longestMs, ending.signal));
+    const held = !waits || (await hold(key, reply ? limits.slowMs : longestMs, ending.signal));
     return describe(held ? reply : noRoom, performance.now() - started);
   }
 

@@ -19,13 +19,14 @@ import { renderSignature } from '../sign.ts';
 import { findInbox, inboxUrl } from './address.ts';
 import { listCalls, requireCall } from './calls.ts';
 import { createHandOver } from './hand-over.ts';
+import { createHold } from './hold.ts';
 import { addInbox, editInbox, removeInbox, type Inbox } from './inboxes.ts';
 import { judgeSignature } from './judge-signature.ts';
 import { inboxLimits } from './receive.ts';
 
 const slowMs = 300;
 // Nothing on this machine may be called: what arrives here was handed over.
-const service = await useService({}, { holds: { slowMs, neverMs: 600, most: 2 } });
+const service = await useService({}, { holds: { slowMs, neverMs: 600, most: 2, mostOfOne: 2 } });
 const { db, url, seal, addSchool, addClient } = service;
 const school = 'inbox1';
 await addSchool(school, smallPackage());
@@ -89,6 +90,20 @@ test('so many are kept waiting at once in a process, and the others are told at 
   });
   await editInbox(db, { rp: 'reader', id: inbox.id, answer: 'slow' });
   await until('there is room', async () => (await fetch(at(inbox), { method: 'POST' })).status === 200);
+});
+
+test('an inbox that never answers leaves room for those of others', async () => {
+  const hold = createHold({ most: 3, mostOfOne: 2 });
+  const longMs = 600_000;
+  const stop = new AbortController();
+  const { signal } = stop;
+  const held = [hold('a', longMs, signal), hold('a', longMs, signal)];
+  assert.equal(await hold('a', longMs, signal), false, 'of one inbox');
+  held.push(hold('b', longMs, signal));
+  assert.equal(await hold('c', longMs, signal), false, 'of all');
+  stop.abort();
+  assert.deepEqual(await Promise.all(held), [true, true, true]);
+  assert.equal(await hold('c', 1, new AbortController().signal), true);
 });
 
 test('what is unknown is not there; a person is led to the page, after signing in', async () => {
@@ -296,7 +311,7 @@ test('handed over, a call ends as one over the network does, and every other add
   const asked: string[] = [];
   const guarded = createOutbound([]);
   const outbound: Outbound = { call: (one) => (asked.push(one.url), guarded.call(one)), close: () => guarded.close() };
-  const handOver = createHandOver(db, seal, url, outbound, { slowMs: 50, neverMs: 100, most: 1 });
+  const handOver = createHandOver(db, seal, url, outbound, { slowMs: 50, neverMs: 100, most: 1, mostOfOne: 1 });
   const call = (target: string) => handOver.call({ id: 'msg_1', method: 'POST', url: target, headers: { 'webhook-id': 'msg_1' }, body: Buffer.from('x') });
   try {
     for (const [answer, status] of [['200', 200], ['500', 500], ['410', 410], ['slow', 200]] as const) {
