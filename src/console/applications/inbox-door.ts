@@ -40,6 +40,7 @@ export function inboxDoor(scope: FastifyInstance, { db, changes, seal, holds }: 
     const answer = answerOf(received);
     if (received.kind !== 'taken' || (received.answer !== 'slow' && received.answer !== 'never')) return send(reply, answer);
     const gone = new AbortController();
+    if (reply.raw.destroyed) gone.abort();
     reply.raw.once('close', () => gone.abort());
     const held = await hold(key, answer ? holds.slowMs : holds.neverMs, AbortSignal.any([gone.signal, ending.signal]));
     return send(reply, held ? answer : noRoom);
