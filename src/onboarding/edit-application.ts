@@ -11,8 +11,9 @@ export type Edited = { application: Application; narrowed: string[]; moved: numb
 
 export async function editApplication(deciding: Deciding, rp: string, change: ApplicationChange): Promise<Edited> {
   const moved = await deciding.db.begin(async (tx) => {
-    await requireOwnInbox(tx, deciding.publicUrl, change.callbackUrl, rp);
     const { before, after } = await changeApplication(tx, rp, change);
+    // One that is no longer there is no reason to refuse every other change.
+    if (before.callbackUrl !== after.callbackUrl) await requireOwnInbox(tx, deciding.publicUrl, after.callbackUrl, rp);
     const schools = await listSchools(tx, rp);
     if (change.scopes !== undefined) for (const estab of schools) await narrowInvitation(tx, estab, after);
     return before.callbackUrl === after.callbackUrl ? 0 : moveCallback(tx, rp, after.callbackUrl, schools);

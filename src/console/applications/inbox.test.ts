@@ -115,6 +115,28 @@ test('where an address leads is said to nobody who has not shown their second fa
   assert.equal((await developer.get(`/console/inbox/${inbox.key}`)).location, of(inbox));
 });
 
+test('a developer has the application called at an inbox of its own, though the service has a private address, and at no other there', async () => {
+  await db`delete from inbox`;
+  const [own, other] = [await make('own.example', 'Callback'), await make('other.example', 'Callback')];
+  const save = (fields: Record<string, string>) => developer.post('/console/applications/own.example/edit/save', {
+    website: '', 'privacy-notice': '', contact: '', 'redirect-uri': '', ...fields,
+  });
+  for (const target of [inboxUrl(url, other.key), inboxUrl(url, 'k'.repeat(43))]) {
+    const refused = await save({ 'callback-url': target });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /Callback URL[^]*has no such inbox/);
+  }
+  assert.equal((await save({ 'callback-url': `${url}/healthz` })).status, 400);
+  const ours = inboxUrl(url, own.key);
+  assert.equal((await save({ 'callback-url': ours })).status, 303);
+  await db`delete from inbox`;
+  for (const who of [developer, admin]) {
+    const fields = { 'callback-url': ours, website: '', 'privacy-notice': '', contact: 'help@own.example', 'redirect-uri': '', name: 'Own' };
+    const saved = await who.post('/console/applications/own.example/edit/save', { ...fields, 'scope-School': 'required', 'scope-Student': 'required' });
+    assert.equal(saved.status, 303, 'that it is gone is no reason to refuse another change');
+  }
+});
+
 test('one of this service’s own deliveries is known as that, with the way to it', async () => {
   await db`delete from inbox`;
   const inbox = await make('own.example', 'Ours');

@@ -16,8 +16,8 @@ export function createRequireTarget(db: Db, publicUrl: string, allowed: AllowLis
 }
 
 /** A callback URL is judged by the guard at every call, and here by whose it is. */
-export async function requireOwnInbox(sql: Sql, publicUrl: string, url: string | undefined, rp: string): Promise<void> {
-  if (url !== undefined) await isOwnInbox(sql, publicUrl, url, rp, `--callback-url "${url}"`);
+export async function requireOwnInbox(sql: Sql, publicUrl: string, url: string, rp: string): Promise<void> {
+  await isOwnInbox(sql, publicUrl, url, rp, `--callback-url "${url}"`);
 }
 
 /** An inbox of another application, or of none, is refused in the same words: whether it is there is nobody else's business. */
