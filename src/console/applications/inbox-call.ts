@@ -5,6 +5,7 @@ import { noteLook } from '../../access/audit-trail.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
 import { formatCount } from '../../http/pages/figures.ts';
+import { layOutJson } from '../../http/pages/lay-out-json.ts';
 import { formatExact } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { showSteering } from '../../http/printable.ts';
@@ -28,6 +29,7 @@ type Call = Awaited<ReturnType<typeof requireCall>>;
 const path = `${inboxPageRoute}/calls/:seq`;
 const longestPath = 4096;
 const shownSignature = 14;
+const mostFields = 500;
 
 export const inboxCallPage: Page = {
   path,
@@ -95,19 +97,19 @@ kept.</p>`;
 }
 
 function renderFields(body: Buffer, mask: Mask): Html {
-  const rows = [...new URLSearchParams(body.toString('utf8'))].slice(0, 500);
+  const rows = [...new URLSearchParams(body.toString('utf8'))];
   return renderTable({
     id: 'fields',
-    caption: 'Fields of the form',
+    caption: rows.length > mostFields ? `The first ${formatCount(mostFields)} of ${formatCount(rows.length)} fields of the form` : 'Fields of the form',
     columns: ['Name', 'Value'],
-    rows: rows.map(([name, value]): HtmlValue[] => [asSent(name), asSent(mask.field(name, value))]),
+    rows: rows.slice(0, mostFields).map(([name, value]): HtmlValue[] => [asSent(name), asSent(mask.field(name, value))]),
   });
 }
 
 function readable(body: Buffer, mask: Mask): string {
   const text = renderResponse(body);
   try {
-    return JSON.stringify(mask.json(JSON.parse(body.toString('utf8'))), null, 2);
+    return layOutJson(mask.json(JSON.parse(body.toString('utf8'))));
   } catch {
     return mask.text(text);
   }

@@ -61,6 +61,18 @@ test('whatever came is shown as text: nothing of it is a link, runs, or steers',
   assert.match((await viewer.get(`${of(inbox)}/calls/${await newest(inbox)}`)).text, /4 bytes that are no text, beginning with 0001feff/);
 });
 
+test('what is nested without an end is not laid out without one, and of a form with thousands of fields the first are shown', async () => {
+  const inbox = await make('own.example', 'Deep');
+  for (const levels of [1_000, 30_000]) {
+    await send(inbox, 'application/json', `${'['.repeat(levels)}${'1,'.repeat((60_000 - levels * 2) / 2)}1${']'.repeat(levels)}`);
+    const { status, text } = await viewer.get(`${of(inbox)}/calls/${await newest(inbox)}`);
+    assert.deepEqual([status, text.includes('[[[['), text.length < 200_000], [200, true, true], `${text.length} characters`);
+  }
+  await send(inbox, 'application/x-www-form-urlencoded', 'a=1&'.repeat(1_000));
+  const { text } = await viewer.get(`${of(inbox)}/calls/${await newest(inbox)}`);
+  assert.match(text, /The first 500 of 1,000 fields of the form/);
+});
+
 test('a secret is hidden from whoever looks, in every form, and shown on demand to those who may change something, with a line', async () => {
   const inbox = await make('own.example', 'Secrets');
   for (const [type, body] of [

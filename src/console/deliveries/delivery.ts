@@ -7,6 +7,7 @@ import { parseAllowList } from '../../http/address-guard.ts';
 import { explainFault } from '../../http/explain-fault.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
+import { layOutJson } from '../../http/pages/lay-out-json.ts';
 import { formatExact, renderAgo } from '../../http/pages/moment.ts';
 import { scriptPaths } from '../../http/pages/scripts.ts';
 import { showSteering } from '../../http/printable.ts';
@@ -118,7 +119,7 @@ function renderBody({ contentType, bytes, body, sealed }: Whole): Html {
 function prettify(body: Buffer): string {
   if (!isUtf8(body)) return renderResponse(body);
   try {
-    return JSON.stringify(JSON.parse(body.toString('utf8')), null, 2);
+    return layOutJson(JSON.parse(body.toString('utf8')));
   } catch {
     return renderResponse(body);
   }

@@ -4,6 +4,7 @@ import { html, type Html } from '../../../http/html.ts';
 import { renderBadge, type Badge } from '../../../http/pages/badge.ts';
 import { renderFacts } from '../../../http/pages/facts.ts';
 import { formatCount } from '../../../http/pages/figures.ts';
+import { layOutJson } from '../../../http/pages/lay-out-json.ts';
 import { showSteering } from '../../../http/printable.ts';
 import type { Samples } from '../../../reference/samples.ts';
 import { shownBytes, type Answer } from './send.ts';
@@ -45,7 +46,7 @@ function readable({ body, whole }: Answer): string {
   if (text === undefined || text.includes(0))
     return `(${formatCount(body.length)} bytes that are no text, beginning with ${body.subarray(0, 16).toString('hex')})`;
   try {
-    return JSON.stringify(JSON.parse(text.toString('utf8')), null, 2);
+    return layOutJson(JSON.parse(text.toString('utf8')));
   } catch {
     return text.toString('utf8');
   }
