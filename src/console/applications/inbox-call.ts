@@ -50,7 +50,7 @@ async function show({ db, seal }: ConsoleParts, visit: Visit, mask: Mask): Promi
   const at = inboxPath(application.rp, inbox.id);
   const ours = call.webhookId === null ? undefined : await findDelivery(db, { rp: application.rp, estab: undefined }, call.webhookId);
   const [body, headers] = [renderBody(call, mask), renderHeaders(call, mask)];
-  const address = renderUrl(mask.text(withoutKey(call.path)), longestPath);
+  const address = renderUrl(mask.address(withoutKey(call.path)), longestPath);
   return renderApplicationPage(visit, application, {
     title: `Call ${call.seq}`,
     tab: '/inboxes',

@@ -72,7 +72,7 @@ function renderCalls(calls: readonly InboxCall[], at: string, now: number): Html
     columns: ['When', 'Call', 'Signature', 'webhook-id', { label: 'Bytes', number: true }, 'Answered'],
     rows: calls.map(({ seq, received, method, path, verdict, webhookId, repeats, bytes, answer }) => [
       html`<a href="${at}/calls/${seq}" id="call-${seq}">${renderAgo(received, now)}</a>`,
-      html`${renderMethod(method)} ${renderUrl(mask.text(withoutKey(path)))}`,
+      html`${renderMethod(method)} ${renderUrl(mask.address(withoutKey(path)))}`,
       renderVerdict(verdict),
       webhookId === null ? html`<span class="quiet">none</span>` : html`${asSent(webhookId)}${renderRepeats(repeats)}`,
       formatCount(bytes),
