@@ -23,7 +23,7 @@ export type Operation = Located &
 
 /** In this order: an address first. */
 const places: readonly Parameter['in'][] = ['path', 'query', 'header'];
-const isTokenName = (name: string): name is TokenName => Object.hasOwn(tokenSchemes, name);
+export const isTokenName = (name: string): name is TokenName => Object.hasOwn(tokenSchemes, name);
 const isJson = (type: string | undefined) => type !== undefined && /[/+]json\b/.test(type);
 
 /** In the order of the descriptions. What is sent as anything but JSON is left to programs. */
@@ -49,6 +49,11 @@ export function listTryable(readSurfaces: ReadSurfaces): Operation[] {
 
 /** What is called back or registered by it happens later, and outside. */
 const calling: ReadonlySet<string> = new Set(['url', 'callbackurl']);
+
+/** Those of its parameters with which it has somebody called. */
+export function listCalling({ parameters }: Pick<Operation, 'parameters'>): string[] {
+  return parameters.flatMap(({ name }) => (calling.has(name.toLowerCase()) ? [name] : []));
+}
 
 /** Whether it may change something: by its verb, or by what is given with it. */
 export function mayChangeSomething({ verb }: Pick<Operation, 'verb'>, query: Readonly<Record<string, string>>): boolean {

@@ -14,7 +14,7 @@ import type { Action, ConsoleParts, Page, Shown, Visit } from '../../visit.ts';
 import { openApplication, renderApplicationPage } from '../place.ts';
 import { renderAnswer, renderPrograms } from './answer.ts';
 import { listCredentialChoices, listSchoolChoices, renderFields } from './fields.ts';
-import { listTryable, mayChangeSomething, tokenSchemes, type Operation, type TokenName } from './operations.ts';
+import { isTokenName, listCalling, listTryable, mayChangeSomething, tokenSchemes, type Operation, type TokenName } from './operations.ts';
 import { readValues, toSample } from './read-values.ts';
 import { longestTryMs } from './send.ts';
 
@@ -60,9 +60,17 @@ async function renderOperation(parts: ConsoleParts, visit: Visit, { rp }: Applic
   return html`<section class="card" id="operation"><h3>${summary}</h3>
 <p><code>${operation.verb.toUpperCase()} ${operation.path}</code> <span class="quiet">${operation.surface}</span></p>
 ${description !== '' && html`<p>${description}</p>`}
-${operation.verb !== 'get' && html`<p class="box problem" id="changes">This is no dry run: what it does is done, as if the application had asked for it.</p>`}
+${describeChange(operation)}
 ${form ?? html`<p>Your role is viewer: what is sent here is done as the application. A school’s roster shows what the application sees of each record.</p>`}
 </section>`;
+}
+
+/** Said before it is sent. */
+function describeChange(operation: Operation): Html | undefined {
+  const done = 'what it does is done, as if the application had asked for it.';
+  if (operation.verb !== 'get') return html`<p class="box problem" id="changes">This is no dry run: ${done}</p>`;
+  const calling = listCalling(operation);
+  return calling.length === 0 ? undefined : html`<p class="quiet" id="changes">With ${calling.join(', ')} this is no dry run: ${done}</p>`;
 }
 
 /** Whose token, of which kind, and for which school. */
@@ -91,8 +99,10 @@ export const tryAction: Action = {
   developers: true,
   longestMs: longestTryMs + 5_000,
   about(_visit, form, parts) {
-    const demo = form.one('credential').startsWith('demo ') ? parts.trying.demo : undefined;
-    const estab = demo?.estab ?? form.one('estab').slice(0, 32);
+    const [, ofDemo, name = ''] = /^(demo )?(.*)$/s.exec(form.one('credential')) ?? [];
+    const demo = ofDemo === undefined ? undefined : parts.trying.demo;
+    // The field of the school is sent along with a token of the application itself, too.
+    const estab = isTokenName(name) && tokenSchemes[name].ofSchool ? (demo?.estab ?? form.one('estab').slice(0, 32)) : '';
     const detail = { operation: form.one('operation').slice(0, 100), token: form.one('credential').slice(0, 40) };
     return { ...(estab === '' ? {} : { estab }), detail };
   },

@@ -42,7 +42,10 @@ test('each operation that takes a token is there, with a field for each of its p
   }
   const one = await developer.get(`${at}?operation=variant-b.getStudent_B`);
   assert.match(one.text, /id="path-id" name="path-id"[^]*id="query-fields"/);
-  assert.match((await developer.get(`${at}?operation=school-data.writeAttendance`)).text, /no dry run[^]*<textarea id="body"/);
+  assert.match((await developer.get(`${at}?operation=school-data.writeAttendance`)).text, /This is no dry run[^]*<textarea id="body"/);
+  assert.match((await developer.get(`${at}?operation=school-data.listWebhooks`)).text, /With url this is no dry run/, 'with a URL it registers one');
+  assert.match((await developer.get(`${at}?operation=school-data.getOwnStudents`)).text, /With callbackUrl this is no dry run/);
+  assert.doesNotMatch((await developer.get(`${at}?operation=variant-b.getStudent_B`)).text, /dry run/);
 });
 
 test('a request is the application’s own: its answer is shown, counted, recorded and in the trail, and nothing secret with it', async () => {
@@ -74,13 +77,16 @@ test('each kind of token, reading and writing', async () => {
     [{ operation: 'school-data.getOwnStudents', credential: 'schoolToken', estab: school, 'query-pageSize': '1' }, /"Student/],
     [{ operation: 'school-data.getStudents', credential: 'schoolToken', estab: school, 'path-estab': '', 'query-pageSize': '1' }, /"Student/],
     [{ operation: 'management.listSchools', credential: 'managementToken' }, new RegExp(school)],
-    [{ operation: 'management.listDeliveries', credential: 'managementToken' }, /"Deliver/],
+    [{ operation: 'management.listDeliveries', credential: 'managementToken', estab: school }, /"Deliver/],
     [{ operation: 'management.listDeliveries', credential: 'schoolToken', estab: school }, /"Deliver/],
   ] as [Record<string, string>, RegExp][]) {
     const { text } = await trySend(fields);
     assert.equal(statusOf(text), 200, `${fields.operation} ${problem(text)} ${part(text, 'answered')}`);
     assert.match(part(text, 'answered'), found, fields.operation);
   }
+  const told = await db<{ estab: string | null }[]>`
+    select estab from audit_event where action = 'try operation' and detail ->> 'operation' = 'management.listDeliveries' order by number`;
+  assert.deepEqual(told.map(({ estab }) => estab), [null, school], 'a token of the application itself is of no school');
   const body = JSON.stringify({ url: 'https://own.example/hook', DatabaseName: 'SchoolData' });
   const made = await trySend({ operation: 'school-data.registerWebhook', credential: 'schoolToken', estab: school, body });
   assert.equal(statusOf(made.text), 201, part(made.text, 'answered'));
