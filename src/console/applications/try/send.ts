@@ -37,8 +37,6 @@ export function createSend(app: FastifyInstance, publicUrl: string): SendRequest
       headers: { ...Object.fromEntries(request.headers), ...(request.body ? { 'content-type': request.body.contentType } : {}), authorization },
       ...(request.body?.kind === 'json' ? { payload: JSON.stringify(request.body.value) } : {}),
       payloadAsStream: true,
-      // Whoever waits for the end of a request that came over a connection is told of it.
-      simulate: { end: true, split: false, error: false, close: true },
     });
     const firstByteMs = performance.now() - started;
     const read = await readSome(response.stream(), () => response.raw.res.destroy());
