@@ -42,7 +42,7 @@ export type Service = {
   addSchool(estab: string, given?: string | CsvPackage): Promise<ImportReport | undefined>;
   addClient(rp: string, estabs: readonly string[], scopes?: string): Promise<Client>;
   /** Another process on the same database, as far as what a process remembers goes, until the end of the test file. */
-  join(env?: Record<string, string>): Promise<{ url: string; app: FastifyInstance }>;
+  join(env?: Record<string, string>, parts?: Partial<AppParts>): Promise<{ url: string; app: FastifyInstance }>;
   /** Runs a worker with the chores until the end of the test file. */
   work(): Promise<void>;
   /** Those workers stop before the end, so that nothing changes by itself. */
@@ -118,9 +118,9 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     app,
     lines,
     load,
-    async join(others = {}) {
+    async join(others = {}, own = {}) {
       const joining = readConfig({ ...settings, PORT: String(await freePort()), PUBLIC_URL: config.publicUrl, ...others });
-      const joined = createApp({ config: joining, pools: createPools(openPool), seal: createSeal(joining.secretKeys), ...parts });
+      const joined = createApp({ config: joining, pools: createPools(openPool), seal: createSeal(joining.secretKeys), ...parts, ...own });
       stops.push(() => joined.close());
       await joined.listen({ host: '127.0.0.1', port: joining.port });
       return { url: `http://127.0.0.1:${joining.port}`, app: joined };
