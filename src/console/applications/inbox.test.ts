@@ -162,5 +162,7 @@ test('one of this service’s own deliveries is known as that, with the way to i
     const { text } = await who.get(at);
     assert.match(text, new RegExp(`href="/console/applications/own\\.example/deliveries/${id}"`));
     assert.match(text, /class="badge good">Right<[^]*without a detour/);
+    const sent = await who.get(`/console/applications/own.example/deliveries/${id}`);
+    assert.match(sent.text, /an inbox of this service[^]*handed to an inbox/);
   }
 });

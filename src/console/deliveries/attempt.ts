@@ -30,7 +30,7 @@ ${renderFacts([
   ['At', formatExact(at)],
   ['Answer', status === null ? html`<span class="quiet">none</span>` : String(status)],
   fault !== undefined && ['Error', html`${asSent(nameFault(attempt) ?? '')} <span class="quiet">(${asSent(fault)})</span>`],
-  ['Address', address === null ? html`<span class="quiet">none was reached</span>` : asSent(address)],
+  ['Address', address === null ? html`<span class="quiet">${status === null ? 'none was reached' : 'an inbox of this service'}</span>` : asSent(address)],
   ['Took', renderTimings(attempt, whole)],
   whole && nextAt !== null && ['To be tried again', formatExact(nextAt)],
 ])}
@@ -71,6 +71,8 @@ function renderHeaders(headers: Readonly<Record<string, string>>, id: string): H
 /** Judged again, as it was when it was kept. */
 function renderAnswer({ number, status, headers, response, address }: Attempt, { sealed }: Delivery, answersFrom: AllowList): Html {
   if (status === null) return html`<p class="quiet">There was none.</p>`;
+  // Answered from nowhere on the network: handed over in the process.
+  if (address === null) return html`<p class="quiet">It was handed to an inbox, whose page shows it and says how it answers.</p>`;
   const kept = keepAnswer({ headers: headers ?? {}, response: response ?? undefined }, { address, sealed, answersFrom });
   if (!kept) return html`<p class="quiet">What a receiver at an address that is not public answers is not kept.</p>`;
   const text = kept.response && kept.response.length > 0 ? renderResponse(kept.response) : undefined;
