@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -35,6 +37,13 @@ function sign(body: string | undefined, secrets: readonly string[], at = Math.fl
   return { 'webhook-id': id, 'webhook-timestamp': String(at), 'webhook-signature': signature };
 }
 
+/** In the middle of a body. */
+async function hangUp(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 100\r\n\r\n{', () => socket.resetAndDestroy());
+  await once(socket, 'close');
+}
+
 const whole = {
   typescript: { file: 'receiver.mts', command: process.execPath },
   python: { file: 'receiver.py', command: 'python3' },
@@ -62,6 +71,13 @@ for (const language of ['typescript', 'python'] as const) {
       }
       assert.equal(await call('POST', sign('{"a":1}', [client.signingSecret]), '{"a":2}'), 401, 'changed on the way');
       assert.equal(await call('POST', {}, '{}'), 401, 'not signed');
+      const right = sign('{}', [client.signingSecret]);
+      const signature = right['webhook-signature'] ?? '';
+      assert.equal(await call('POST', { ...right, 'webhook-signature': signature.replace(/.$/, 'é') }, '{}'), 401, 'as long, in more bytes');
+      assert.equal(await call('POST', { ...right, 'webhook-timestamp': '²' }, '{}'), 401, 'no time');
+      assert.doesNotMatch(said, /Traceback|Error/);
+      await hangUp(port);
+      assert.equal(await call('POST', right, '{}'), 204, 'it goes on, whatever came before');
       // And one that the service makes itself.
       await service.work();
       const asked = JSON.stringify({ url: at, DatabaseName: 'SchoolData', Method: 'POST' });
@@ -84,19 +100,27 @@ for (const language of ['typescript', 'python'] as const) {
 }
 
 test('the check in a shell takes what is ours and refuses the rest', { skip: await findMissing('curl', 'openssl') }, async () => {
-  const check = async (headers: Record<string, string>, body: string | undefined) => {
+  const check = async (headers: Record<string, string>, body: string | undefined, secret = client.signingSecret) => {
     const env = {
-      SIGNING_SECRET: client.signingSecret,
+      SIGNING_SECRET: secret,
       WEBHOOK_ID: headers['webhook-id'] ?? '',
       WEBHOOK_TIMESTAMP: headers['webhook-timestamp'] ?? '',
       WEBHOOK_SIGNATURE: headers['webhook-signature'] ?? '',
     };
-    return (await samples.run('curl', receivers.curl, env, { body: body ?? '' })).code;
+    // By sh, and by bash, which would run what stands in a number.
+    const ran = ['sh', 'bash'].map((shell) => samples.run('curl', `exec ${shell} check.sh`, env, { body: body ?? '', 'check.sh': receivers.curl }));
+    const [one, other] = await Promise.all(ran);
+    assert.equal(one?.code, other?.code);
+    return other;
   };
+  const codeOf = async (...given: Parameters<typeof check>) => (await check(...given))?.code;
   for (const [kind, , body] of bodies) {
-    assert.equal(await check(sign(body, [client.signingSecret]), body), 0, kind);
-    assert.equal(await check(sign(body, [foreign, client.signingSecret]), body), 0, `${kind}, while the secret changes`);
-    assert.equal(await check(sign(body, [foreign]), body), 1, `${kind}, signed by another`);
-    assert.equal(await check(sign(body, [client.signingSecret], Math.floor(Date.now() / 1000) - 3600), body), 1, `${kind}, an hour old`);
+    assert.equal(await codeOf(sign(body, [client.signingSecret]), body), 0, kind);
+    assert.equal(await codeOf(sign(body, [foreign, client.signingSecret]), body), 0, `${kind}, while the secret changes`);
+    assert.equal(await codeOf(sign(body, [foreign]), body), 1, `${kind}, signed by another`);
+    assert.equal(await codeOf(sign(body, [client.signingSecret], Math.floor(Date.now() / 1000) - 3600), body), 1, `${kind}, an hour old`);
   }
+  const command = await check({ ...sign('{}', [client.signingSecret]), 'webhook-timestamp': 'a[$(touch made)]' }, '{}');
+  assert.deepEqual([command?.code, existsSync(join(command?.folder ?? '', 'made'))], [1, false], 'nothing that came is run');
+  assert.equal(await codeOf({ ...sign('{}', [foreign]), 'webhook-signature': 'v1,' }, '{}', ''), 1, 'without a secret nothing is right');
 });

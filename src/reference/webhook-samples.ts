@@ -2,21 +2,29 @@
 // one call that was kept, the others are whole receivers.
 import type { Samples } from './samples.ts';
 
-const curl = `# A call that was kept: its three headers as variables, its body as it came in the file body (empty for a GET).
-hex_key=$(printf %s "\${SIGNING_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')
-expected=$({ printf '%s.%s.' "$WEBHOOK_ID" "$WEBHOOK_TIMESTAMP"; cat body; } |
-  openssl dgst -sha256 -mac HMAC -macopt "hexkey:$hex_key" -binary | openssl base64 -A)
-age=$(( $(date +%s) - WEBHOOK_TIMESTAMP ))
-case " $WEBHOOK_SIGNATURE " in
-  *" v1,$expected "*) [ "$age" -le 300 ] && [ "$age" -ge -300 ] && echo "right: $WEBHOOK_ID" && exit 0 ;;
-esac
-echo 'wrong, or too old' >&2
-exit 1
+/**
+ * To be pasted: without comments, which some shells take for commands, and without an exit. The time is looked at last: in a call that
+ * is not ours it may be anything, and some shells run what stands in a number.
+ */
+const curl = `check() {
+  hex_key=$(printf %s "\${SIGNING_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')
+  [ -n "$hex_key" ] || { echo 'SIGNING_SECRET is not set' >&2; return 1; }
+  expected=$({ printf '%s.%s.' "$WEBHOOK_ID" "$WEBHOOK_TIMESTAMP"; cat body; } |
+    openssl dgst -sha256 -mac HMAC -macopt "hexkey:$hex_key" -binary | openssl base64 -A)
+  case " $WEBHOOK_SIGNATURE " in
+    *" v1,$expected "*) ;;
+    *) echo 'not ours' >&2; return 1 ;;
+  esac
+  age=$(( $(date +%s) - WEBHOOK_TIMESTAMP ))
+  if [ "$age" -gt 300 ] || [ "$age" -lt -300 ]; then echo 'ours, but too old' >&2; return 1; fi
+  echo "right: $WEBHOOK_ID"
+}
+check
 `;
 
 const typescript = `import { Buffer } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import process from 'node:process';
 
 /** Whether one of the secrets signed these bytes within the last five minutes; during a rotation there are two. */
@@ -26,24 +34,40 @@ function isOurs(headers: IncomingHttpHeaders, body: Buffer, secrets: readonly st
   return secrets.some((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
     const expected = Buffer.from('v1,' + createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest('base64'));
-    return key.length > 0 && signatures.split(' ').some((one) => one.length === expected.length && timingSafeEqual(Buffer.from(one), expected));
+    const isRight = (given: Buffer) => given.length === expected.length && timingSafeEqual(given, expected);
+    return key.length > 0 && signatures.split(' ').some((one) => isRight(Buffer.from(one)));
   });
 }
 
 const seen = new Set<string>(); // In your database, so that a repeat is known after a restart too.
 
-createServer(async (request, response) => {
+/** As it came: a parsed and rendered body has other bytes. Of a GET there is none. */
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks); // As it came: a parsed and rendered body has other bytes. Of a GET there is none.
-  const id = String(request.headers['webhook-id']);
-  if (!isOurs(request.headers, body, [process.env['SIGNING_SECRET'] ?? ''])) {
-    response.writeHead(401).end();
-    return;
+  let size = 0;
+  for await (const chunk of request) {
+    const bytes = chunk as Buffer;
+    chunks.push(bytes);
+    size += bytes.length;
+    if (size > 4_194_304) throw new Error('larger than any call of ours');
   }
+  return Buffer.concat(chunks);
+}
+
+async function receive(request: IncomingMessage): Promise<number> {
+  const body = await readBody(request);
+  if (!isOurs(request.headers, body, [process.env['SIGNING_SECRET'] ?? ''])) return 401;
+  const id = String(request.headers['webhook-id']);
   if (!seen.has(id)) console.log(id, request.method, request.url, body.toString());
   seen.add(id);
-  response.writeHead(204).end(); // At once; what takes longer is done afterwards.
+  return 204; // At once; what takes longer is done afterwards.
+}
+
+createServer((request, response) => {
+  receive(request).then(
+    (status) => response.writeHead(status).end(),
+    () => request.destroy(), // Whoever calls hung up, or sends too much.
+  );
 }).listen(Number(process.env['PORT'] ?? 8081));
 `;
 
@@ -60,7 +84,7 @@ seen = set()  # In your database, so that a repeat is known after a restart too.
 def is_ours(headers, body, secrets):
     """Whether one of the secrets signed these bytes within the last five minutes; during a rotation there are two."""
     id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > 300:
+    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > 300:
         return False
     for secret in secrets:
         key = base64.b64decode(secret.removeprefix("whsec_"))
@@ -73,9 +97,12 @@ def is_ours(headers, body, secrets):
 
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 30  # seconds without a byte, after which whoever calls is let go
+
     def receive(self):
-        # As it came: a parsed and rendered body has other bytes. Of a GET there is none.
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        # As it came: a parsed and rendered body has other bytes. Of a GET there is none, of ours none is larger than this.
+        length = self.headers.get("content-length", "0")
+        body = self.rfile.read(int(length)) if length.isdecimal() and int(length) <= 4_194_304 else b""
         if not is_ours(self.headers, body, [os.environ["SIGNING_SECRET"]]):
             self.send_response(401)
         else:

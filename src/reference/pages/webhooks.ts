@@ -65,9 +65,11 @@ ${renderTable({
 <h2 id="signature">Check that a call is ours</h2>
 <p>Signatures are those of <a href="https://www.standardwebhooks.com/" rel="noreferrer noopener external">Standard Webhooks</a>, version <code>v1</code>: the
 HMAC-SHA256 of <code>webhook-id.webhook-timestamp.body</code>, joined by dots, over the bytes as they arrived. The key is what follows
-<code>whsec_</code> in your signing secret, decoded from base64. A <code>GET</code> has an empty body. Compare in constant time, refuse what is old,
-and take each
-<code>webhook-id</code> once.</p>
+<code>whsec_</code> in your signing secret, decoded from base64. A <code>GET</code> has an empty body. Compare in constant time, refuse what is old, and
+take each <code>webhook-id</code> once. The shell checks a call that was kept: its three headers are <code>WEBHOOK_ID</code>,
+<code>WEBHOOK_TIMESTAMP</code> and <code>WEBHOOK_SIGNATURE</code>, its body is the file <code>body</code>, empty for a <code>GET</code>; the others are whole
+receivers, with the signing secret in <code>SIGNING_SECRET</code>. The package <code>schoolbell-client</code> has handlers for Node, Express, Fastify and
+fetch-style servers.</p>
 ${renderProgram('Shell: check a call', 'Shell', receivers.curl)}${renderProgram('TypeScript: a receiver', 'TypeScript', receivers.typescript)}
 ${renderProgram('Python: a receiver', 'Python', receivers.python)}
 <h2 id="answers">What to answer</h2>
