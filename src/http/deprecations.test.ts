@@ -44,6 +44,8 @@ test('what is below it says so too, also when it is not found, refused or only h
 test('of a verb alone; without a day on which it ends there is no Sunset', async () => {
   const get = await client.s('1000001', 'Webhook');
   assert.deepEqual([get.status, ...read(get), get.headers.get('link')], [200, `@${Date.UTC(2027, 0, 15) / 1000}`, null, link]);
+  const head = await fetch(`${url}/api/v1/Webhook`, { method: 'HEAD' });
+  assert.deepEqual(read(head), read(get), 'headers alone are a GET too');
   const post = await client.s('1000001', 'Webhook', { method: 'POST', body: '{}' });
   assert.deepEqual([post.status, ...read(post), post.headers.get('link')], [400, null, null, null]);
 });

@@ -11,7 +11,7 @@ declare module 'fastify' {
 export type Deprecation = Readonly<{
   /** A route's pattern, or what it begins with: a whole part of a path, as in /api/v1. */
   path: string;
-  /** Of that verb alone. */
+  /** Of that verb alone; HEAD goes with GET. */
   method?: string;
   /** Days, as YYYY-MM-DD: from which on it is deprecated, and from which on it may no longer answer. */
   since: string;
@@ -50,7 +50,8 @@ export function announceDeprecations(app: FastifyInstance, table: readonly Depre
 
 function covers({ path, method }: Deprecation, url: string, methods: readonly string[]): boolean {
   const [whole, begin] = [url.toLowerCase(), path.toLowerCase()];
-  return (whole === begin || whole.startsWith(`${begin}/`)) && (method === undefined || methods.includes(method));
+  const isVerb = method === undefined || methods.includes(method) || (method === 'GET' && methods.includes('HEAD'));
+  return (whole === begin || whole.startsWith(`${begin}/`)) && isVerb;
 }
 
 function renderHeaders({ since, sunset }: Deprecation): Record<string, string> {
