@@ -39,11 +39,10 @@ Log them: a client that does learns of every end a year ahead.</li>
 <h2>What never changes within a version</h2>
 <ul>
 <li>identifiers: <code>sourcedId</code>, <code>Id</code>, <code>PresenceId</code>, <code>estab</code>, <code>rp</code> and <code>webhook-id</code>
-stay what they are
-for the same thing, and are never given to another</li>
+stay what they are for the same thing, and are never given to another</li>
 <li>the meaning, the type and the format of a field; no field, parameter, value or operation is taken away or renamed</li>
 <li>what is optional: no parameter or field of a body becomes required, and no default becomes another</li>
-<li>the status of an answer for the same request in the same state of things</li>
+<li>the status of an answer for the same request in the same state of things, unless an error becomes a success</li>
 <li>which scope opens what: nothing that a school has granted is widened without the school</li>
 <li>how calls are signed, and that an event arrives at least once</li>
 </ul>
