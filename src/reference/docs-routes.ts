@@ -56,7 +56,7 @@ function listPages({ readSurfaces, publicUrl, deprecations }: Told): ReadonlyMap
     ...surface.document.tags.map((tag): [string, () => string] => [tagPath(surface.name, tag.name), () => renderTag(surface, tag)]),
   ];
   return new Map<string, () => string>([
-    [docsPath, () => renderStart(publicUrl)],
+    [docsPath, () => renderStart(publicUrl, surfaces)],
     [webhooksPath, () => renderWebhooks(surfaces)],
     [changesPath, () => renderChanges(deprecations)],
     ...surfaces.flatMap(ofSurface),

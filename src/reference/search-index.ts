@@ -2,7 +2,7 @@
 // is called by a word comes before what only speaks of it.
 import type { Surface } from './describe-surfaces.ts';
 import type { Schema, Tag } from './document.ts';
-import { eventPath, operationPath, schemaPath, shortTag, tagPath } from './pages/links.ts';
+import { eventPath, operationPath, schemaPath, shortName, tagPath } from './pages/links.ts';
 import { idOf, titleOf, type Placed } from './pages/operation.ts';
 import { plainWords } from './pages/prose.ts';
 import { placeOperations } from './pages/surface.ts';
@@ -31,8 +31,8 @@ function listSurface(surface: Surface): Entry[] {
   const placed = placeOperations(surface);
   const addressOf = (one: Placed) => operationPath(name, one.operation.tags?.[0] ?? '', idOf(one));
   const schemas = Object.entries(document.components.schemas).flatMap(([schema, described]): Entry[] => [
-    { kind: 'Field', title: schema, where: document.info.title, path: schemaPath(name, schema), words: plainWords(describeSchema(described)) },
-    ...listFields(described).map((field) => entryOf(field, `${schema}, ${document.info.title}`, schemaPath(name, schema))),
+    { kind: 'Field', title: schema, where: shortName(document.info.title), path: schemaPath(name, schema), words: plainWords(describeSchema(described)) },
+    ...listFields(described).map((field) => entryOf(field, `${schema}, ${shortName(document.info.title)}`, schemaPath(name, schema))),
   ]);
   return [...document.tags.map((tag) => listTag(surface, tag)), ...placed.flatMap((one) => listOperation(one, addressOf(one))), ...schemas];
 }
@@ -40,7 +40,8 @@ function listSurface(surface: Surface): Entry[] {
 const describeSchema = ({ description }: Schema) => (typeof description === 'string' ? description : undefined);
 
 function listTag({ name, document }: Surface, tag: Tag): Entry {
-  return { kind: 'Group', title: shortTag(tag.name), where: document.info.title, path: tagPath(name, tag.name), words: plainWords(tag.description) };
+  const where = shortName(document.info.title);
+  return { kind: 'Group', title: shortName(tag.name), where, path: tagPath(name, tag.name), words: plainWords(tag.description) };
 }
 
 function listOperation(placed: Placed, path: string): Entry[] {

@@ -8,6 +8,8 @@ export type SurfaceName = 'variant-a' | 'variant-b' | 'school-data' | 'managemen
 export type SurfaceRow = Readonly<{
   /** Of its file: /openapi/<name>.json. */
   name: SurfaceName;
+  /** In a word or two, where it stands beside the others. */
+  label: string;
   title: string;
   summary: string;
   description: string;
@@ -24,6 +26,7 @@ ids in paths are percent-encoded. Clients must bear with fields, headers and ope
 export const surfaces: readonly SurfaceRow[] = [
   {
     name: 'variant-a',
+    label: 'Variant A',
     title: 'Schoolbell: rostering, variant A',
     summary: 'OneRoster 1.1 records of every school that authorises the application',
     description: `Six collections of OneRoster 1.1, read-only, of all schools at once that authorise the application. Obtain a token with the client id and
@@ -35,6 +38,7 @@ the client secret, and send it as a bearer token. Errors are plain text. ${commo
   },
   {
     name: 'variant-b',
+    label: 'Variant B',
     title: 'Schoolbell: rostering, variant B',
     summary: 'OneRoster 1.1 records of one school',
     description: `All 41 rostering operations of OneRoster 1.1, read-only, of one school. Obtain a token with the relying party, the establishment and the
@@ -48,6 +52,7 @@ school secret, and send it as a bearer token. Errors are the standard's status o
   },
   {
     name: 'school-data',
+    label: 'School data and identity',
     title: 'Schoolbell: school data, notifications and identity',
     summary: 'Rows of one school, attendance and its writeback, database events, logins and single sign-on',
     description: `Data of one school as plain rows, attendance marks both ways, events when data changes, logins, and OpenID Connect. Obtain a school token
@@ -65,6 +70,7 @@ when there is nothing to say. ${common}`,
   },
   {
     name: 'management',
+    label: 'Management',
     title: 'Schoolbell: management',
     summary: "An application's own schools and deliveries, uploads by a school's export job, keys and health",
     description: `What an application does for itself rather than at one school, what a school's export job sends, and what watches the service. ${common}`,

@@ -31,7 +31,7 @@ async function look() {
     history.replaceState(null, '', address);
     speak(page.getElementById('search-words')?.textContent ?? '');
   } catch {
-    if (!signal.aborted) speak('It could not be searched. Press Show to try again.');
+    if (!signal.aborted) speak(`It could not be searched. Press ${form.querySelector('button')?.textContent ?? 'Enter'} to try again.`);
   }
 }
 

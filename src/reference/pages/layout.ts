@@ -7,16 +7,10 @@ import { docsPath, searchPath, surfacePath, webhooksPath } from './links.ts';
 
 const around: readonly { path: string; label: string }[] = [
   { path: docsPath, label: 'Start' },
-  ...surfaces.map(({ name, title }) => ({ path: surfacePath(name), label: labelOf(title) })),
+  ...surfaces.map(({ name, label }) => ({ path: surfacePath(name), label })),
   { path: webhooksPath, label: 'Webhooks' },
   { path: changesPath, label: 'Changes' },
 ];
-
-/** Of "Schoolbell: rostering, variant A" what stands behind the colon, up to a comma unless more is needed. */
-export function labelOf(title: string): string {
-  const words = title.replace(/^[^:]+: /, '').replace(/^rostering, /, '').replace(/,.*$/, '');
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
-}
 
 /** section: the address in the way around that is open. search: the page has the form itself. */
 export type DocsPage = { title: string; section: string; body: Html; scripts?: readonly string[]; search?: 'own' };
@@ -39,6 +33,6 @@ export function renderSearchForm(words: string): Html {
   return html`<form method="get" action="${searchPath}" class="filters" role="search">
 <div class="field"><label for="filter-q">Search the reference</label>
 <input type="text" id="filter-q" name="q" value="${words}" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="200"></div>
-<div class="field"><button type="submit" class="second">Show</button></div>
+<div class="field"><button type="submit" class="second">Search</button></div>
 </form>`;
 }

@@ -12,9 +12,9 @@ export const schemaPath = (surface: SurfaceName, name: string): string => `${sch
 export const credentialPath = (name: string): string => `${docsPath}#credential-${name}`;
 export const eventPath = (id: string): string => `${webhooksPath}#${id}`;
 
-/** What stands before a colon is the surface, which the address names already. */
-export const shortTag = (tag: string): string => {
-  const words = tag.replace(/^[^:]+: /, '');
+/** Of a tag or a title. What stands before a colon, the surface or the product, is said by the page around it. */
+export const shortName = (long: string): string => {
+  const words = long.replace(/^[^:]+: /, '');
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 };
-const slugOf = (tag: string) => shortTag(tag).toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+const slugOf = (tag: string) => shortName(tag).toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');

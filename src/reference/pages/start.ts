@@ -1,13 +1,19 @@
 // In charge of the first page of the reference: which surfaces there are, how each is opened, and where to go on.
 import { changesPath } from '../../http/deprecations.ts';
-import { html } from '../../http/html.ts';
+import { html, type HtmlValue } from '../../http/html.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { credentials, variables } from '../credentials.ts';
+import type { Surface } from '../describe-surfaces.ts';
+import { takeExamples } from '../sample-request.ts';
+import { renderSamples } from '../samples.ts';
 import { pathOf, surfaces } from '../surfaces.ts';
-import { labelOf, renderDocs } from './layout.ts';
-import { docsPath, searchPath, surfacePath, webhooksPath } from './links.ts';
+import { renderDocs } from './layout.ts';
+import { docsPath, operationPath, searchPath, surfacePath, webhooksPath } from './links.ts';
+import { idOf } from './operation.ts';
+import { renderProgram } from './program.ts';
+import { placeOperations } from './surface.ts';
 
-export function renderStart(publicUrl: string): string {
+export function renderStart(publicUrl: string, described: readonly Surface[]): string {
   return renderDocs({
     title: 'Reference',
     section: docsPath,
@@ -19,12 +25,13 @@ schemas that run, and each description can be had as OpenAPI 3.1.</p>
 <li>A school approves it. The <a href="${webhooksPath}">authentication event</a> that is sent then brings the school secret.</li>
 <li>Exchange credentials for a token, as in the table below, and send the token with every request until it is refused.</li>
 </ol>
+${renderFirst(described)}
 ${renderTable({
   id: 'surfaces',
-  caption: 'The surfaces',
-  columns: ['Surface', 'What it is for', 'OpenAPI'],
-  rows: surfaces.map(({ name, title, summary }) => [
-    html`<a href="${surfacePath(name)}">${labelOf(title)}</a>`,
+  caption: 'The four parts of the API',
+  columns: ['Part', 'What it is for', 'OpenAPI'],
+  rows: surfaces.map(({ name, label, summary }) => [
+    html`<a href="${surfacePath(name)}">${label}</a>`,
     summary,
     html`<a href="${pathOf(name)}">${pathOf(name)}</a>`,
   ]),
@@ -57,4 +64,23 @@ ${renderTable({
   stacked: true,
 })}`,
   });
+}
+
+const first = 'getAllStudents_B';
+
+/** For whoever wants to see an answer before reading on. */
+function renderFirst(described: readonly Surface[]): HtmlValue {
+  const placed = described.flatMap(placeOperations).find((one) => idOf(one) === first);
+  if (!placed) return undefined;
+  const { curl, typescript, python } = renderSamples(placed, takeExamples(placed));
+  return html`<section class="card" aria-labelledby="first-title"><h2 id="first-title">A first call</h2>
+<p>This <a href="${operationPath(placed.surface, placed.operation.tags?.[0] ?? '', first)}">lists students</a> of a school. Set <code>RP</code>,
+<code>ESTAB</code> and <code>SCHOOL_SECRET</code> (<a href="#variables">what they are</a>), and paste it:</p>
+${renderProgram('curl: a first call', 'curl', curl, true)}
+${renderProgram('TypeScript: a first call', 'TypeScript', typescript)}
+${renderProgram('Python: a first call', 'Python', python)}
+<p>Without a program: in the <a href="/console">console</a> your application’s pages send any operation under Try it, and an inbox there shows what we
+would call you with. For TypeScript and JavaScript there is a package, <code>schoolbell-client</code>, which does tokens, pages, retries, copies and signatures
+for you.</p>
+</section>`;
 }
