@@ -5,6 +5,7 @@ import { html, type Html } from '../../../http/html.ts';
 import { renderInput, renderLines, renderSelect, type Choice } from '../../../http/pages/field.ts';
 import { listApplicationSchools } from '../../../onboarding/application-schools.ts';
 import { resolveReference, type Parameter } from '../../../reference/document.ts';
+import { plainWords } from '../../../reference/pages/prose.ts';
 import { Env } from '../../../reference/quote.ts';
 import { takeExamples } from '../../../reference/sample-request.ts';
 import { findExample } from '../../../reference/schema-example.ts';
@@ -67,7 +68,7 @@ function renderParameter({ document }: Operation, parameter: Parameter, typed: F
   const field = fieldName(parameter);
   const value = typed ? typed.one(field) : (place === 'query' && small[name]) || '';
   const example = findExample(document, parameter);
-  const hint = `${description}${place === 'header' ? ' A header.' : ''}${example === undefined ? '' : ` For example ${String(example)}`}`.trim();
+  const hint = `${plainWords(description)}${place === 'header' ? ' A header.' : ''}${example === undefined ? '' : ` For example ${String(example)}`}`.trim();
   if (values && values.every((one) => typeof one === 'string')) {
     const choices = [...(required ? [] : [{ value: '', label: 'Not given' }]), ...values.map((one) => ({ value: one, label: one }))];
     return renderSelect({ name: field, label: name, value, choices, ...(hint === '' ? {} : { hint }) });

@@ -2,8 +2,8 @@
 import type { TokenKind } from '../../../access/tokens.ts';
 import type { ReadSurfaces } from '../../../reference/describe-surfaces.ts';
 import { listOperations, resolveReference, type Parameter } from '../../../reference/document.ts';
+import { operationPath } from '../../../reference/pages/links.ts';
 import { findContentType, listCredentials, type Located } from '../../../reference/sample-request.ts';
-import { surfaces } from '../../../reference/surfaces.ts';
 
 /** ofSchool: it opens one. scheme: how it is presented. */
 type TokenScheme = Readonly<{ kind: TokenKind; scheme: 'Bearer' | 'Idaas'; ofSchool: boolean; label: string }>;
@@ -17,9 +17,9 @@ export const tokenSchemes = {
 } as const satisfies Record<string, TokenScheme>;
 export type TokenName = keyof typeof tokenSchemes;
 
-/** key: what it is called in an address. parameters: those that are filled in. takesBody: JSON. */
+/** key: what it is called in an address. reference: where it is read of. parameters: those that are filled in. takesBody: JSON. */
 export type Operation = Located &
-  Readonly<{ key: string; surface: string; credentials: readonly TokenName[]; parameters: readonly Parameter[]; takesBody: boolean }>;
+  Readonly<{ key: string; reference: string; credentials: readonly TokenName[]; parameters: readonly Parameter[]; takesBody: boolean }>;
 
 /** In this order: an address first. */
 const places: readonly Parameter['in'][] = ['path', 'query', 'header'];
@@ -38,7 +38,7 @@ export function listTryable(readSurfaces: ReadSurfaces): Operation[] {
       return [{
         ...located,
         key: `${name}.${operationId}`,
-        surface: surfaces.find((one) => one.name === name)?.title ?? name,
+        reference: operationPath(name, described.operation.tags?.[0] ?? '', operationId),
         credentials,
         parameters: places.flatMap((place) => parameters.map((one) => resolveReference(document, one)).filter((one) => one.in === place)),
         takesBody,

@@ -6,6 +6,7 @@ import { SchoolbellError } from '../../../errors.ts';
 import type { Form } from '../../../http/forms.ts';
 import { html, type Html } from '../../../http/html.ts';
 import { renderFilters } from '../../../http/pages/filters.ts';
+import { renderProse } from '../../../reference/pages/prose.ts';
 import { renderSamples } from '../../../reference/samples.ts';
 import { planRequest } from '../../../reference/sample-request.ts';
 import { renderDoing } from '../../doing.ts';
@@ -58,8 +59,8 @@ async function renderOperation(parts: ConsoleParts, visit: Visit, { rp }: Applic
     body: html`<input type="hidden" name="operation" value="${operation.key}">${fields}`,
   });
   return html`<section class="card" id="operation"><h3>${summary}</h3>
-<p><code>${operation.verb.toUpperCase()} ${operation.path}</code> <span class="quiet">${operation.surface}</span></p>
-${description !== '' && html`<p>${description}</p>`}
+<p><code>${operation.verb.toUpperCase()} ${operation.path}</code> <a href="${operation.reference}">In the reference</a></p>
+${renderProse(description)}
 ${describeChange(operation)}
 ${form ?? html`<p>Your role is viewer: what is sent here is done as the application. A school’s roster shows what the application sees of each record.</p>`}
 </section>`;
