@@ -34,7 +34,9 @@ function obtainToken(origin: string, credential: Credential | undefined): string
       ? [`--user ${asUser(token.basic)}`]
       : Object.entries(token.json).map(([name, value]) => `--data-urlencode ${shell.join([`${name}=`, value as string | Env])}`);
   const asked = [`${common} --request POST`, ...given, shell.text(`${origin}${token.path}`)];
-  return `TOKEN=$(${asked.join(' \\\n  ')} |\n  sed 's/.*"${token.field}":"\\([^"]*\\)".*/\\1/')\n\n`;
+  // Why there is no token is in the answer, which would else be taken for one.
+  return `GRANTED=$(${asked.join(' \\\n  ')}) || echo "$GRANTED" >&2
+TOKEN=$(printf %s "$GRANTED" | sed -n 's/.*"${token.field}":"\\([^"]*\\)".*/\\1/p')\n\n`;
 }
 
 const asUser = ({ user, password }: { user: Text; password: Text }) => quoteWhole([...user, ':', ...password]);

@@ -22,7 +22,8 @@ const echo = createServer((request, response) => {
     const isToken = url.pathname.endsWith('/token') || url.pathname.endsWith('/GetToken');
     const { method = '', headers } = request;
     came.push({ method, path: url.pathname, query: [...url.searchParams], headers, body: Buffer.concat(chunks).toString() });
-    response.statusCode = url.pathname.endsWith('/refused') ? 409 : 200;
+    const isRefused = isToken && Buffer.from(headers.authorization?.slice(6) ?? '', 'base64').toString().startsWith('refused:');
+    response.statusCode = url.pathname.endsWith('/refused') || isRefused ? 409 : 200;
     if (response.statusCode === 409) return response.end('{"ExceptionMessage":"not now, thank you"}');
     return response.setHeader('content-type', 'application/json').end(isToken ? '{"access_token":"t-1","token":"t-2","expires_in":3600}' : '{"ok":true}');
   });
@@ -132,5 +133,8 @@ for (const language of languages) {
     const { code, out, err } = await samples.run(language, renderSamples(describe('get'), { path: { id: 'refused' } })[language], env);
     assert.notEqual(code, 0);
     assert.match(`${out}${err}`, /409[^]*not now, thank you|not now, thank you[^]*409/);
+    const unknown = { ...env, CLIENT_ID: 'refused' };
+    const token = await samples.run(language, renderSamples(describe('get', { credential: 'variantAToken' }), { path: { id: '1' } })[language], unknown);
+    assert.match(`${token.out}${token.err}`, /409[^]*not now, thank you|not now, thank you[^]*409/, 'so is a token that is not granted');
   });
 }
