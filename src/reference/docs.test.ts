@@ -92,6 +92,11 @@ test('every operation of every document is there, with its address, its answers 
   }
 });
 
+test('a value that is empty is said to be, and limits are a sentence', () => {
+  assert.ok([...pages.values()].some(({ text }) => text.includes('<code>Schoolbell</code>, empty.')));
+  for (const [path, { text }] of pages) assert.doesNotMatch(text, /<code><\/code>|at (?:least|most) \d+<\/span>/, path);
+});
+
 test('nothing is loaded from elsewhere, and nothing on a page may be', () => {
   for (const [path, { text, headers }] of pages) {
     const loaded = [...text.matchAll(/(?: src="|<link [^>]*href=")([^"]+)/g)].map(([, from = '']) => from);

@@ -19,13 +19,15 @@ function join(surface: SurfaceName, kinds: readonly Kind[]): HtmlValue {
   ]);
 }
 
+const capitalise = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+
 /** What a field or parameter means, with the values and limits that it has. */
 export function renderMeaning({ description, values, limits, deprecated }: Pick<Field, 'description' | 'values' | 'limits' | 'deprecated'>): HtmlValue {
   return [
     deprecated && html`<span class="badge wait">Deprecated</span> `,
     description !== undefined && renderInline(description),
-    values.length > 0 && [html` One of `, values.map((value, at) => [at > 0 && ', ', html`<code>${value}</code>`]), '.'],
-    limits.length > 0 && html` <span class="quiet">${limits.join('; ')}</span>`,
+    values.length > 0 && [html` One of `, values.map((value, at) => [at > 0 && ', ', value === '' ? 'empty' : html`<code>${value}</code>`]), '.'],
+    limits.length > 0 && html` <span class="quiet">${capitalise(limits.join('; '))}.</span>`,
   ];
 }
 

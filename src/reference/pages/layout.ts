@@ -6,7 +6,7 @@ import { surfaces } from '../surfaces.ts';
 import { docsPath, searchPath, surfacePath, webhooksPath } from './links.ts';
 
 const around: readonly { path: string; label: string }[] = [
-  { path: docsPath, label: 'Start' },
+  { path: docsPath, label: 'First steps' },
   ...surfaces.map(({ name, label }) => ({ path: surfacePath(name), label })),
   { path: webhooksPath, label: 'Webhooks' },
   { path: changesPath, label: 'Changes' },
