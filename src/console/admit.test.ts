@@ -160,7 +160,7 @@ test('a developer’s pages lead to pages and deeds of theirs alone', async () =
     for (const stray of ['odd.example', 'dev@odd.example', 'office@', '/console/schools', '/console/mail', '/console/work', '/console/audit'])
       assert.ok(!text.includes(stray), `${address}: ${stray}`);
     for (const [, link = ''] of text.matchAll(/<a [^>]*href="(\/console[^"#]*)/g)) links.add(link);
-    for (const [, to = ''] of text.matchAll(/<form method="post"[^>]*action="([^"?]*)/g))
+    for (const [, to = ''] of text.matchAll(/<form method="post"[^>]*action="([^"?#]*)/g))
       assert.ok(to === '/console/sign-out' || open.some((pattern) => pattern.test(to)), `${address}: ${to}`);
   }
   for (const link of links) assert.equal((await developer.get(link)).status, link === '/console' ? 303 : 200, link);

@@ -53,7 +53,8 @@ async function renderOperation(parts: ConsoleParts, visit: Visit, { rp }: Applic
   const schools = await listSchoolChoices(parts.db, rp);
   const fields = renderFields(operation, visit.typed, { credentials: listCredentialChoices(operation, parts.trying.demo), schools });
   const form = renderDoing(visit, {
-    path: `${applicationPath(rp)}/try/send`,
+    // The answer stands below the fields, which may be many.
+    path: `${applicationPath(rp)}/try/send#answer`,
     id: 'try',
     label: operation.verb === 'get' ? 'Send' : `Send: this may change something at the school or the application`,
     body: html`<input type="hidden" name="operation" value="${operation.key}">${fields}`,

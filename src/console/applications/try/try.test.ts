@@ -38,7 +38,7 @@ test('each operation that takes a token is there, with a field for each of its p
   for (const key of keys) {
     const page = await developer.get(`${at}?operation=${key}`);
     assert.equal(page.status, 200, key);
-    assert.match(page.text, /<form method="post" action="\/console\/applications\/own\.example\/try\/send"/, key);
+    assert.match(page.text, /<form method="post" action="\/console\/applications\/own\.example\/try\/send#answer"/, key);
   }
   const one = await developer.get(`${at}?operation=variant-b.getStudent_B`);
   assert.match(one.text, /id="path-id" name="path-id"[^]*id="query-fields"/);
