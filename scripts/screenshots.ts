@@ -1,4 +1,4 @@
-// In charge of the pictures of the console in the README: the demo is started in a folder of its own, gets a few things that are worth
+// In charge of the pictures of the console and the reference in the README: the demo is started in a folder of its own, gets a few things that are worth
 // looking at, by commands and through the API as anybody would, and its main pages are photographed.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -117,6 +117,13 @@ async function takePictures(browser: Browser): Promise<void> {
     await page.goto(`${url}/console${path}`);
     await photograph(page, name, 1000);
   }
+  await page.goto(`${url}/console/applications/${reader}/try?operation=variant-b.getAllTeachers_B`);
+  await page.getByLabel('filter').fill("familyName~'o'");
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.locator('#answer').waitFor();
+  await photograph(page, 'try-it', 860);
+  await page.goto(`${url}/docs`);
+  await photograph(page, 'reference', 860);
   await page.goto(`${url}/console`);
   // The charts of requests; little was delivered in a demo that is a minute old.
   const overview = page.locator('.charts > .card').nth(1);
