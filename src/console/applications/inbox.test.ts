@@ -119,6 +119,7 @@ test('an inbox of another application is not there, not by its address either', 
 });
 
 test('where an address leads is said to nobody who has not shown their second factor', async () => {
+  await db`delete from inbox`;
   const inbox = await make('own.example', 'Unproven');
   await db`insert into console_rule (name, required) values ('second factor', true)`;
   for (const who of [admin, developer])

@@ -116,7 +116,8 @@ test('what is unknown is not there; a person is led to the page, after signing i
   assert.equal((await viewer.get(`/console/inbox/${'x'.repeat(43)}`)).status, 404);
   const half = await enter(service, 'viewer', 'half');
   await db`update console_session set proven = false where account = (select id from console_account where sign_in_name = 'half')`;
-  assert.equal((await half.get(`/console/inbox/${inbox.key}`)).location, '/console/second-factor', 'who has shown no second factor learns nothing');
+  const proving = `/console/second-factor?to=${encodeURIComponent(`/console/inbox/${inbox.key}`)}`;
+  assert.equal((await half.get(`/console/inbox/${inbox.key}`)).location, proving, 'who has shown no second factor learns nothing');
   for (const key of ['x'.repeat(43), 'short', '%00', `${inbox.key}x`, inbox.key.toLowerCase() === inbox.key ? 'y' : inbox.key.toLowerCase()])
     assert.equal((await fetch(`${url}/console/inbox/${key}`, { method: 'POST' })).status, 404, key);
   const signed = await fetch(at(inbox), { ...browser, headers: { ...browser.headers, 'webhook-id': 'msg_1' } });
