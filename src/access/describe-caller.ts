@@ -1,6 +1,7 @@
 // In charge of what the documentation says of callers: what each kind of credential is called there, and how whoever lacks
 // one, or shows another, is refused.
 import type { Refusals, Security } from '../http/describe-route.ts';
+import { awayMessage } from '../http/error-shape.ts';
 
 export const schoolSecurity: Security = [{ schoolToken: [] }];
 export const managementSecurity: Security = [{ managementToken: [] }];
@@ -16,7 +17,6 @@ export const uploadSecurity: Security = [{ uploadToken: [] }];
 export const noSecurity: Security = [];
 
 const limited = 'More than 1200 requests in this minute. Wait and try again.';
-const away = 'The service cannot reach its data at present. Try again in a moment.';
 const otherKind = 'The token is of another kind (management); this address takes school tokens.';
 
 /** What is compressed otherwise cannot be read, of whatever kind it is. */
@@ -28,7 +28,7 @@ export const tokenRefusals: Refusals = {
   missing_token: 'There is no Authorization header. Send "Authorization: Idaas" and a token from /api/oauth/GetToken.',
   invalid_token: otherKind,
   too_many_requests: limited,
-  unavailable: away,
+  unavailable: awayMessage,
 };
 export const schoolRefusals: Refusals = { ...tokenRefusals, forbidden: 'The authorisation is paused: the school has to resume or renew it.' };
 export const uploadRefusals: Refusals = {
@@ -37,7 +37,7 @@ export const uploadRefusals: Refusals = {
   invalid_token: 'The upload token is not known; it may have been replaced or removed.',
   forbidden: 'The upload token is for 9990001, not for 9990002.',
   too_many_requests: limited,
-  unavailable: away,
+  unavailable: awayMessage,
 };
 /** Where a secret is exchanged, wrong tries are counted. */
 export const secretRefusals: Refusals = {
@@ -47,10 +47,10 @@ export const secretRefusals: Refusals = {
   too_large: 'The body is too large.',
   unsupported_media_type: encoded,
   too_many_requests: 'Too many wrong tries: 30 in a minute. Wait and try again.',
-  unavailable: away,
+  unavailable: awayMessage,
 };
 /** Anybody may ask. */
-export const openRefusals: Refusals = { invalid_request: malformed, unavailable: away };
+export const openRefusals: Refusals = { invalid_request: malformed, unavailable: awayMessage };
 /** Where a body is read. */
 export const bodyRefusals: Refusals = {
   too_large: 'The body is too large.',

@@ -1,7 +1,7 @@
 // In charge of describing the two rostering token endpoints for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
-import { answerHeaders, describeErrors, type Refusal } from '../http/describe-errors.ts';
+import { answerHeaders, describeErrors, ownFaults, type Refusal } from '../http/describe-errors.ts';
 import { oauthShape } from '../http/error-shape.ts';
 import { encoded } from './describe-caller.ts';
 import { oneRosterScopes } from './scopes.ts';
@@ -81,16 +81,8 @@ const refusals: readonly Refusal[] = [
     when: 'Thirty wrong tries of this client from this address within a minute.',
     message: 'Too many wrong tries: 30 in a minute. Wait and try again.',
   },
-  {
-    code: 'unexpected',
-    when: 'A fault of the service, which is logged.',
-    message: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.',
-  },
-  {
-    code: 'unavailable',
-    when: 'The service cannot reach its data at present.',
-    message: 'The service cannot reach its data at present. Try again in a moment.',
-  },
+  ownFaults.unexpected,
+  ownFaults.unavailable,
 ];
 
 const noStore = { type: 'string', description: 'Nobody on the way may keep it.', examples: ['no-store'] };

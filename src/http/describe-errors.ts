@@ -1,7 +1,7 @@
 // In charge of describing errors: of the codes that an operation can answer with, each status with its headers, its body and
 // an example for every code, all taken from the shape and the table with which errors are rendered.
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
-import type { ErrorShape } from './error-shape.ts';
+import { awayMessage, renderFaultMessage, type ErrorShape } from './error-shape.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -13,6 +13,14 @@ declare module 'fastify' {
 /** message: one that is really sent. when: what leads to it. */
 export type Refusal = Readonly<{ code: ErrorCode; when: string; message: string }>;
 
+const exampleId = '5f0c2d9a7b3e4f18';
+
+/** Whatever is asked, the service itself can be at fault, or away from its data. */
+export const ownFaults = {
+  unexpected: { code: 'unexpected', when: 'A fault of the service, which is logged.', message: renderFaultMessage(exampleId) },
+  unavailable: { code: 'unavailable', when: 'The service cannot reach its data at present.', message: awayMessage },
+} as const satisfies Partial<Record<ErrorCode, Refusal>>;
+
 const header = (description: string, example: string | number) => ({
   type: typeof example === 'number' ? 'integer' : 'string',
   description,
@@ -21,7 +29,7 @@ const header = (description: string, example: string | number) => ({
 
 /** The headers that answers of the API share, in words. */
 export const answerHeaders = {
-  'X-Request-Id': header('The id of this request, which the log has too.', '5f0c2d9a7b3e4f18'),
+  'X-Request-Id': header('The id of this request, which the log has too.', exampleId),
   'RateLimit-Limit': header('Requests that the credential has in a minute; absent where calls are not limited or were not counted.', 1200),
   'RateLimit-Remaining': header('How many of them are left.', 1187),
   'RateLimit-Reset': header('Seconds until all of them are there again.', 42),

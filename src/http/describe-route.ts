@@ -3,7 +3,7 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
-import { answerHeaders, describeErrors } from './describe-errors.ts';
+import { answerHeaders, describeErrors, ownFaults } from './describe-errors.ts';
 import { envelopeShape, type ErrorShape } from './error-shape.ts';
 
 /** What a caller presents; the names are those of the documents' security schemes. */
@@ -89,12 +89,12 @@ const causes: Readonly<Partial<Record<ErrorCode, string>>> = {
   unsupported_media_type: 'The body is of a kind that this address does not take.',
   unprocessable: 'Understood, but it cannot be done with what was given.',
   too_many_requests: 'Too many requests, or too many wrong tries, in this minute.',
-  unavailable: 'The service cannot reach its data at present.',
-  unexpected: 'A fault of the service, which is logged.',
+  unavailable: ownFaults.unavailable.when,
+  unexpected: ownFaults.unexpected.when,
 };
 
 /** Wherever something can go wrong at all. */
-const everywhere: Refusals = { unexpected: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.' };
+const everywhere: Refusals = { unexpected: ownFaults.unexpected.message };
 
 declare module 'fastify' {
   interface FastifySchema {

@@ -64,8 +64,12 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
     .send(shape.body(known));
 }
 
+/** Whoever describes errors quotes these. */
+export const awayMessage = 'The service cannot reach its data at present. Try again in a moment.';
+export const renderFaultMessage = (requestId: string) => `Something went wrong on the server; it has been logged as ${requestId}.`;
+
 export function noAnswerInTime(cause?: unknown): SchoolbellError {
-  return new SchoolbellError('unavailable', 'The service cannot reach its data at present. Try again in a moment.', { headers: { 'retry-after': '5' }, cause });
+  return new SchoolbellError('unavailable', awayMessage, { headers: { 'retry-after': '5' }, cause });
 }
 
 /** PostgreSQL has no NUL, neither in a text nor in JSON, and what comes out of it cannot bring one there. */
@@ -81,5 +85,5 @@ function toSchoolbellError(error: FastifyError | SchoolbellError, requestId: str
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
-  return new SchoolbellError('unexpected', `Something went wrong on the server; it has been logged as ${requestId}.`, { cause: error });
+  return new SchoolbellError('unexpected', renderFaultMessage(requestId), { cause: error });
 }

@@ -1,6 +1,6 @@
 // In charge of describing what an operation answers with: records and their headers, and every error as the dialect has it.
 import { Type } from 'typebox';
-import { answerHeaders, createDescribeErrors, type DescribeErrors, type Refusal } from '../http/describe-errors.ts';
+import { answerHeaders, createDescribeErrors, ownFaults, type DescribeErrors, type Refusal } from '../http/describe-errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { selectableFields } from './field-path.ts';
@@ -116,16 +116,8 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
       message: 'The version "7-3f1c9a20" is not kept, or not of these schools. Begin again without If-Roster-Version.',
     },
     { code: 'too_many_requests', when: 'Too many requests in this minute.', message: 'More than 1200 requests in this minute. Wait and try again.' },
-    {
-      code: 'unexpected',
-      when: 'A fault of the service, which is logged.',
-      message: 'Something went wrong on the server; it has been logged as 5f0c2d9a7b3e4f18.',
-    },
-    {
-      code: 'unavailable',
-      when: 'The service cannot reach its data at present.',
-      message: 'The service cannot reach its data at present. Try again in a moment.',
-    },
+    ownFaults.unexpected,
+    ownFaults.unavailable,
   ];
 }
 
