@@ -3,6 +3,7 @@
 import { Type, type TSchema } from 'typebox';
 import type { Scope } from '../access/scopes.ts';
 import type { DatabaseName } from '../collection/connector.ts';
+import { exampleDay, exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { attendanceCodes } from './attendance-codes.ts';
 import {
   calendarFields, codeFields, contactFields, countFields, groupFields, groupTypes, markFields, schoolInfoFields, sessionTypes, staffFields, studentFields,
@@ -40,9 +41,6 @@ export type Endpoint = Readonly<{
 
 export const longestRangeDays = 31;
 
-/** A student of the demo school, and a day in its term. */
-const exampleStudent = 'u-s-wy16xmrfk7';
-const exampleDay = '2026-11-12';
 
 const date = (name: string, description: string): Parameter => ({ name, kind: 'date', required: true, description, example: exampleDay });
 const narrowing: readonly Parameter[] = [

@@ -2,6 +2,7 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
+import { exampleDay, exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { describeRoute, envelopeFields, exactly, instant, listOf, named, oneOf, orNull, text, whole } from '../http/describe-route.ts';
 import { attendanceTag, estabParameter } from './describe-endpoint.ts';
 import { faultCodes } from './judge-marks.ts';
@@ -9,11 +10,10 @@ import { markFields, mostCallbacks, mostMarks, type MarkField } from './marks-bo
 import type { outcomeFields } from './outcome.ts';
 import { sessionTypes } from './row-fields.ts';
 
-const student = 'u-s-wy16xmrfk7';
 const given: Readonly<Record<MarkField, TSchema>> = {
-  StudentId: text('The Id of Students.', { examples: [student] }),
+  StudentId: text('The Id of Students.', { examples: [exampleStudent] }),
   MarkType: oneOf(['S'], 'S: a session mark.'),
-  Date: Type.String({ format: 'date', description: 'The day; the same in every mark of a call, and not in the future.', examples: ['2026-11-12'] }),
+  Date: Type.String({ format: 'date', description: 'The day; the same in every mark of a call, and not in the future.', examples: [exampleDay] }),
   Session: oneOf(sessionTypes, 'Morning or afternoon.'),
   Mark: text('A code that AttendanceCodes has as Writable, valid on that day.', { examples: ['L'] }),
   Mins: Type.Optional(Type.Unsafe({ type: ['integer', 'string'], description: 'Minutes late, 0 to 999.', examples: [12] })),

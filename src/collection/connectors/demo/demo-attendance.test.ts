@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { MarkRow } from '../../mark.ts';
 import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { driftSchool } from './drift.ts';
+import { exampleDay, exampleStudent } from './named-in-reference.ts';
 import { isSchoolDay, lastSchoolDays, localTimeOf } from './school-days.ts';
 import { demoSchool } from './school.ts';
 
@@ -107,6 +108,13 @@ test('every pupil on roll is in every register, once, and nobody else; batches a
     pupils.filter(({ from }) => from <= (registerDays(at)[0] ?? '')).length * 28,
     marks.filter(({ studentId }) => !joiners.some(({ id }) => id === studentId)).length,
   );
+});
+
+test('what examples of the reference ask for is there whenever they are read', () => {
+  const instants = ['2026-11-12T20:00:00Z', '2026-12-02T20:00:00Z', '2027-03-10T20:00:00Z', '2027-07-22T20:00:00Z', '2029-01-01T20:00:00Z'];
+  const found = instants.map((at) => marksAt(at).filter(({ studentId, date }) => studentId === exampleStudent && date === exampleDay));
+  for (const [at, marks] of found.entries()) assert.deepEqual(marks.map(({ session }) => session), ['AM', 'PM'], instants[at]);
+  assert.deepEqual(registerDays(new Date('2027-03-10T20:00:00Z')), [exampleDay, ...lastSchoolDays('2027-03-10', 14)]);
 });
 
 test('the same registers at any time of the same evening, and yesterday stays as it was marked but for reasons found out', () => {

@@ -3,6 +3,7 @@
 import type { MarkRow, Session } from '../../mark.ts';
 import { lessonsEnd } from './calendar.ts';
 import { Sheet, type DemoFile } from './demo-file.ts';
+import { exampleDay } from './named-in-reference.ts';
 import { lastSchoolDays, localTimeOf, type LocalTime } from './school-days.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -30,7 +31,8 @@ const days: readonly (readonly [share: number, am: string, pm: string])[] = [
 
 /** The days whose registers there are at an instant, oldest first. */
 export function registerDays(at: Date): string[] {
-  return lastSchoolDays(localTimeOf(at).date, keptDays);
+  const last = lastSchoolDays(localTimeOf(at).date, keptDays);
+  return exampleDay < (last[0] ?? '') ? [exampleDay, ...last] : last;
 }
 
 /** Batches of the marks at an instant; `written` are those that were written to the demo MIS on these days or later. */
