@@ -37,6 +37,7 @@ test(`the package is smaller than ${mostBytes} bytes and depends on nothing`, (t
   t.diagnostic(`${size} bytes`);
   assert.ok(size < mostBytes, `${size} bytes`);
   for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies']) assert.equal(description[kind], undefined);
+  assert.deepEqual(Object.keys(description.scripts as object).filter((name) => /install$|^prepare$/.test(name)), [], 'npm asks its users about these');
 });
 
 /** What a caller would write, with what the types must refuse. */
