@@ -8,7 +8,7 @@ import { isDeveloper, type Shown, type Visit } from './visit.ts';
 
 export type Section = 'overview' | 'schools' | 'applications' | 'deliveries' | 'mail' | 'work' | 'audit' | 'operators' | 'settings' | 'account';
 
-type Way = { name: Section; path: string; label: string };
+type Way = { name: Section | 'reference'; path: string; label: string };
 
 const sections: readonly Way[] = [
   { name: 'overview', path: '/console', label: 'Overview' },
@@ -25,7 +25,10 @@ const sections: readonly Way[] = [
 /** A developer's ways lead to nothing that is not theirs. */
 function sectionsOf(visit: Visit): readonly Way[] {
   if (!isDeveloper(visit)) return sections;
-  return [{ name: 'applications', path: '/console', label: visit.operator.applications.length > 1 ? 'Applications' : 'Application' }];
+  return [
+    { name: 'applications', path: '/console', label: visit.operator.applications.length > 1 ? 'Applications' : 'Application' },
+    { name: 'reference', path: docsPath, label: 'Reference' },
+  ];
 }
 
 /** So many rows has a page of a list. */

@@ -52,7 +52,7 @@ export const applicationWebhooksPage: Page = {
 ${seen === '' && oneOffs.length > 0 && renderOneOffs(oneOffs, now(), place)}
 ${renderHeading('What it registered')}
 <p class="quiet">It is called there when data of a school changes. A target’s own page has what was sent, and sends a test.</p>
-${page.length > 0 ? registered : renderEmpty('It has registered no webhook.')}
+${page.length > 0 ? registered : renderEmpty('It has registered no webhook.', { path: tryRegistering(application.rp), label: 'Register one' })}
 ${renderPager({
   first: seen === '' ? undefined : at,
   next: last && addressOf(at, { after: `${last.estab}${separator}${last.databaseName}` }),
@@ -60,6 +60,8 @@ ${renderPager({
     });
   },
 };
+
+const tryRegistering = (rp: string) => addressOf(`${applicationPath(rp)}/try`, { operation: 'school-data.registerWebhook' });
 
 /** They are known as long as something is kept that was sent there. */
 function renderOneOffs(found: readonly Target[], now: number, { paths }: Place): Html {

@@ -48,6 +48,12 @@ test('each operation that takes a token is there, with a field for each of its p
   assert.doesNotMatch((await developer.get(`${at}?operation=variant-b.getStudent_B`)).text, /dry run/);
 });
 
+test('who has no webhook yet is led to where one is registered', async () => {
+  const { text } = await developer.get('/console/applications/own.example/webhooks');
+  const [, to = ''] = /href="([^"]+)">Register one</.exec(text) ?? [];
+  assert.match((await developer.get(plain(to))).text, /<h3>Register for database events<\/h3>[^]*<textarea id="body"/);
+});
+
 test('a request is the application’s own: its answer is shown, counted, recorded and in the trail, and nothing secret with it', async () => {
   await db`truncate audit_event`;
   const { status, text } = await trySend(students);
