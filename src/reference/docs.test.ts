@@ -158,6 +158,10 @@ test('what is called by a word comes before what speaks of it', async () => {
   const alike = (await find('offset')).filter(([, title]) => title === 'offset').map(([, , where]) => where);
   assert.equal(alike.length, 2, 'what is said alike is told once for each surface');
   assert.match(alike.join(), / and \d+ more/);
+  const headers = await find('RateLimit-Limit');
+  assert.match(headers[0]?.join() ?? '', /^\/docs\/[a-z-]+\/[a-z-]+#header-ratelimit-limit,RateLimit-Limit,Header, answers of /);
+  for (const [path = ''] of headers) assert.ok((await read(path.replace(/#.*/, ''))).text.includes(`id="${path.replace(/.*#/, '')}"`), path);
+  assert.ok((await find('limit')).every(([, title, where = '']) => !where.startsWith('Operation') || !title?.startsWith('Read')), 'not for its headers');
   assert.deepEqual(await find('limit zebra'), [], 'all words must occur');
   assert.deepEqual(await find(''), []);
 });

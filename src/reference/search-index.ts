@@ -1,15 +1,16 @@
-// In charge of finding things in the reference: operations, parameters, fields and events, by every word that is said of them. What
+// In charge of finding things in the reference: operations, parameters, headers, fields and events, by every word that is said of them. What
 // is called by a word comes before what only speaks of it.
 import type { Surface } from './describe-surfaces.ts';
-import type { Schema, Tag } from './document.ts';
+import { resolveReference, type Schema, type Tag } from './document.ts';
 import { eventPath, operationPath, schemaPath, shortName, tagPath } from './pages/links.ts';
-import { idOf, titleOf, type Placed } from './pages/operation.ts';
+import { headerId, idOf, titleOf, type Placed } from './pages/operation.ts';
 import { plainWords } from './pages/prose.ts';
 import { placeOperations } from './pages/surface.ts';
 import { placeEvents } from './pages/webhooks.ts';
 import { listFields, type Field } from './schema-fields.ts';
 
-export type Entry = Readonly<{ kind: 'Operation' | 'Parameter' | 'Field' | 'Event' | 'Group'; title: string; where: string; path: string; words: string }>;
+type Kind = 'Operation' | 'Parameter' | 'Header' | 'Field' | 'Event' | 'Group';
+export type Entry = Readonly<{ kind: Kind; title: string; where: string; path: string; words: string }>;
 /** In small letters: what it is called, where it is, and all that is said of it. */
 type Indexed = Entry & Readonly<{ titles: string; places: string; said: string }>;
 export type Index = readonly Indexed[];
@@ -48,14 +49,27 @@ function listOperation(placed: Placed, path: string): Entry[] {
   const { operation, verb } = placed;
   const { parameters = [], requestBody, responses } = operation;
   const where = `${verb.toUpperCase()} ${placed.path}`;
-  const answers = Object.entries(responses).map(([status, { description, headers = {} }]) => [status, description, ...Object.keys(headers)].join(' '));
+  const answers = Object.entries(responses).map(([status, { description }]) => [status, description].join(' '));
   const said = [operation.operationId, operation.description, requestBody?.description, ...answers].map(plainWords).join(' ');
   const bodies = [requestBody?.content, ...Object.values(responses).map(({ content }) => content)].flatMap((content) => Object.values(content ?? {}));
   return [
     { kind: 'Operation', title: titleOf(placed), where, path, words: said },
     ...parameters.map((one): Entry => ({ kind: 'Parameter', title: one.name, where, path, words: plainWords(one.description) })),
+    ...listHeaders(placed, path),
     ...bodies.flatMap(({ schema }) => (schema ? listFields(schema) : [])).map((field) => entryOf(field, where, path)),
   ];
+}
+
+/** Where the page of the operation says what each is; the others on that page lead to the same place. */
+function listHeaders({ document, operation: { responses, tags: [tag = ''] = [] } }: Placed, path: string): Entry[] {
+  const headers = Object.values(responses).flatMap(({ headers: given = {} }) => Object.entries(given));
+  return headers.map(([title, header]) => ({
+    kind: 'Header',
+    title,
+    where: `answers of ${shortName(tag)}, ${shortName(document.info.title)}`,
+    path: `${path.replace(/#.*/, '')}#${headerId(title)}`,
+    words: plainWords(resolveReference(document, header).description),
+  }));
 }
 
 function listEvent(placed: Placed): Entry[] {
@@ -75,7 +89,7 @@ function entryOf({ path: title, description, values }: Field, where: string, pat
 }
 
 const weights = { titles: 9, places: 3, said: 1 } as const;
-const kindOrder = { Operation: 4, Event: 4, Group: 3, Parameter: 2, Field: 1 } as const;
+const kindOrder: Readonly<Record<Kind, number>> = { Operation: 4, Event: 4, Group: 3, Parameter: 2, Header: 2, Field: 1 };
 
 /** alike: how many others say the same of something of the same name, and come after it. */
 export type Found = Entry & Readonly<{ alike: number }>;
