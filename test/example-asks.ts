@@ -28,10 +28,8 @@ export function findAsk({ operationId = '', parameters = [] }: OperationObject, 
 export const asks: Readonly<Record<string, MakeAsk>> = {
   getToken: async ({ demo }) => ({ body: { estab: demo.estab, relyingParty: demo.rp, password: demo.schoolSecret } }),
   ...Object.fromEntries(
-    ['getAttendanceForDate', 'getOwnAttendanceForDate', 'getAttendanceForDateRange', 'getOwnAttendanceForDateRange'].map((id) => [id, withMarks]),
+    ['AttendanceForDate', 'AttendanceForDateById', 'AttendanceForDateRange'].flatMap((name) => [[`get${name}`, withMarks], [`getOwn${name}`, withMarks]]),
   ),
-  getAttendanceForDateById: oneMark,
-  getOwnAttendanceForDateById: oneMark,
   writeAttendance: judgedMarks,
   writeAttendanceByEstab: judgedMarks,
   getWriteback: async (asking) => {
@@ -152,14 +150,6 @@ async function withMarks(asking: Asking): Promise<Ask> {
   const [known] = await db`select from attendance_mark where estab = ${demo.estab} limit 1`;
   if (!known) await collect(asking, demo.estab, 'Attendance');
   return {};
-}
-
-async function oneMark(asking: Asking): Promise<Ask> {
-  await withMarks(asking);
-  const [mark] = await asking.db<{ id: string }[]>`
-    select student_id || '.' || to_char(date, 'YYYY-MM-DD') || '.' || session as id from attendance_mark
-    where estab = ${asking.demo.estab} and mark is not null order by date, student_id, session limit 1`;
-  return { parameters: { id: mark?.id ?? '' } };
 }
 
 /** A mark for the last school day, of a student who is on roll. */
