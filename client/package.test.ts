@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { renderSignature } from '../src/notifications/sign.ts';
+import { readExamples } from '../src/reference/examples.ts';
+import type { SurfaceName } from '../src/reference/surfaces.ts';
 import { useService } from '../test/service.ts';
 import { buildClient } from './build.ts';
 
@@ -85,6 +87,28 @@ export const handlers = [expressHandler, fastifyPlugin, nodeHandler];
 export const fetching: (request: Request) => Promise<Response> = fetchHandler({ secret: 's', on: describe });
 `;
 
+/** What the service really answered is of these types: no field more, none less, no other word. */
+const answered: readonly (readonly [type: string, surface: SurfaceName, operation: string, status: string, field?: string])[] = [
+  ['Webhook[]', 'school-data', 'listWebhooks', '200', 'Webhook'],
+  ['DbStatus', 'school-data', 'getStudents', '202'],
+  ['DatabaseState[]', 'school-data', 'getStudents', '200', '__dbStatus__'],
+  ['IdentityUser[]', 'school-data', 'getUsers', '200'],
+  ['OwnSchool[]', 'management', 'listSchools', '200', 'Schools'],
+  ['Delivery[]', 'management', 'listDeliveries', '200', 'Deliveries'],
+  ["(Omit<Delivery, 'Attempts'> & { Attempts: Attempt[] })[]", 'management', 'getDelivery', '200', 'Deliveries'],
+];
+
+function answeredProgram(): string {
+  const names = [...new Set(answered.flatMap(([type]) => type.match(/\b(?!Omit|Attempts)[A-Z]\w+/g) ?? []))];
+  const values = answered.map(([type, surface, operation, status, field], at) => {
+    const body = readExamples(surface)[operation]?.[status];
+    const value = field === undefined ? body : (body as Record<string, unknown>)[field];
+    assert.ok(value !== undefined && !(Array.isArray(value) && value.length === 0), `${operation} has no example`);
+    return `export const answer${at}: ${type} = ${JSON.stringify(value)};\n`;
+  });
+  return `import type { ${names.join(', ')} } from 'schoolbell-client';\n${values.join('')}`;
+}
+
 function readmePrograms(): string[] {
   const text = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = '']) => block);
@@ -111,7 +135,8 @@ const worlds = {
 for (const [world, options] of Object.entries(worlds)) {
   test(`an application type-checks with ${world}`, async () => {
     writeFileSync(join(consumer, 'program.ts'), program);
-    const files = ['program.ts'];
+    writeFileSync(join(consumer, 'answered.ts'), answeredProgram());
+    const files = ['program.ts', 'answered.ts'];
     if (options.module === 'nodenext') {
       writeFileSync(join(consumer, 'required.cts'), required);
       files.push('required.cts');

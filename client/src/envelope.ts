@@ -25,6 +25,7 @@ export type DbStatus = {
   Message: string | null;
   ExceptionType: string | null;
   ExceptionMessage: string | null;
+  InnerException: string | null;
 };
 
 /** @internal */
