@@ -98,7 +98,7 @@ async function findAccount(db: Db, id: string) {
   return {
     accountId: id,
     claims: async () => ({
-      sub: presenceId,
+      sub: id,
       presence_id: presenceId,
       ...(presence.sourcedId === null ? {} : { sourced_id: presence.sourcedId }),
       role: presence.roles,
