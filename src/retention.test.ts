@@ -20,6 +20,7 @@ import { audited, noteLook } from './access/audit-trail.ts';
 import { authorise } from './access/authorisations.ts';
 import { createPseudonym } from './access/pseudonym.ts';
 import { removeMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
+import { exampleDay } from './collection/connectors/demo/named-in-reference.ts';
 import { exportRoster } from './collection/export.ts';
 import { purgeRosters } from './collection/purge.ts';
 import { removeRoster } from './collection/remove.ts';
@@ -74,7 +75,8 @@ test('each kind ends when the table says, and not before', async () => {
       values (${estab}, ${uuid(young)}, 'ends-app', 'Completed', false, '', '[]', ${at}, ${at})`],
     ['availability_wait', (at) => db`(estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at, done_at)
       values (${estab}, 'ends-app', 'Students', '{}', 'http://a.example', ${at}, ${at}, ${at})`],
-    ['demo_mark', (at) => db`(estab, date, session, student_id) values (${estab}, (${at})::date, 'AM', 's')`],
+    ['demo_mark', (at) => db`(estab, date, session, student_id)
+      select ${estab}, case at when ${exampleDay} then at - 1 else at end, 'AM', 's' from (select (${at})::date as at)`],
     ['demo_write', (at, young) => db`(estab, tracking_id, answer, written_at) values (${estab}, ${uuid(young)}, '[]', ${at})`],
     ['outbox', (at, young) => db`(estab, id, kind, lane, payload, due_at, state, settled_at)
       values (${estab}, ${`ends-${young}`}, 'call', 'ends', '{}', ${at}, 'done', ${at})`],

@@ -100,7 +100,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Marks and answers of the demo’s MIS',
     where: ['demo_mark', 'demo_write'],
-    ends: { days: 60, after: 'their day', namesPeople: false, forget: forgetDemo },
+    ends: { days: 60, after: 'their day (of the day that the reference has examples of: never)', namesPeople: false, forget: forgetDemo },
     purged: { words: 'marks go', forget: () => forgetDemoMarksOf },
     less: nobody,
   },

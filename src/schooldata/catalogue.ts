@@ -41,7 +41,6 @@ export type Endpoint = Readonly<{
 
 export const longestRangeDays = 31;
 
-
 const date = (name: string, description: string): Parameter => ({ name, kind: 'date', required: true, description, example: exampleDay });
 const narrowing: readonly Parameter[] = [
   { name: 'sessionType', kind: { oneOf: sessionTypes }, required: false, description: 'AM or PM', example: 'AM' },

@@ -130,7 +130,7 @@ export const offenders: Offenders = [
         '32fb51205626 delete from "upload_token" where ctid = any(array(select ctid from "upload_token" where ended_at < n',
       ],
       'src/collection/connectors/demo/forget-demo.ts': [
-        'f04411bde8cd delete from "demo_mark" where ctid = any(array(select ctid from "demo_mark" where date < current_dat',
+        '16bea6170c95 delete from "demo_mark" where ctid = any(array(select ctid from "demo_mark" where date < current_dat',
         '2382f573c8a7 delete from "demo_write" where ctid = any(array(select ctid from "demo_write" where written_at < now',
       ],
       'src/collection/forget-reports.ts': [

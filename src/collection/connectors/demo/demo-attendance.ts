@@ -1,5 +1,5 @@
-// In charge of the registers of the demo school: what its teachers marked on the last school days, the same on every
-// machine, with what was written to it since laid over.
+// In charge of the registers of the demo school: what its teachers marked on the last school days and on the day that the reference
+// names, the same on every machine, with what was written to it since laid over.
 import type { MarkRow, Session } from '../../mark.ts';
 import { lessonsEnd } from './calendar.ts';
 import { Sheet, type DemoFile } from './demo-file.ts';

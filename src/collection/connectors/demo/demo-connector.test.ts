@@ -13,6 +13,8 @@ import { Problems } from '../../problem.ts';
 import { openCsvSource } from '../csv/csv-source.ts';
 import { createDemoConnector, demoModes, type DemoMode } from './demo-connector.ts';
 import { demoPackage } from './demo-package.ts';
+import { forgetDemo } from './forget-demo.ts';
+import { exampleDay, exampleStudent } from './named-in-reference.ts';
 
 const { db } = await useDatabase();
 const options = { partial: false, force: false, dataDir: useDataDir(), shrinkLimitPercent: 20 };
@@ -108,6 +110,17 @@ test('marks that were written long ago are no longer handed over', async () => {
   const { set } = await newDemo();
   await write(set('normal'), { trackingId: randomUUID(), partial: false, marks: [mark(0, 's1', { date: '2026-09-10' }), mark(1, 's1')] });
   assert.deepEqual((await marksOf(set('normal'))).filter(({ studentId }) => studentId === 's1').map(({ date }) => date), ['2026-11-13']);
+});
+
+test('a mark of the day that the reference names stays as it was written, although those of other days are forgotten', async () => {
+  const { estab, set, clock } = await newDemo();
+  const marks = [mark(0, exampleStudent, { date: exampleDay, mark: 'C' }), mark(1, exampleStudent, { mark: 'C' })];
+  await write(set('normal'), { trackingId: randomUUID(), partial: false, marks });
+  clock.now = Date.parse('2027-03-10T20:00:00Z');
+  await forgetDemo(db, 0);
+  assert.deepEqual((await keptOf(estab)).map(({ date }) => date), [exampleDay]);
+  const read = (await marksOf(set('normal'))).filter((one) => one.studentId === exampleStudent && one.date === exampleDay && one.session === 'AM');
+  assert.deepEqual(read.map((one) => one.mark), ['C']);
 });
 
 test('the same write again is one write, whatever was written between', async () => {

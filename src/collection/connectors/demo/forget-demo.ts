@@ -2,9 +2,10 @@
 import type { Db } from '../../../db/connect.ts';
 import { deleteInBatches } from '../../../db/delete-in-batches.ts';
 import { sourcedIdsOf, type Forget } from '../../../roster/leaver.ts';
+import { exampleDay } from './named-in-reference.ts';
 
 export async function forgetDemo(db: Db, days: number): Promise<void> {
-  await deleteInBatches(db, 'demo_mark', db`date < current_date - ${days}::int`);
+  await deleteInBatches(db, 'demo_mark', db`date < current_date - ${days}::int and date <> ${exampleDay}`);
   await deleteInBatches(db, 'demo_write', db`written_at < now() - make_interval(days => ${days})`);
 }
 
