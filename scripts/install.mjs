@@ -43,7 +43,8 @@ async function install() {
   mkdirSync(modules, { recursive: true });
   if (existsSync(underWay)) forgetHalfInstalled();
   writeFileSync(underWay, '');
-  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
+  // What is asked of the npm that runs this, as by `npm pack --dry-run`, is not asked of this one.
+  const args = ['install', '--no-dry-run', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
   args.push(wanted === 'all' ? '--include=dev' : '--omit=dev');
   // npm's own chatter goes to standard error: a command's standard output is its answer.
   const npm = spawn('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32', timeout: longestInstallMs });
