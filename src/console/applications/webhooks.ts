@@ -12,7 +12,7 @@ import { countWaiting } from '../deliveries/targets.ts';
 import { renderTargetState, renderUrl } from '../deliveries/words.ts';
 import { pageLength } from '../layout.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
-import type { Page } from '../visit.ts';
+import { mayChange, type Page } from '../visit.ts';
 import { openApplication, renderApplicationPage, renderHeading } from './place.ts';
 
 /** An estab has no space. */
@@ -52,7 +52,7 @@ export const applicationWebhooksPage: Page = {
 ${seen === '' && oneOffs.length > 0 && renderOneOffs(oneOffs, now(), place)}
 ${renderHeading('What it registered')}
 <p class="quiet">It is called there when data of a school changes. A target’s own page has what was sent, and sends a test.</p>
-${page.length > 0 ? registered : renderEmpty('It has registered no webhook.', { path: tryRegistering(application.rp), label: 'Register one' })}
+${page.length > 0 ? registered : renderEmpty('It has registered no webhook.', mayChange(visit) ? wayToRegister(application.rp) : undefined)}
 ${renderPager({
   first: seen === '' ? undefined : at,
   next: last && addressOf(at, { after: `${last.estab}${separator}${last.databaseName}` }),
@@ -61,7 +61,7 @@ ${renderPager({
   },
 };
 
-const tryRegistering = (rp: string) => addressOf(`${applicationPath(rp)}/try`, { operation: 'school-data.registerWebhook' });
+const wayToRegister = (rp: string) => ({ path: addressOf(`${applicationPath(rp)}/try`, { operation: 'school-data.registerWebhook' }), label: 'Register one' });
 
 /** They are known as long as something is kept that was sent there. */
 function renderOneOffs(found: readonly Target[], now: number, { paths }: Place): Html {

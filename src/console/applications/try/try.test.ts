@@ -51,6 +51,7 @@ test('each operation that takes a token is there, with a field for each of its p
 test('who has no webhook yet is led to where one is registered', async () => {
   const { text } = await developer.get('/console/applications/own.example/webhooks');
   const [, to = ''] = /href="([^"]+)">Register one</.exec(text) ?? [];
+  assert.doesNotMatch((await viewer.get('/console/applications/own.example/webhooks')).text, /Register one/);
   assert.match((await developer.get(plain(to))).text, /<h3>Register for database events<\/h3>[^]*<textarea id="body"/);
 });
 
