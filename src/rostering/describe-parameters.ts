@@ -1,6 +1,7 @@
 // In charge of describing what an operation takes: ids in the path, the query as the dialect reads it, headers. The examples are
 // of the demo school, so that a request that is made of them is answered there.
 import { Type, type TSchema } from 'typebox';
+import { exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { nameOne, type Thing } from './describe-words.ts';
@@ -17,10 +18,10 @@ const exampleIds: Readonly<Record<CollectionName, string>> & Readonly<Record<'te
   gradingPeriod: 'ses-2027-aut1',
   courses: 'crs-27-07-rg',
   classes: 'cls-27-7a-02wqw',
-  users: 'u-s-wy16xmrfk7',
+  users: exampleStudent,
   teacher: 'u-e-tkpdh8rbk6',
   enrollments: 'enr-qhc6anysjw',
-  demographics: 'u-s-wy16xmrfk7',
+  demographics: exampleStudent,
 };
 
 function exampleOf({ collection, kinds }: Thing): string {
