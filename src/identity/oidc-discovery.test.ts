@@ -120,6 +120,7 @@ test('each claim and scope that is announced is given, the ID token is signed as
   const ofPerson = announced.claims_supported.filter((one) => !['auth_time', 'iss'].includes(one));
   for (const name of ofPerson) assert.notEqual(info[name], undefined, `${name} as userinfo`);
   assert.deepEqual([info.presence_id, info.sourced_id, info.estab, info.role], [teacher.Id, 's1', 'one', 'teacher']);
+  assert.deepEqual([info.sub, token.sub], [`one|${teacher.Id}`, `one|${teacher.Id}`], 'the same at every sign-in, and nobody else at any school');
   assert.deepEqual(announced.id_token_signing_alg_values_supported, ['RS256']);
 });
 

@@ -59,6 +59,7 @@ test('whoever is invited reads which application it is, chooses a password, and 
   const { status, text } = await visitor.open(ofOne);
   assert.equal(status, 200);
   assert.match(text, /class="badge off">Developer</);
+  assert.match(text, /<nav class="around"[^]*<a href="\/docs">Reference<\/a>[^]*<\/nav>/);
   assert.match((await visitor.open('/console/account')).text, /Developer: sees and looks after/);
   assert.equal((await visitor.send('/console/account/rename', { name: 'Dev Two' })).status, 303);
   assert.match((await admin.open(`${ofOne}/developers`)).text, /Dev Two[^]*dev@app\.example[^]*Active/);
