@@ -6,11 +6,11 @@ import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
 import { applicationShowCommands } from './commands/application-show.ts';
 import { auditCommands } from './commands/audit.ts';
-import { parseOptionsOf, type Command, type Given, type Outcome } from './commands/command.ts';
+import { parseOptionsOf, type Ask, type Command, type Given, type Outcome, type StandaloneCommand } from './commands/command.ts';
 import { authorisationCommands } from './commands/authorisation.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
-import { destroyingOptions, runAgreed, type Ask } from './commands/destroying.ts';
+import { destroyingOptions, runAgreed } from './commands/destroying.ts';
 import { workCommands } from './commands/durable-work.ts';
 import { historyCommands } from './commands/history.ts';
 import { inboxCommands } from './commands/inbox.ts';
@@ -41,6 +41,12 @@ export const commands: readonly Command[] = [
   ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
   ...settingsCommands,
 ];
+
+/** They find their own database, or need none. */
+export const standaloneCommands: readonly StandaloneCommand[] = [];
+
+type AnyCommand = Command | StandaloneCommand;
+const allCommands: readonly AnyCommand[] = [...commands, ...standaloneCommands];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */
 export type Ran = { code: 0 | 1; stdout: string; stderr: string };
@@ -76,17 +82,17 @@ function say(text: string, failed?: string): Ran {
   return failed === undefined ? { code: 0, stdout: `${text}\n`, stderr: '' } : { code: 1, stdout: `${text}\n`, stderr: `schoolbell: ${failed}\n` };
 }
 
-function findCommand(args: readonly string[]): { command: Command; rest: string[] } | undefined {
-  const [longest] = commands
+function findCommand(args: readonly string[]): { command: AnyCommand; rest: string[] } | undefined {
+  const [longest] = allCommands
     .map((command) => ({ command, words: command.name.split(' ') }))
     .filter(({ words }) => words.every((word, index) => args[index] === word))
     .toSorted((one, other) => other.words.length - one.words.length);
   return longest && { command: longest.command, rest: args.slice(longest.words.length) };
 }
 
-const optionsOf = (command: Command): Command['options'] => (command.destroys ? { ...command.options, ...destroyingOptions } : command.options);
+const optionsOf = (command: AnyCommand): Command['options'] => ('destroys' in command ? { ...command.options, ...destroyingOptions } : command.options);
 
-function parseGiven(command: Command, args: string[]): { given: Given; json: boolean } {
+function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: boolean } {
   let parsed: ReturnType<typeof parseArgs>;
   try {
     const options = { ...parseOptionsOf(optionsOf(command)), json: { type: 'boolean' } } as const;
@@ -103,8 +109,9 @@ function parseGiven(command: Command, args: string[]): { given: Given; json: boo
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }
 
-async function run(command: Command, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
+async function run(command: AnyCommand, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
   const config = readConfig(env);
+  if ('runAlone' in command) return command.runAlone(config, given, ask);
   const database = await openDatabase(config, undefined, { existing: true });
   try {
     const seal = createSeal(readSecretKeys(config));
@@ -116,12 +123,12 @@ async function run(command: Command, given: Given, env: Record<string, string | 
 }
 
 function overview(): string {
-  const width = Math.max(...commands.map(({ name }) => name.length));
-  const lines = commands.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`);
+  const width = Math.max(...allCommands.map(({ name }) => name.length));
+  const lines = allCommands.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`);
   return ['Usage: npm run -s schoolbell -- <command> [--json] [--help] | --version', '', ...lines].join('\n');
 }
 
-function helpOf(command: Command): string {
+function helpOf(command: AnyCommand): string {
   const options = Object.entries(optionsOf(command));
   const shown = options.map(([name, option]) => (option.required ? `--${name} ${option.value}` : `[--${name}${option.value ? ` ${option.value}` : ''}]`));
   return [

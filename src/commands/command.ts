@@ -6,6 +6,9 @@ import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
 import { parseInstant } from '../http/parameters.ts';
 
+/** Puts a question to a person and gives the answer; undefined where nobody is there to be asked. */
+export type Ask = ((question: string) => Promise<string>) | undefined;
+
 /** secret: what is given stands in no record. */
 export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true };
 export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
@@ -33,6 +36,13 @@ export type Command = Readonly<{
   about?(context: Context, given: Given): Promise<Pick<Deed, 'estab' | 'rp'> | undefined>;
   run(context: Context, given: Given): Promise<Outcome>;
 }>;
+
+/**
+ * One that does not work on a migrated database which somebody else has opened for it: it finds its own, if any, and
+ * writes its own line in the trail. ask: as for what destroys.
+ */
+export type StandaloneCommand = Pick<Command, 'name' | 'help' | 'options' | 'positional'> &
+  Readonly<{ runAlone(config: Config, given: Given, ask: Ask): Promise<Outcome> }>;
 
 /** `value` undefined is a switch. */
 export function parseOptionsOf(options: Command['options']): ParseArgsOptionsConfig {

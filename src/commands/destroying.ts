@@ -1,10 +1,7 @@
 // In charge of commands that destroy what no other command brings back: on a terminal they ask, elsewhere they need --yes,
 // and --dry-run says what would go.
 import { SchoolbellError } from '../errors.ts';
-import type { Command, Context, Given, Option, Outcome } from './command.ts';
-
-/** Puts a question to a person and gives the answer; undefined where nobody is there to be asked. */
-export type Ask = ((question: string) => Promise<string>) | undefined;
+import type { Ask, Command, Context, Given, Option, Outcome } from './command.ts';
 
 export const destroyingOptions: Readonly<Record<string, Option>> = {
   yes: { value: undefined, help: 'do not ask; needed where there is no terminal, unless what goes can be sent again' },
