@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { openPage } from './browser.ts';
+import { findFaintText } from './contrast.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -44,7 +45,7 @@ export async function requireUsableEverywhere(page: Page): Promise<void> {
   const note = (found: string[], look: string) => faults.push(...found.map((fault) => `${look}: ${fault}`));
   for (const width of ['phone', 'desk'] as const) {
     await changeLook(page, { width, scheme: 'dark' });
-    note(await findAxeFaults(page, ofColour), `${width}, dark`);
+    note(await findFaintText(page), `${width}, dark`);
   }
   await changeLook(page, { width: 'desk', scheme: 'light' });
   note([...(await findAxeFaults(page, [...ofLayout, ...ofColour])), ...(await findOverflow(page)), ...(await findHiddenFocus(page))], 'desk, light');
