@@ -85,7 +85,9 @@ function listPackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   if (process.report) process.report.excludeNetwork = true;
   const libc = process.report?.getReport().header.glibcVersionRuntime ? 'glibc' : 'musl';
-  const fits = (allowed, own) => !allowed || allowed.includes(own) || (allowed.every((one) => one.startsWith('!')) && !allowed.includes(`!${own}`));
+  // One system stands there as a word, several as a list.
+  const isAmong = (allowed, own) => allowed.includes(own) || (allowed.every((one) => one.startsWith('!')) && !allowed.includes(`!${own}`));
+  const fits = (allowed, own) => !allowed || isAmong([allowed].flat(), own);
   const isForHere = (one) => fits(one.os, process.platform) && fits(one.cpu, process.arch) && (process.platform !== 'linux' || fits(one.libc, libc));
   const isWanted = (one) => (wanted === 'all' || !one.dev) && !(one.optional && one.os === undefined) && isForHere(one);
   return Object.entries(packages).filter(([path, one]) => path !== '' && isWanted(one)).map(([path]) => path);
