@@ -1,10 +1,12 @@
 // In charge of where the embedded PostgreSQL lives and as whom it runs. An ordinary user keeps everything in
 // DATA_DIR. PostgreSQL refuses to run as root, so a root start hands it to another account; where that account
-// cannot enter DATA_DIR or the installed programs, both live in a place derived from DATA_DIR instead.
+// cannot enter DATA_DIR or the installed programs, both live in a place derived from DATA_DIR instead. Programs whose links are
+// missing, where none can be made, are copied as well.
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
+import { makeLinks } from './embedded-links.ts';
 
 export type Account = { name: string; uid: number; gid: number };
 export type Place = { programs: string; cluster: string; log: string; account: Account | undefined };
@@ -24,8 +26,9 @@ export function findPlace(dataDir: string): Place {
   // As root, passable: PostgreSQL's account has to get through to its own folder. What is secret has mode 0600.
   mkdirSync(dataDir, { recursive: true, mode: root ? 0o711 : 0o700 });
   const installed = installedPrograms();
+  const isWhole = makeLinks(installed);
   const inside: Place = { programs: installed, cluster: join(dataDir, 'postgres'), log: join(dataDir, 'postgres.log'), account: undefined };
-  if (!root) return inside;
+  if (!root) return isWhole ? inside : { ...inside, programs: copyPrograms(installed, dataDir) };
 
   const account = findOwner(inside.cluster) ?? findAccount();
   const derived = derivedFrom(dataDir);
@@ -33,7 +36,7 @@ export function findPlace(dataDir: string): Place {
   const home = keepInside ? dataDir : derived;
   if (!keepInside) mkdirSync(derived, { recursive: true, mode: 0o755 });
   return {
-    programs: canEnter(installed, account) ? installed : copyPrograms(installed, home === dataDir && canEnter(dataDir, account) ? dataDir : derived),
+    programs: isWhole && canEnter(installed, account) ? installed : copyPrograms(installed, home === dataDir && canEnter(dataDir, account) ? dataDir : derived),
     cluster: join(home, 'postgres'),
     log: join(home, 'postgres.log'),
     account,
@@ -88,6 +91,7 @@ function copyPrograms(installed: string, home: string): string {
     mkdirSync(home, { recursive: true, mode: 0o755 });
     const half = `${target}.${process.pid}`;
     cpSync(installed, half, { recursive: true, verbatimSymlinks: true });
+    makeLinks(half);
     try {
       renameSync(half, target);
     } catch (error) {
