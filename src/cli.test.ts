@@ -49,6 +49,7 @@ const tokenM = async (rp: string, secret: string) =>
   ).status;
 
 const commands: Record<string, string[]> = {
+  start: [],
   'school add': ['--estab', '--name', '--email'],
   'school list': ['--state'],
   'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url'],

@@ -42,11 +42,22 @@ export const commands: readonly Command[] = [
   ...settingsCommands,
 ];
 
+/** Runs until it is told to end, by a signal, and ends the process. */
+const start: StandaloneCommand = {
+  name: 'start',
+  help: 'Runs the service, its pages and its work, until Ctrl-C or a signal ends it; the first start makes what is missing.',
+  options: {},
+  runAlone: async () => {
+    await import('./main.ts');
+    return { data: null, lines: [] };
+  },
+};
+
 /** They find their own database, or need none. */
-export const standaloneCommands: readonly StandaloneCommand[] = [];
+export const standaloneCommands: readonly StandaloneCommand[] = [start];
 
 type AnyCommand = Command | StandaloneCommand;
-const allCommands: readonly AnyCommand[] = [...commands, ...standaloneCommands];
+const allCommands: readonly AnyCommand[] = [...standaloneCommands, ...commands];
 
 /** What a command leaves behind: how the process ends, and what it prints where. */
 export type Ran = { code: 0 | 1; stdout: string; stderr: string };
@@ -125,14 +136,14 @@ async function run(command: AnyCommand, given: Given, env: Record<string, string
 function overview(): string {
   const width = Math.max(...allCommands.map(({ name }) => name.length));
   const lines = allCommands.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`);
-  return ['Usage: npm run -s schoolbell -- <command> [--json] [--help] | --version', '', ...lines].join('\n');
+  return ['Usage: npx schoolbell <command> [--json] [--help] | --version', '', ...lines].join('\n');
 }
 
 function helpOf(command: AnyCommand): string {
   const options = Object.entries(optionsOf(command));
   const shown = options.map(([name, option]) => (option.required ? `--${name} ${option.value}` : `[--${name}${option.value ? ` ${option.value}` : ''}]`));
   return [
-    `Usage: npm run -s schoolbell -- ${[command.name, ...shown, command.positional?.name].filter(Boolean).join(' ')} [--json]`,
+    `Usage: npx schoolbell ${[command.name, ...shown, command.positional?.name].filter(Boolean).join(' ')} [--json]`,
     '',
     command.help,
     '',

@@ -25,7 +25,7 @@ test('without a cluster in DATA_DIR every command fails, naming it, and makes ne
   for (const dataDir of [missing, empty]) {
     for (const line of ['status', 'school list', 'status --check', 'school add --estab 1 --name A --email a@a.example', 'keys rotate', 'mails']) {
       const result = await run(line.split(' '), { DATA_DIR: dataDir });
-      assertFailed(result, new RegExp(`no database in DATA_DIR ${dataDir}\\. Only a start makes a database: npm start`), line);
+      assertFailed(result, new RegExp(`no database in DATA_DIR ${dataDir}\\. Only a start makes a database: npx schoolbell start`), line);
       assert.equal(result.out, '');
     }
   }

@@ -69,7 +69,7 @@ async function hasSchema(db: Db): Promise<boolean> {
 }
 
 function notThere(config: Config, what: string): SchoolbellError {
-  const advice = 'Only a start makes a database: npm start, or name the one that the service has by DATA_DIR or DATABASE_URL';
+  const advice = 'Only a start makes a database: npx schoolbell start, or name the one that the service has by DATA_DIR or DATABASE_URL';
   return new SchoolbellError('not_found', `${what} in ${describePlace(config)}. ${advice}`);
 }
 

@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// In charge of the program `schoolbell`: finds a Node that is new enough and hands over to the command line, in a clone to its sources, in
+// the package to what was packed. Plain JavaScript without dependencies: it begins on whatever Node the machine has.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const isClone = existsSync(join(root, 'src/cli.ts'));
+const program = join(root, isClone ? 'src/cli.ts' : 'dist/cli.js');
+const compiled = process.env.NODE_COMPILE_CACHE ?? findCache();
+const oldest = 24;
+
+if (isClone) await import(pathToFileURL(join(root, 'scripts/install.mjs')).href);
+if (isNewEnough(process.versions.node)) {
+  module.enableCompileCache(compiled);
+  await import(pathToFileURL(program).href);
+} else handOver(findNode());
+
+function isNewEnough(version) {
+  return Number(version.split('.')[0]) >= oldest;
+}
+
+/** Of the user alone: what lies there is run. */
+function findCache() {
+  if (isClone) return join(root, 'node_modules/.cache/schoolbell/compiled');
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'schoolbell/compiled');
+}
+
+/** The one that came along for this system, wherever npm has put it. */
+function findNode() {
+  const { resolve } = module.createRequire(import.meta.url);
+  const system = process.platform === 'win32' ? 'win' : process.platform;
+  const file = process.platform === 'win32' ? 'node.exe' : 'node';
+  for (const name of ['node', 'node-bin'].map((prefix) => `${prefix}-${system}-${process.arch}`)) {
+    try {
+      const found = join(dirname(resolve(`${name}/package.json`)), 'bin', file);
+      if (existsSync(found)) return found;
+    } catch {
+      // Not this one.
+    }
+  }
+  const linked = join(root, 'node_modules/.bin', file);
+  if (existsSync(linked)) return linked;
+  process.stderr.write(
+    `schoolbell: needs Node ${oldest} or newer and runs on ${process.versions.node}; none came along for ${process.platform} ${process.arch}` +
+      ' (was it installed with --omit=optional?): run it with a newer Node\n',
+  );
+  process.exit(1);
+}
+
+/** As if it were the same process: streams, signals and the way it ends. */
+function handOver(node) {
+  const args = [program, ...process.argv.slice(2)];
+  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
+  // What a terminal sends reaches both; the service takes what comes twice in a moment for one.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
+  const child = spawn(node, args, { stdio: 'inherit', env });
+  const hand = (signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, hand);
+  child.on('error', (error) => {
+    process.stderr.write(`schoolbell: ${node} does not start: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code);
+    for (const one of signals) process.off(one, hand);
+    process.kill(process.pid, signal);
+  });
+}
