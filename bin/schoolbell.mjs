@@ -52,10 +52,12 @@ function findNode() {
   process.exit(1);
 }
 
-/** As if it were the same process: streams, signals and the way it ends. */
+/** Streams, signals and the way it ends are those of the one that takes over. */
 function handOver(node) {
   const args = [program, ...process.argv.slice(2)];
   const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
+  // From Node 22.15 on it becomes that process, but not on Windows.
+  if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env);
   // What a terminal sends reaches both; the service takes what comes twice in a moment for one.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
   const child = spawn(node, args, { stdio: 'inherit', env });
