@@ -2,7 +2,9 @@
 // elsewhere (a log) a plain line every few seconds, so that a short command says nothing there.
 import type { ImportProgress } from '../collection/import-progress.ts';
 
-export type ProgressLine = { show(progress: ImportProgress): void; end(): void };
+/** Of an import, or in words of its own. */
+type Progress = ImportProgress | string;
+export type ProgressLine = { show(progress: Progress): void; end(): void };
 type Output = { isTTY?: boolean; write(text: string): unknown };
 
 const [rewriteEveryMs, plainEveryMs] = [200, 5_000];
@@ -10,7 +12,7 @@ const [rewriteEveryMs, plainEveryMs] = [200, 5_000];
 /** A statement may take long without a word in between: the line goes on by the clock, with the time that has passed. */
 export function startProgressLine(command: string, output: Output = process.stderr, now: () => number = () => performance.now()): ProgressLine {
   const began = now();
-  let latest: ImportProgress | undefined;
+  let latest: Progress | undefined;
   const write = () => {
     if (latest === undefined) return;
     const words = `${describe(latest)}, ${Math.floor((now() - began) / 1000)} s`;
@@ -19,7 +21,7 @@ export function startProgressLine(command: string, output: Output = process.stde
   const timer = setInterval(write, output.isTTY ? rewriteEveryMs : plainEveryMs).unref();
   return {
     show(progress) {
-      const isNext = latest?.step !== progress.step;
+      const isNext = stepOf(latest) !== stepOf(progress);
       latest = progress;
       if (isNext && output.isTTY) write();
     },
@@ -32,7 +34,12 @@ export function startProgressLine(command: string, output: Output = process.stde
 
 const digits = new Intl.NumberFormat('en-GB');
 
-function describe({ step, records, of, share }: ImportProgress): string {
+/** Words of its own change too often for that: they are all one step. */
+const stepOf = (progress: Progress | undefined) => (typeof progress === 'object' ? progress.step : typeof progress);
+
+function describe(progress: Progress): string {
+  if (typeof progress === 'string') return progress;
+  const { step, records, of, share } = progress;
   const what = step === 'waiting' ? 'waiting for another import of this school' : step;
   const counted = `${digits.format(records)}${of === undefined ? '' : ` of ${digits.format(of)}`} records`;
   return `${what}, ${counted}${share === undefined ? '' : `, ${Math.round(100 * Math.min(1, share))} %`}`;

@@ -1,8 +1,8 @@
 // In charge of the record of what is done from the command line: whatever changes something, or shows people, is a line in the
 // trail of operators, written before it begins. Where no line can be written, nothing is done.
-import { hostname, userInfo } from 'node:os';
-import { audited, type Actor, type Deed } from '../access/audit-trail.ts';
+import { audited, type Deed } from '../access/audit-trail.ts';
 import { plainAddresses } from '../access/plain-addresses.ts';
+import { whoIsHere } from '../access/who-is-here.ts';
 import { cutText } from '../http/cut-text.ts';
 import { printable } from '../http/printable.ts';
 import type { Command, Context, Given, Outcome } from './command.ts';
@@ -18,19 +18,6 @@ export async function runRecorded(command: Command, context: Context, given: Giv
   // What is not there is refused by the command itself.
   const about = await command.about?.(context, given).catch(() => undefined);
   return audited(context.db, whoIsHere(), { ...describeDeed(command, given), ...about }, run, ({ failed }) => failed);
-}
-
-/** On this machine; a user without a name, as in a container, by their number. */
-function whoIsHere(): Actor {
-  return { name: userName(), via: 'command line', from: hostname() };
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `user ${process.getuid?.() ?? 'unknown'}`;
-  }
 }
 
 /** What was given, but for secrets. */
