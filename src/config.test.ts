@@ -37,6 +37,7 @@ test('defaults', () => {
     mail: undefined,
     metricsPort: undefined,
     adminPassword: undefined,
+    backupPassphrase: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,
     logLevel: 'info',

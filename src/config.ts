@@ -29,6 +29,8 @@ export type Config = Readonly<{
   mail: Readonly<{ smtpUrl: string; from: string }> | undefined;
   /** A second listener on the same host, for metrics alone. */
   metricsPort: number | undefined;
+  /** Encrypts backups, and opens them; undefined: whoever writes one names a file that holds it. */
+  backupPassphrase: string | undefined;
   /** Of the first operator; undefined: made at the first start with the embedded database, and no console without it. */
   adminPassword: string | undefined;
   purgeAfterDays: number;
@@ -41,7 +43,7 @@ export type Config = Readonly<{
 /** Every variable there is. */
 export const variables = [
   'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'SMTP_URL', 'MAIL_FROM',
-  'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'LOG_LEVEL',
+  'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'BACKUP_PASSPHRASE', 'LOG_LEVEL',
 ] as const;
 export type Variable = (typeof variables)[number];
 
@@ -63,6 +65,7 @@ export const [secretKeyFile, adminPasswordFile] = ['secret.key', 'admin.password
 const minimumSecretKeyLength = 32;
 const minimumAdminPasswordLength = 12;
 const longestAdminPassword = 256;
+export const shortestPassphrase = 12;
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const problems: string[] = [];
@@ -139,6 +142,9 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     problems.push(`ADMIN_PASSWORD: needs at least ${minimumAdminPasswordLength} characters`);
   if (adminPassword !== undefined && (adminPassword.length > longestAdminPassword || /\p{Cc}/u.test(adminPassword)))
     problems.push(`ADMIN_PASSWORD: must not have more than ${longestAdminPassword} characters, nor line breaks or other control characters`);
+  const backupPassphrase = text('BACKUP_PASSPHRASE');
+  if (backupPassphrase !== undefined && [...backupPassphrase].length < shortestPassphrase)
+    problems.push(`BACKUP_PASSPHRASE: needs at least ${shortestPassphrase} characters`);
   const outboundAllow = cidrs('OUTBOUND_ALLOW');
   const demoDefault = !databaseUrls && isLoopback(host) ? 'on' : 'off';
 
@@ -160,6 +166,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     mail: smtpUrl && mailFrom ? { smtpUrl, from: mailFrom } : undefined,
     metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
     adminPassword,
+    backupPassphrase,
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),

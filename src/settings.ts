@@ -33,6 +33,7 @@ const values: Readonly<Record<Variable, (config: Config) => string>> = {
     if (adminPassword !== undefined) return 'set';
     return databaseUrls === undefined ? `in the file ${join(dataDir, adminPasswordFile)}` : 'not set';
   },
+  BACKUP_PASSPHRASE: ({ backupPassphrase }) => (backupPassphrase === undefined ? none : 'set'),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 

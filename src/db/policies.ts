@@ -61,6 +61,8 @@ export const policies = {
   collections: policy('collections', 8, 'chosen', [30 * second, 5 * minute, 2 * minute, minute, 5.5 * minute]),
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
   chores: policy('chores', 4, 'chosen', [10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
+  /** A whole table is one statement, and what it writes to may be slow. */
+  backups: policy('backups', 2, 'chosen', [30 * second, 720 * minute, minute, 30 * minute, 30 * minute]),
   commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 2 * minute, 16 * minute]),
   /** Migrations, and whoever waits for another process to finish them. */
   setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
@@ -73,6 +75,6 @@ const listeners = { worker: 2, api: 1, all: 3 } as const;
 
 /** As many as all pools of a process may open. */
 export function connectionsOf(role: Role): number {
-  const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
+  const used = ['chores', 'backups', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
   return used.reduce<number>((sum, name) => sum + policies[name].max, listeners[role]);
 }
