@@ -1,8 +1,8 @@
 // In charge of the schema's version: applies the migrations in order, forward only, one process at a time, while others
 // serve. None of them waits for a lock for so long that requests behind it would fail.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Connection, Db, Fragment } from './connect.ts';
-import { findIndexName, migrationsFolder, readMigrations, type Migration } from './migrations.ts';
+import type { Connection, Db, Fragment, Sql } from './connect.ts';
+import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
 import { isServerError, sqlStates } from './unavailable.ts';
 
@@ -29,8 +29,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
   const connection = await db.reserve();
   try {
     await takeTurn(connection, db.policy.lockMs, tell);
-    await connection`create table if not exists migration (
-      version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
+    await makeMigrationTable(connection);
     const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
     await requireUsable(connection, migrations.at(-1)?.version ?? 0);
     let count = 0;
@@ -44,16 +43,39 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     }
     return count;
   } finally {
-    await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {});
+    await leaveTurn(connection);
     connection.release();
   }
+}
+
+async function makeMigrationTable(sql: Sql): Promise<void> {
+  await sql`create table if not exists migration (
+    version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
+}
+
+/** For a database that nobody else uses: all of them in the transaction of the caller, who writes down which those are. */
+export async function makeSchema(tx: Sql, migrations: readonly Migration[]): Promise<void> {
+  await makeMigrationTable(tx);
+  for (const { statements } of migrations) for (const statement of statements) await tx.unsafe(withoutConcurrently(statement));
+}
+
+/** The same for those that are new to what is in it; they are written down. */
+export async function migrateInside(tx: Sql, migrations: readonly Migration[]): Promise<void> {
+  for (const migration of migrations) {
+    await makeSchema(tx, [migration]);
+    await record(tx, migration);
+  }
+}
+
+export async function leaveTurn(connection: Connection): Promise<void> {
+  await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {});
 }
 
 /**
  * Asked for again and again, not waited for: a statement that waits has a snapshot, for the end of which an index that is
  * made concurrently waits in turn.
  */
-async function takeTurn(connection: Connection, longestMs: number, tell: (words: string) => void): Promise<void> {
+export async function takeTurn(connection: Connection, longestMs: number, tell: (words: string) => void): Promise<void> {
   const end = performance.now() + longestMs;
   for (let wait: number = pauseMs.first; ; wait = Math.min(2 * wait, 1_000)) {
     const [turn] = await connection<{ mine: boolean }[]>`select pg_try_advisory_lock(${advisoryLock}) as mine`;
@@ -156,7 +178,7 @@ async function dropHalfMade(connection: Connection, index: string): Promise<void
   if (half) await connection`drop index concurrently if exists ${connection(index)}`;
 }
 
-async function record(connection: Connection, { version, name, checksum, breaksBefore }: Migration): Promise<void> {
+async function record(connection: Sql, { version, name, checksum, breaksBefore }: Migration): Promise<void> {
   await connection`insert into migration (version, name, checksum) values (${version}, ${name}, ${checksum})`;
   if (breaksBefore !== null) await connection`update migration set breaks_before = ${breaksBefore} where version = ${version}`;
 }

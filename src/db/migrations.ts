@@ -52,6 +52,11 @@ export function findIndexName(statement: string): string | undefined {
   return makesIndexAgain.exec(statement)?.[1];
 }
 
+/** What makes the same in a transaction, where nobody else writes. */
+export function withoutConcurrently(statement: string): string {
+  return findIndexName(statement) === undefined ? statement : statement.replace(/(\bindex\s+)concurrently\s+/i, '$1');
+}
+
 function requireRepeatable(name: string, statement: string): void {
   if (makesIndex.test(statement) && findIndexName(statement) === undefined)
     throw new Error(`migration ${name}: outside a transaction an index is made with "create index concurrently if not exists <name>"`);

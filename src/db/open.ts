@@ -53,6 +53,23 @@ export async function openDatabase(
   }
 }
 
+/** One that nobody has migrated yet, for whoever fills it: as it is, made where it is embedded and not there. */
+export async function openBare(config: Config, overrides: Record<string, string> = {}): Promise<{ db: Db; close(): Promise<void> }> {
+  const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir, overrides);
+  const db = connect(embedded?.where ?? (() => config.databaseUrls ?? []), policies.backups);
+  const close = async () => {
+    await db.end({ timeout: longestEndSeconds });
+    await embedded?.close();
+  };
+  try {
+    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db).catch((error: unknown) => explain(error, config)));
+    return { db, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
+
 async function prepare(db: Db, embedded: boolean, tell: (words: string) => void, existing: Config | undefined): Promise<void> {
   try {
     await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db).catch((error: unknown) => explain(error, existing)));
