@@ -92,6 +92,8 @@ const commands: Record<string, string[]> = {
   settings: [],
   audit: ['--since', '--estab', '--rp', '--kind', '--before'],
   status: ['--check'],
+  backup: ['--passphrase-file', '<file>'],
+  restore: ['--passphrase-file', '--deliveries', '--check', '--secret-key-to', '<file>'],
 };
 
 test('--help explains each command, without settings and without a database', async () => {

@@ -8,6 +8,7 @@ import { applicationShowCommands } from './commands/application-show.ts';
 import { auditCommands } from './commands/audit.ts';
 import { parseOptionsOf, type Ask, type Command, type Given, type Outcome, type StandaloneCommand } from './commands/command.ts';
 import { authorisationCommands } from './commands/authorisation.ts';
+import { backupCommands } from './commands/backup.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
 import { destroyingOptions, runAgreed } from './commands/destroying.ts';
@@ -20,6 +21,7 @@ import { mailCommands } from './commands/mails.ts';
 import { developerCommands } from './commands/developer.ts';
 import { operatorCommands } from './commands/operator.ts';
 import { runRecorded } from './commands/record.ts';
+import { restoreCommands } from './commands/restore.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { rosterLookCommands } from './commands/roster-look.ts';
 import { schoolCommands } from './commands/school.ts';
@@ -39,7 +41,7 @@ export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
   ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
   ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
-  ...settingsCommands,
+  ...settingsCommands, ...backupCommands,
 ];
 
 /** Runs until it is told to end, by a signal, and ends the process. */
@@ -54,7 +56,7 @@ const start: StandaloneCommand = {
 };
 
 /** They find their own database, or need none. */
-export const standaloneCommands: readonly StandaloneCommand[] = [start];
+export const standaloneCommands: readonly StandaloneCommand[] = [start, ...restoreCommands];
 
 type AnyCommand = Command | StandaloneCommand;
 const allCommands: readonly AnyCommand[] = [...standaloneCommands, ...commands];

@@ -57,6 +57,10 @@ const ofOurs: Readonly<Record<string, Known>> = {
     what: 'The worker ended before it could say what became of this attempt.',
     advice: 'Nothing has to be done: it is tried again under the same id. If it happens often, look at the log and the memory of the machine.',
   },
+  held_by_restore: {
+    what: 'It is held: it had not gone out when a backup was taken that was restored since, and may have gone out before that.',
+    advice: 'Ask the application whether it has it, by its id; if it has not, or repeats do no harm, replay it.',
+  },
   unexpected: { what: 'This attempt failed on our side.', advice: 'It does not count against the schedule and is tried again. The log has the reason.' },
   unstorable: { what: 'What became of this attempt could not be stored.', advice: 'It does not count against the schedule. The log has the reason.' },
   not_authorised: {

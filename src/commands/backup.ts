@@ -1,0 +1,39 @@
+// In charge of the command that writes a backup.
+import { requirePassphrase } from '../backup/passphrase.ts';
+import { writeBackup, type BackupFacts } from '../backup/write-backup.ts';
+import { SchoolbellError } from '../errors.ts';
+import { optionalText, type Command, type Given, type Option } from './command.ts';
+import { startProgressLine } from './progress-line.ts';
+
+export const passphraseFile: Option = { value: '<file>', help: 'holds the passphrase, in its first line; without it BACKUP_PASSPHRASE' };
+
+export const backupCommands: readonly Command[] = [
+  {
+    name: 'backup',
+    effect: 'changes',
+    help: 'Writes a backup while the service runs: the whole database as of one instant, keys and files; encrypted, and read back before it counts.',
+    positional: { name: '<file>', help: 'a new file; none is overwritten' },
+    options: { 'passphrase-file': passphraseFile },
+    async run({ db, config }, given) {
+      const file = requireFile(given);
+      const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
+      const progress = startProgressLine('backup');
+      const facts = await writeBackup({ db, config, passphrase, file, tell: progress.show }).finally(progress.end);
+      return { data: facts, lines: describeBackup(facts) };
+    },
+  },
+];
+
+export function requireFile({ positionals: [file = '', ...more] }: Given): string {
+  if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one file at a time');
+  return file;
+}
+
+const digits = new Intl.NumberFormat('en-GB');
+
+function describeBackup({ file, bytes, takenAt, version, tables, rows, tookMs }: BackupFacts): string[] {
+  return [
+    `${file}: ${digits.format(rows)} rows of ${tables} tables, as of ${takenAt.toISOString()}, by Schoolbell ${version}`,
+    `${digits.format(bytes)} bytes, written and read back in ${(tookMs / 1000).toFixed(1)} s; without its passphrase it opens for nobody`,
+  ];
+}
