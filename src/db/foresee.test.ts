@@ -1,0 +1,67 @@
+// Covers what is foreseen of migrations: each kind of statement, how long somebody waits, and that no migration of ours, whatever
+// the size of its tables, keeps anybody waiting for longer than a second.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { foresee, longestHoldMs, type Sizes } from './foresee.ts';
+import { parseMigration, readMigrations } from './migrations.ts';
+import { readSteps, unknownKind } from './statement-kinds.ts';
+
+const gib = 1024 ** 3;
+const describe = (sql: string) => readSteps(sql).map(({ kind, table, holdsUp, cost }) => `${kind} | ${table} | ${holdsUp} | ${cost}`);
+
+const added = 'add column | a | everybody | moment';
+const kinds: [sql: string, ...steps: string[]][] = [
+  ['create table if not exists a (b int default 1, c text);', 'create table | a | nobody | moment'],
+  ['create unlogged table a (b text check (b in (\';\', \'--\')));', 'create table | a | nobody | moment'],
+  ['create unique index concurrently if not exists x on a (b);', 'create index concurrently | a | nobody | rewrite'],
+  ['create index x on public.a (b)', 'create index | a | writers | rewrite'],
+  ['alter table a add column b int, add column c timestamptz not null default now();', added, added],
+  ["alter table a add column b text not null default 'f(x)', add column c numeric(4, 2);", added, added],
+  ['alter table a add column b uuid default gen_random_uuid();', 'add column with a default of its own in each row | a | everybody | rewrite'],
+  ['alter table a add column b bigint generated always as identity;', 'add column that is computed | a | everybody | rewrite'],
+  ['alter table a add column b int check (b > 0);', 'add column that is checked | a | everybody | scan'],
+  ['alter table a add constraint c check (b > 0) not valid;', 'add constraint not valid | a | everybody | moment'],
+  ['alter table a validate constraint c;', 'validate constraint | a | nobody | scan'],
+  ['alter table only a add constraint c foreign key (b) references d (e);', 'add constraint | a | everybody | scan'],
+  ['alter table a drop column b, alter column c drop not null;', 'drop column | a | everybody | moment', 'alter column | a | everybody | moment'],
+  ['alter table a alter column b set not null;', 'set not null | a | everybody | scan'],
+  ['alter table a alter column b type bigint;', 'unknown | a | everybody | rewrite'],
+  ['-- why; because\ndrop table a; /* ; */ delete from b where c = $x$;$x$;', 'drop table | a | everybody | moment', 'delete | b | writers | rewrite'],
+  ['update a set b = 1;', 'update | a | writers | rewrite'],
+  ['create or replace function f(a int) returns int language sql as $$ select 1; select 2 $$;', 'create function | undefined | nobody | moment'],
+  ['vacuum full a;', 'unknown | undefined | everybody | rewrite'],
+];
+for (const [sql, ...steps] of kinds) test(`it is told what "${sql}" is`, () => assert.deepEqual(describe(sql), steps));
+
+const sized = (sizes: Record<string, number>): Sizes => new Map(Object.entries(sizes));
+const holdsMs = (sql: string, sizes: Record<string, number>) => foresee(parseMigration('9000_x.sql', sql), sized(sizes)).holdsMs;
+
+test('how long somebody waits goes by the size of the table, and by the transaction', () => {
+  const check = 'alter table a add constraint c check (b > 0);';
+  assert.equal(holdsMs(check, { a: gib }), 20_480);
+  assert.equal(holdsMs(check, { a: 8192 }), 0);
+  assert.equal(holdsMs('alter table a add column b int;', { a: gib }), 0);
+  // The lock of the first is held until the second has ended.
+  assert.equal(holdsMs('alter table a add column b int; insert into c select 1;', { c: gib }), 102_400);
+  assert.equal(holdsMs('insert into c select 1; alter table a add column b int;', { c: gib }), 0);
+  assert.equal(holdsMs('-- outside a transaction\nalter table a add column b int;\n-- next\ncreate index concurrently if not exists x on c (d);', { c: gib }), 0);
+  // What is made in it is empty.
+  assert.equal(holdsMs('create table c (d int); create index x on c (d); update c set d = 1;', { c: gib }), 0);
+  assert.equal(holdsMs('cluster;', { c: gib }), 102_400);
+});
+
+/** A row for each school, operator or import at most. */
+const small: ReadonlySet<string> = new Set(['establishment', 'roster', 'component_database', 'console_account', 'import_run']);
+/** Those up to here are older than decision 15, and so than any database with much in it. */
+const beforeTheRule = 14;
+
+test('no migration of ours makes anybody wait for longer than a second, however much there is', () => {
+  const everything = { get: (table: string) => (small.has(table) ? 0 : 100 * gib), values: () => [100 * gib].values() } as Sizes;
+  for (const migration of readMigrations().filter(({ version }) => version > beforeTheRule)) {
+    const { name, steps, holdsMs: held } = foresee(migration, everything);
+    const unknown = steps.filter(({ kind }) => kind === unknownKind).map(({ words }) => words);
+    assert.deepEqual(unknown, [], `${name}: statements of a kind that statement-kinds has no row for`);
+    const slow = steps.filter(({ takesMs }) => takesMs > 0).map(({ kind, table }) => `${kind} on ${table}`);
+    assert.ok(held <= longestHoldMs, `${name} keeps others waiting (${slow.join(', ')}): make it outside a transaction, concurrently or not valid`);
+  }
+});
