@@ -181,6 +181,46 @@ CREATE INDEX availability_wait_done ON public.availability_wait USING btree (don
 CREATE INDEX availability_wait_open ON public.availability_wait USING btree (next_check_at) WHERE (done_at IS NULL);
 CREATE INDEX availability_wait_rp ON public.availability_wait USING btree (rp) WHERE (done_at IS NULL);
 
+create table backup_plan (
+  single boolean default true not null,
+  id uuid not null,
+  folder text not null,
+  every_seconds integer not null,
+  keep integer not null,
+  sealed_passphrase bytea not null,
+  database text not null,
+  since timestamp with time zone not null,
+  by text not null,
+  asked_at timestamp with time zone,
+  constraint backup_plan_pkey PRIMARY KEY (single),
+  constraint backup_plan_every_seconds_check CHECK ((every_seconds > 0)),
+  constraint backup_plan_keep_check CHECK ((keep > 0)),
+  constraint backup_plan_single_check CHECK (single)
+);
+
+create table backup_run (
+  number integer generated always as identity not null,
+  plan uuid not null,
+  why text not null,
+  file text not null,
+  host text not null,
+  state text default 'writing'::text not null,
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  verified_at timestamp with time zone,
+  version text,
+  migration integer,
+  bytes bigint,
+  rows bigint,
+  took_ms integer,
+  trouble text,
+  gone_at timestamp with time zone,
+  constraint backup_run_pkey PRIMARY KEY (number),
+  constraint backup_run_state_check CHECK ((state = ANY (ARRAY['writing'::text, 'written'::text, 'good'::text, 'failed'::text, 'cut off'::text]))),
+  constraint backup_run_why_check CHECK ((why = ANY (ARRAY['plan'::text, 'asked'::text, 'upgrade'::text])))
+);
+CREATE INDEX backup_run_plan ON public.backup_run USING btree (plan, number);
+
 create table chore (
   name text not null,
   last_at timestamp with time zone not null,
@@ -1190,6 +1230,22 @@ create table school_session (
   constraint school_session_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
+
+create table service_process (
+  tag text not null,
+  version text not null,
+  role text not null,
+  host text not null,
+  started_at timestamp with time zone default now() not null,
+  constraint service_process_pkey PRIMARY KEY (tag)
+);
+
+create table service_version (
+  version text not null,
+  first_started timestamp with time zone default now() not null,
+  by text not null,
+  constraint service_version_pkey PRIMARY KEY (version)
+);
 
 create unlogged table stage_academic_session (
   estab text collate "C" not null,

@@ -9,6 +9,7 @@ import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
+import { noteProcess } from './db/service-versions.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { createLogStream } from './http/log-lines.ts';
 import { startLagMeter } from './http/measure-process.ts';
@@ -36,6 +37,7 @@ async function main(config: Config): Promise<void> {
     const db = database.pool(policies.chores);
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
+    await noteProcess(db, config.role);
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };

@@ -6,6 +6,7 @@ import { forgetRequestHours, forgetRequestLines } from './access/requests.ts';
 import { forgetSecrets } from './access/secrets.ts';
 import { forgetUploadTokens } from './access/upload-tokens.ts';
 import { forgetOldCounts } from './access/wrong-tries.ts';
+import { forgetBackupRuns } from './backup/runs.ts';
 import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
 import { forgetMarksOf, forgetReportsOf, forgetTouchesOf } from './collection/forget-people.ts';
 import { forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
@@ -13,6 +14,7 @@ import { forgetVersions } from './collection/forget-versions.ts';
 import { forgetHistory, historyTable } from './collection/history.ts';
 import { stageTable } from './collection/stage.ts';
 import { forgetUploads } from './collection/uploads.ts';
+import { forgetProcesses } from './db/service-versions.ts';
 import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
 import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
 import { forgetProviderKeys } from './identity/oidc/keys.ts';
@@ -256,19 +258,31 @@ export const retention: readonly Kept[] = [
     less: 'the operator, by `keys rotate --now`',
   },
   {
+    what: 'Which backups the plan has made, and what became of each',
+    where: ['backup_run'],
+    ends: { days: 365, after: 'its file is gone', namesPeople: false, forget: forgetBackupRuns },
+    less: nobody,
+  },
+  {
+    what: 'Which version each process is of',
+    where: ['service_process'],
+    ends: { days: 1, after: 'its start, and while it runs', namesPeople: false, forget: forgetProcesses },
+    less: nobody,
+  },
+  {
     what: 'Records of erasures: what went, how much and when, not whose',
     where: ['erasure'],
     ends: { until: 'for good: they show that it was done, and name nobody' },
     less: nobody,
   },
   {
-    what: 'Schools, applications, authorisations, registrations and operators, how each is set up and how its data stands',
+    what: 'Schools, applications, authorisations, registrations and operators, how each is set up and how its data stands; the plan of backups',
     where: [
       'establishment', 'component_database', 'reading', 'connector_setting', 'application', 'authorisation', 'webhook', 'inbox', 'migration', 'chore',
-      'console_account', 'console_rule',
+      'console_account', 'console_rule', 'service_version', 'backup_plan',
     ],
     ends: { until: 'until they are removed' },
-    less: 'the operator, by `school remove`, `application remove` and `operator remove`',
+    less: 'the operator, by `school remove`, `application remove`, `operator remove` and `backup --stop`',
   },
 ];
 

@@ -1,6 +1,7 @@
 // From one SECRET_KEY to another: with new,old everything goes on, `keys reseal` seals all of it anew, and then the new
 // key alone is enough. It may run beside the service, die and be repeated, and says what it cannot open.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { verifyWebhook } from '../../client/verify-webhook.js';
 import { useReceiver } from '../../test/delivery.ts';
@@ -10,6 +11,7 @@ import { smallPackage } from '../../test/small-school.ts';
 import { addApplication } from '../access/applications.ts';
 import { createSeal, type Seal } from '../access/seal.ts';
 import { rotateTokenKey } from '../access/token-keys.ts';
+import { setBackupPlan } from '../backup/plan.ts';
 import { openConnector, setConnector } from '../collection/connector-settings.ts';
 import { readConfig } from '../config.ts';
 import { parseAllowList } from '../http/address-guard.ts';
@@ -38,6 +40,7 @@ await db.begin((tx) => setConnector(tx, onlyOld, 'two', mis));
 
 await db`insert into console_account (sign_in_name, name, role, created_by, sealed_totp) values ('admin', 'Admin', 'admin', 'test', ${onlyOld.seal('ABCD')})`;
 await addInbox(db, onlyOld, { rp: 'app', name: 'Inbox', answer: '200' });
+await setBackupPlan(db, onlyOld, { folder: join(service.dataDir, 'backups'), everySeconds: 60, keep: 1, passphrase: 'a', by: 'test' }, new Date());
 
 const signOnKeys = async (at = url) => ((await (await fetch(`${at}/oidc/jwks`)).json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
 await signOnKeys();
@@ -104,7 +107,7 @@ test('reseal with new,old seals everything anew and says so; then the new key al
   const { data, lines, failed } = await reseal();
   assert.equal(failed, undefined);
   const everything = [
-    'keys of single sign-on', 'signing secrets', 'keys of inboxes', 'second factors of operators', 'school secrets',
+    'keys of single sign-on', 'signing secrets', 'keys of inboxes', 'second factors of operators', 'passphrase of backups', 'school secrets',
     'connector credentials', 'authentication events', 'token keys',
   ];
   assert.deepEqual(data, { places: everything.map((what) => ({ what, found: 1, resealed: 1 })), unopened: [], sealedMeanwhile: 0 });
@@ -139,7 +142,7 @@ test('repeated, it finds everything done', async () => {
   const bytes = () => Promise.all(columns.map(sealedIn));
   const before = JSON.stringify(await bytes());
   const { data, failed } = await reseal();
-  assert.deepEqual([failed, data.places.map(({ resealed }) => resealed)], [undefined, [0, 0, 0, 0, 0, 0, 0, 0]]);
+  assert.deepEqual([failed, data.places.map(({ resealed }) => resealed)], [undefined, [0, 0, 0, 0, 0, 0, 0, 0, 0]]);
   assert.equal(JSON.stringify(await bytes()), before);
   assert.equal((await reseal(onlyNew)).failed, undefined, 'the new key alone shows that it opens everything');
 });
@@ -211,13 +214,13 @@ test('what no key opens is named, everything else is sealed anew, and no key may
   assert.deepEqual(data.unopened, ['the signing secret of app', 'the connector credentials of two']);
   assert.match(failed ?? '', /^no key of SECRET_KEY opens the signing secret of app, the connector credentials of two; add the key/);
   assert.doesNotMatch(lines.join('\n'), /may now go/);
-  assert.deepEqual(data.places.map(({ resealed }) => resealed), [1, 0, 1, 1, 1, 0, 1, 1]);
+  assert.deepEqual(data.places.map(({ resealed }) => resealed), [1, 0, 1, 1, 1, 1, 0, 1, 1]);
 });
 
 test('with a wrong key nothing is changed, and everything that it does not open is named', async () => {
   const before = JSON.stringify(await Promise.all(columns.map(sealedIn)));
   const { data, failed } = await reseal(createSeal(['another key than the one of this database']));
-  assert.equal(data.unopened.length, 8);
+  assert.equal(data.unopened.length, 9);
   const names = [
     'single sign-on', 'second factor of admin', 'signing secret of app', 'inbox Inbox of app', 'school secret of app at one',
     'connector credentials of two', 'authentication event', 'token key',

@@ -37,6 +37,11 @@ const places: readonly Place[] = [
       select id::text as id, 'the second factor of ' || sign_in_name as name, sealed_totp as sealed from console_account where sealed_totp is not null`,
     replace: (db, { id, from, to }) => db`update console_account set sealed_totp = ${to} where id = ${id} and sealed_totp = ${from}`,
   },
+  {
+    what: 'passphrase of backups',
+    find: (db) => db<Found[]>`select id::text as id, 'the passphrase of the plan of backups' as name, sealed_passphrase as sealed from backup_plan`,
+    replace: (db, { id, from, to }) => db`update backup_plan set sealed_passphrase = ${to} where id = ${id} and sealed_passphrase = ${from}`,
+  },
 ];
 
 const placesOfSchools: readonly PlaceOfSchool[] = [

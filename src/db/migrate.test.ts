@@ -6,10 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
+import { withEmptyDatabase } from '../../test/generate.ts';
 import { until } from '../../test/until.ts';
 import { connect, type Db } from './connect.ts';
-import { migrate } from './migrate.ts';
+import { migrate, type MigrateOptions } from './migrate.ts';
 import { parseMigration } from './migrations.ts';
+import { listVersions } from './service-versions.ts';
+import { version } from '../version.ts';
 
 const { db, url } = await useDatabase();
 const home = mkdtempSync(join(tmpdir(), 'schoolbell-migrate-'));
@@ -164,6 +167,37 @@ test('a process that died while the server goes on for it: the next one waits, a
   await reader.end();
   assert.equal(await next, 1);
   assert.deepEqual([await indexes(), await recorded()], [['thing_n whole'], [9000]]);
+});
+
+test('what comes before an upgrade sees the database as it was, in one process while the others wait', async () => {
+  write('9000_column.sql', 'alter table thing add column more int;');
+  const called: (readonly string[])[] = [];
+  const before: MigrateOptions['before'] = async ({ pending }) => {
+    called.push(pending);
+    assert.deepEqual(await columns(), ['n', 'words']);
+  };
+  const counts = await Promise.all([1, 2, 3].map(() => withPool({}, (pool) => migrate(pool, { folder, before }))));
+  assert.deepEqual([counts.toSorted(), called], [[0, 0, 1], [['9000_column.sql']]]);
+  await migrate(db, { folder, before: () => Promise.reject(new Error('not again')) });
+  // One that brings no migration is new to a database all the same.
+  await db`delete from service_version`;
+  await migrate(db, { folder, before: async ({ pending }) => void called.push(pending) });
+  assert.deepEqual(called, [['9000_column.sql'], []]);
+  assert.deepEqual((await listVersions(db)).map((one) => one.version), [version]);
+});
+
+test('what cannot come before an upgrade stops it, and nothing is changed', async () => {
+  write('9000_column.sql', 'alter table thing add column more int;');
+  await assert.rejects(migrate(db, { folder, before: () => Promise.reject(new Error('the disk is full')) }), /the disk is full/);
+  assert.deepEqual([await columns(), await recorded()], [['n', 'words'], []]);
+  assert.equal(await migrate(db, { folder }), 1);
+});
+
+test('of a database that is new, nothing comes before', async () => {
+  await withEmptyDatabase(async (_, empty) => {
+    write('9000_table.sql', 'create table thing (n int);');
+    assert.equal(await migrate(empty, { folder, before: () => Promise.reject(new Error('there is nothing yet')) }), 1);
+  });
 });
 
 test('what a migration says on its first lines', () => {

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
 import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
+import { knowsVersion, noteVersion } from './service-versions.ts';
 import { isServerError, sqlStates } from './unavailable.ts';
 
 const advisoryLock = 5_219_001;
@@ -14,8 +15,13 @@ const lockMs = Math.min(...Object.values(policies).map((policy) => policy.lockMs
 /** Until the next try, and twice as long after each. */
 const pauseMs = { first: 100, longest: 15_000 } as const;
 
+/** pending: names of migrations that are not applied yet; there may be none. */
+export type Upgrade = Readonly<{ db: Db; pending: readonly string[] }>;
+
 export type MigrateOptions = {
   folder?: string;
+  /** What comes before anything is changed in a database that another version has used: in one process, while the others wait. */
+  before?: (upgrade: Upgrade) => Promise<void>;
   /** Hears, in words, that it has to wait. */
   tell?: (words: string) => void;
 };
@@ -24,7 +30,7 @@ const known = readMigrations().map(({ version }) => version);
 const newestMigration = known.at(-1) ?? 0;
 
 /** Gives how many were applied. */
-export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {} }: MigrateOptions = {}): Promise<number> {
+export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {}, before = async () => {} }: MigrateOptions = {}): Promise<number> {
   const migrations = readMigrations(folder);
   const connection = await db.reserve();
   try {
@@ -32,16 +38,15 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     await makeMigrationTable(connection);
     const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
     await requireUsable(connection, migrations.at(-1)?.version ?? 0);
-    let count = 0;
-    for (const migration of migrations) {
-      const { version, name, checksum } = migration;
-      const before = applied.get(version);
-      if (before !== undefined && before !== checksum) throw new Error(`migration ${name} was changed after it was applied: add a new migration instead`);
-      if (before !== undefined) continue;
-      await untilNotLocked(connection, name, db.policy.lockMs, tell, () => (migration.outside ? runOutside : runInside)(connection, migration));
-      count += 1;
+    for (const { version, name, checksum } of migrations) {
+      if ((applied.get(version) ?? checksum) !== checksum) throw new Error(`migration ${name} was changed after it was applied: add a new migration instead`);
     }
-    return count;
+    const pending = migrations.filter(({ version }) => !applied.has(version));
+    if (applied.size > 0 && (pending.length > 0 || !(await knowsVersion(connection)))) await before({ db, pending: pending.map(({ name }) => name) });
+    for (const migration of pending)
+      await untilNotLocked(connection, migration.name, db.policy.lockMs, tell, () => (migration.outside ? runOutside : runInside)(connection, migration));
+    await noteVersion(connection);
+    return pending.length;
   } finally {
     await leaveTurn(connection);
     connection.release();

@@ -7,7 +7,7 @@ import { requireUsableServer } from './check-server.ts';
 import { connect, type Db, type Where } from './connect.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { findCluster } from './embedded-place.ts';
-import { migrate } from './migrate.ts';
+import { migrate, type MigrateOptions } from './migrate.ts';
 import { policies, type PoolPolicy } from './policies.ts';
 import { isUnavailable } from './unavailable.ts';
 
@@ -25,12 +25,12 @@ export type OpenDatabase = {
 /** How long the end waits for statements under way. */
 const longestEndSeconds = 3;
 
-/** tell: hears, in words, what it has to wait for. existing: one that a start has made. */
-export async function openDatabase(
-  config: Config,
-  tell: (words: string) => void = () => {},
-  { existing = false }: { existing?: boolean } = {},
-): Promise<OpenDatabase> {
+/** existing: one that a start has made. asIs: whichever version it is of, and so it stays. before: comes before another version migrates. */
+type OpenOptions = Pick<MigrateOptions, 'before'> & { existing?: boolean; asIs?: boolean };
+
+/** tell: hears, in words, what it has to wait for. */
+export async function openDatabase(config: Config, tell: (words: string) => void = () => {}, options: OpenOptions = {}): Promise<OpenDatabase> {
+  const { existing = false } = options;
   if (existing && !config.databaseUrls && !findCluster(config.dataDir)) throw notThere(config, 'there is no database');
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
   const where: Where = embedded?.where ?? (() => config.databaseUrls ?? []);
@@ -45,7 +45,7 @@ export async function openDatabase(
     await embedded?.close();
   };
   try {
-    await prepare(connect(where, policies.setup), embedded !== undefined, tell, existing ? config : undefined);
+    await prepare(connect(where, policies.setup), config, tell, options);
     return { pool, pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});
@@ -70,11 +70,12 @@ export async function openBare(config: Config, overrides: Record<string, string>
   }
 }
 
-async function prepare(db: Db, embedded: boolean, tell: (words: string) => void, existing: Config | undefined): Promise<void> {
+async function prepare(db: Db, config: Config, tell: (words: string) => void, { existing, asIs, before }: OpenOptions): Promise<void> {
   try {
-    await (embedded ? untilBack(() => requireUsableServer(db)) : requireUsableServer(db).catch((error: unknown) => explain(error, existing)));
-    if (existing && !(await hasSchema(db))) throw notThere(existing, 'no start of Schoolbell has made anything');
-    await migrate(db, { tell });
+    const usable = () => requireUsableServer(db);
+    await (config.databaseUrls ? usable().catch((error: unknown) => explain(error, existing ? config : undefined)) : untilBack(usable));
+    if (existing && !(await hasSchema(db))) throw notThere(config, 'no start of Schoolbell has made anything');
+    if (!asIs) await migrate(db, { tell, ...(before ? { before } : {}) });
   } finally {
     await db.end({ timeout: 1 });
   }

@@ -64,8 +64,8 @@ export const policies = {
   /** A whole table is one statement, and what it writes to may be slow. */
   backups: policy('backups', 2, 'chosen', [30 * second, 720 * minute, minute, 30 * minute, 30 * minute]),
   commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 2 * minute, 16 * minute]),
-  /** Migrations, and whoever waits for another process to finish them. */
-  setup: policy('setup', 2, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
+  /** Migrations, the backup before them, and whoever waits for another process to finish both. */
+  setup: policy('setup', 5, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
 } as const satisfies Record<string, PoolPolicy>;
 
 export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes', 'console'] as const;

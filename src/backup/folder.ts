@@ -1,0 +1,47 @@
+// In charge of the folder that recurring backups go to. A small file in it says whose it is: a folder of the same name on another
+// machine, or the empty place where a disk is to be mounted, is not taken for it.
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SchoolbellError } from '../errors.ts';
+
+const markFile = '.schoolbell-backups';
+
+/** The id of the plan whose folder it is; undefined: there is no such folder here, or nobody's. */
+async function readMark(folder: string): Promise<string | undefined> {
+  const text = await readFile(join(folder, markFile), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : (text.split('\n', 1)[0] ?? '');
+}
+
+export async function isFolderHere({ folder, id }: { folder: string; id: string }): Promise<boolean> {
+  return (await readMark(folder)) === id;
+}
+
+/** Makes it, where it is not there, and gives the id that is in it. own: the plan that is being replaced. */
+export async function claimFolder(folder: string, own: string | undefined): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const mark = await readMark(folder);
+    if (mark !== undefined && mark === own) return mark;
+    if (mark !== undefined) {
+      throw new SchoolbellError('conflict', `the backups of another service, or of an earlier plan, go to ${folder}: name another folder,` +
+        ` or remove ${join(folder, markFile)} if they do not any more`);
+    }
+    const id = randomUUID();
+    const text = `${id}\nBackups of Schoolbell are written here and removed again; do not remove this file.\n`;
+    await writeFile(join(folder, markFile), text, { mode: 0o600, flag: 'wx' });
+    return id;
+  } catch (error) {
+    if (error instanceof SchoolbellError) throw error;
+    throw new SchoolbellError('invalid_request', `backups cannot go to ${folder}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Whatever is in it stays. */
+export async function leaveFolder(plan: { folder: string; id: string }): Promise<void> {
+  if (await isFolderHere(plan)) await rm(join(plan.folder, markFile), { force: true });
+}
+
+export async function isFileThere(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined))?.isFile() === true;
+}

@@ -1,0 +1,73 @@
+// In charge of the plan of the recurring backup: where to, how often, how many are kept, and the passphrase, sealed.
+import { resolve } from 'node:path';
+import type { Seal } from '../access/seal.ts';
+import type { Sql } from '../db/connect.ts';
+import { claimFolder, leaveFolder } from './folder.ts';
+
+/** moved: the plan was made for another database, of which this one is a copy; then nothing is written. */
+export type BackupPlan = Readonly<{
+  id: string;
+  folder: string;
+  everySeconds: number;
+  keep: number;
+  since: Date;
+  by: string;
+  askedAt: Date | null;
+  moved: boolean;
+}>;
+
+/** An older schema has no such thing. */
+const isKept = async (db: Sql) => (await db<{ kept: boolean }[]>`select to_regclass('backup_plan') is not null as kept`)[0]?.kept === true;
+
+/** The same for as long as it is the same database: also after a failover, and not of a copy, as one is that was restored. */
+const databaseName = (db: Sql) => db`(select system_identifier::text from pg_control_system()) || '/' ||
+  (select oid::text from pg_database where datname = current_database())`;
+
+export async function findBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
+  if (!(await isKept(db))) return undefined;
+  const [plan] = await db<BackupPlan[]>`
+    select id, folder, every_seconds as "everySeconds", keep, since, by, asked_at as "askedAt", database <> ${databaseName(db)} as moved from backup_plan`;
+  return plan;
+}
+
+export async function openPassphrase(db: Sql, seal: Seal): Promise<string> {
+  const [row] = await db<{ sealed: Uint8Array }[]>`select sealed_passphrase as sealed from backup_plan`;
+  if (!row) throw new Error('the plan of the backups was taken away meanwhile');
+  return seal.open(row.sealed);
+}
+
+export type NewPlan = { folder: string; everySeconds: number; keep: number; passphrase: string; by: string };
+
+/**
+ * The only one from now on. In the same folder it goes on; in another, what the one before has made stays where it is. Of a
+ * copy of the database it is a new one, since what the table says of files is about those of the original.
+ */
+export async function setBackupPlan(db: Sql, seal: Seal, { folder: given, everySeconds, keep, passphrase, by }: NewPlan, now: Date): Promise<BackupPlan> {
+  const before = await findBackupPlan(db);
+  const folder = resolve(given);
+  const goesOn = before !== undefined && !before.moved && before.folder === folder;
+  if (before && before.folder === folder && before.moved) await leaveFolder(before);
+  const id = await claimFolder(folder, goesOn ? before.id : undefined);
+  if (before && before.folder !== folder) await leaveFolder(before);
+  const since = goesOn && before.id === id ? before.since : now;
+  await db`
+    insert into backup_plan (id, folder, every_seconds, keep, sealed_passphrase, database, since, by)
+    values (${id}, ${folder}, ${everySeconds}, ${keep}, ${seal.seal(passphrase)}, ${databaseName(db)}, ${since}, ${by})
+    on conflict (single) do update set id = excluded.id, folder = excluded.folder, every_seconds = excluded.every_seconds, keep = excluded.keep,
+      sealed_passphrase = excluded.sealed_passphrase, database = excluded.database, since = excluded.since, by = excluded.by`;
+  return (await findBackupPlan(db)) as BackupPlan;
+}
+
+/** Gives the one that ended. What it made stays. */
+export async function stopBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
+  const plan = await findBackupPlan(db);
+  if (!plan) return undefined;
+  await db`delete from backup_plan where id = ${plan.id}`;
+  if (!plan.moved) await leaveFolder(plan);
+  return plan;
+}
+
+/** Beside the plan, as soon as a worker looks. */
+export async function askForBackup(db: Sql, now: Date): Promise<void> {
+  await db`update backup_plan set asked_at = ${now}`;
+}

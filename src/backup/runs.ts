@@ -1,0 +1,73 @@
+// In charge of what is known of the runs of the recurring backup: each with its file and what became of it; and how the backups
+// stand, for whoever looks after them.
+import type { Db, Sql } from '../db/connect.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { findBackupPlan, type BackupPlan } from './plan.ts';
+
+/** writing: until it is whole. written: checked as it was written. good: restored elsewhere and compared, too. */
+export type RunState = 'writing' | 'written' | 'good' | 'failed' | 'cut off';
+export type RunReason = 'plan' | 'asked' | 'upgrade';
+
+export type BackupRun = Readonly<{
+  number: number;
+  plan: string;
+  why: RunReason;
+  file: string;
+  host: string;
+  state: RunState;
+  startedAt: Date;
+  endedAt: Date | null;
+  verifiedAt: Date | null;
+  version: string | null;
+  migration: number | null;
+  bytes: number | null;
+  rows: number | null;
+  tookMs: number | null;
+  trouble: string | null;
+  goneAt: Date | null;
+}>;
+
+/** Newest first. */
+export async function listBackupRuns(db: Sql, most: number, plan?: string): Promise<BackupRun[]> {
+  return db<BackupRun[]>`
+    select number, plan, why, file, host, state, started_at as "startedAt", ended_at as "endedAt", verified_at as "verifiedAt", version, migration,
+      bytes::float8 as bytes, rows::float8 as rows, took_ms as "tookMs", trouble, gone_at as "goneAt"
+    from backup_run where ${plan === undefined ? db`true` : db`plan = ${plan}`} order by number desc limit ${most}`;
+}
+
+/**
+ * newest: the newest good one whose file is there, as far as whoever has the folder last saw. last: the newest that has ended
+ * one way or the other. overdue: for so long that somebody has to look.
+ */
+export type BackupStanding = Readonly<{
+  plan: BackupPlan;
+  newest: BackupRun | undefined;
+  last: BackupRun | undefined;
+  underWay: BackupRun | undefined;
+  /** Since the newest good one, or since the plan where there is none. */
+  ageMs: number;
+  overdue: boolean;
+}>;
+
+/** How much later than planned is too late. */
+const patience = 2;
+/** Enough to find the newest of each. */
+const looksAt = 100;
+
+export async function readBackupStanding(db: Sql, now: Date): Promise<BackupStanding | undefined> {
+  const plan = await findBackupPlan(db);
+  if (!plan) return undefined;
+  const runs = await listBackupRuns(db, looksAt, plan.id);
+  const newest = runs.find(({ state, goneAt }) => state === 'good' && goneAt === null);
+  const ageMs = Math.max(0, now.getTime() - (newest?.startedAt ?? plan.since).getTime());
+  return {
+    plan,
+    newest,
+    last: runs.find(({ state }) => state === 'good' || state === 'failed'),
+    underWay: runs.find(({ state }) => state === 'writing' || state === 'written'),
+    ageMs,
+    overdue: ageMs > patience * plan.everySeconds * 1000,
+  };
+}
+
+export const forgetBackupRuns = (db: Db, days: number) => deleteInBatches(db, 'backup_run', db`gone_at < now() - make_interval(days => ${days})`);
