@@ -65,6 +65,7 @@ const commands: Record<string, string[]> = {
   rotate: ['--rp', '--estab', '--secret', '--keep-old'],
   'keys rotate': ['--now'],
   'keys reseal': [],
+  upgrade: ['--check'],
   authorise: ['--rp', '--estab', '--scopes'],
   scopes: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],

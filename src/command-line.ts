@@ -30,6 +30,7 @@ import { settingsCommands } from './commands/settings.ts';
 import { sourceCommands } from './commands/source.ts';
 import { statusCommands } from './commands/status.ts';
 import { targetCommands } from './commands/target.ts';
+import { upgradeCommands } from './commands/upgrade.ts';
 import { uploadTokenCommands } from './commands/upload-token.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
@@ -56,7 +57,7 @@ const start: StandaloneCommand = {
 };
 
 /** They find their own database, or need none. */
-export const standaloneCommands: readonly StandaloneCommand[] = [start, ...restoreCommands];
+export const standaloneCommands: readonly StandaloneCommand[] = [start, ...restoreCommands, ...upgradeCommands];
 
 type AnyCommand = Command | StandaloneCommand;
 const allCommands: readonly AnyCommand[] = [...standaloneCommands, ...commands];

@@ -23,7 +23,8 @@ test('without a cluster in DATA_DIR every command fails, naming it, and makes ne
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   for (const dataDir of [missing, empty]) {
-    for (const line of ['status', 'school list', 'status --check', 'school add --estab 1 --name A --email a@a.example', 'keys rotate', 'mails']) {
+    const lines = ['status', 'school list', 'status --check', 'school add --estab 1 --name A --email a@a.example', 'keys rotate', 'upgrade', 'upgrade --check'];
+    for (const line of lines) {
       const result = await run(line.split(' '), { DATA_DIR: dataDir });
       assertFailed(result, new RegExp(`no database in DATA_DIR ${dataDir}\\. Only a start makes a database: npx schoolbell start`), line);
       assert.equal(result.out, '');

@@ -13,11 +13,11 @@ import { findMailTrouble } from '../mail/mail.ts';
 export type Checked = Readonly<{ db: Db; config: Config }>;
 export type Verdict = 'ok' | 'warn' | 'fail';
 export type Finding = { check: string; verdict: Verdict; found: string; todo: string | null };
-type Judged = Omit<Finding, 'check'>;
+export type Judged = Omit<Finding, 'check'>;
 
-const ok = (found: string): Judged => ({ verdict: 'ok', found, todo: null });
-const warn = (found: string, todo: string): Judged => ({ verdict: 'warn', found, todo });
-const fail = (found: string, todo: string): Judged => ({ verdict: 'fail', found, todo });
+export const ok = (found: string): Judged => ({ verdict: 'ok', found, todo: null });
+export const warn = (found: string, todo: string): Judged => ({ verdict: 'warn', found, todo });
+export const fail = (found: string, todo: string): Judged => ({ verdict: 'fail', found, todo });
 
 const gib = 1024 ** 3;
 /** An import needs about five times its package, and PostgreSQL stops where there is nothing left. */
@@ -49,7 +49,15 @@ const checks: Readonly<Record<string, Check>> = {
   ...runningChecks,
 };
 
+/** What a new version needs of a database that it has not migrated yet. */
+const upgradeChecks: Readonly<Record<string, Check>> = {
+  'database rights': ({ db, config }) => judgeRights(db, config),
+  disk: ({ config }) => judgeDisk(config),
+  'migrations under way': ({ db }) => judgeMigrations(db),
+};
+
 export const checkLive = (checked: Checked): Promise<Finding[]> => judgeAll(checks, checked);
+export const checkBeforeUpgrade = (checked: Checked): Promise<Finding[]> => judgeAll(upgradeChecks, checked);
 export const checkRunning = (checked: Checked): Promise<Finding[]> => judgeAll(runningChecks, checked);
 
 /** One that cannot be made is one that fails. */

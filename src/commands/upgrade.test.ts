@@ -1,0 +1,96 @@
+// Covers the command for upgrades: on a database of an older version it says what would be done and changes nothing, then does it;
+// what would make people wait, or end a version that runs, fails.
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { useCommands } from '../../test/commands.ts';
+import { withEmptyDatabase } from '../../test/generate.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
+import { readConfig } from '../config.ts';
+import { migrate } from '../db/migrate.ts';
+import { migrationsFolder, parseMigration, readMigrations } from '../db/migrations.ts';
+import { checkUpgrade, type ForeseenUpgrade } from '../needs/check-upgrade.ts';
+import { version } from '../version.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'schoolbell-upgrade-'));
+after(() => rmSync(home, { recursive: true, force: true }));
+const service = await useService();
+const { db } = service;
+const config = readConfig({ DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: home });
+
+/** The schema before this service knew its versions. */
+const before = 35;
+for (const { name } of readMigrations().filter((one) => one.version <= before)) copyFileSync(join(migrationsFolder, name), join(home, name));
+
+test('on the database of an older version it says what would be done, and only then does it', async () => {
+  await withEmptyDatabase(async (url, old) => {
+    await migrate(old, { folder: home });
+    const { run, json } = useCommands({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });
+    const applied = async () => (await old`select max(version) as at from migration`)[0]?.at as number;
+
+    const { code, out, err } = await run(['upgrade', '--check']);
+    assert.deepEqual([code, err, await applied()], [0, '', before]);
+    assert.match(out, /^The database is at migration 35, of a version that left no name\.$/m);
+    assert.match(out, /^0036_versions_and_backups\.sql +backup_plan +makes the table +a moment +nobody$/m);
+    assert.match(out, /^waits +ok +nobody waits for longer than a second$/m);
+    assert.match(out, /^backup +warn +none is set up: the first start takes none +take one before/m);
+    assert.match(out, new RegExp(`^The first start of ${version} here: applies \\d+ migrations?, in a moment; notes .*; serves\\.$`, 'm'));
+
+    assert.equal((await json<{ migration: number }>('upgrade')).migration, readMigrations().at(-1)?.version);
+    const after = await json<ForeseenUpgrade & { ok: boolean }>('upgrade --check');
+    assert.deepEqual([after.ok, after.pending, after.versions.map((one) => one.version)], [true, [], [version]]);
+    assert.deepEqual(after.firstStart, ['changes nothing in the database', 'serves']);
+    assert.deepEqual((await old`select action, outcome from audit_event`).map((one) => ({ ...one })), [{ action: 'upgrade', outcome: 'done' }]);
+  });
+});
+
+const come = (name: string, sql: string) => [...readMigrations(), parseMigration(name, sql)];
+const verdict = (found: ForeseenUpgrade, name: string) => found.checks.find(({ check }) => check === name);
+
+test('what would make requests wait fails, by the size of the table here', async () => {
+  await db`create table heavy as select n, repeat(md5(n::text), 30) as words from generate_series(1, 20000) n`;
+  const constraint = come('9000_x.sql', 'alter table heavy add constraint words_there check (words <> \'\') , alter column n set not null;');
+  assert.equal(verdict(await checkUpgrade({ db, config }, new Date(), constraint), 'waits')?.verdict, 'ok', '20 MB are read in less');
+  const index = await checkUpgrade({ db, config }, new Date(), come('9000_x.sql', 'create index heavy_words on heavy (words);'));
+  assert.equal(verdict(index, 'waits')?.verdict, 'fail');
+  assert.match(verdict(index, 'waits')?.found ?? '', /requests would wait: 9000_x\.sql for about \d\.\d s/);
+  assert.deepEqual(index.pending.flatMap(({ steps }) => steps.map(({ table, words, holdsUp }) => [table, words, holdsUp])), [
+    ['heavy', 'makes the index heavy_words', 'writers'],
+  ]);
+});
+
+test('whoever is connected is told with the version, and whether it goes on working', async () => {
+  const breaking = come('9001_x.sql', '-- breaks versions before 9000\nalter table heavy drop column if exists words;');
+  const alone = await checkUpgrade({ db, config }, new Date(), breaking);
+  assert.match(verdict(alone, 'other versions')?.found ?? '', /^9001_x\.sql ends versions that do not have migration 9000; none is running$/);
+  // As the connections of another process are named.
+  const [older, noted] = ['zz0001', 'zz0002'];
+  await db`insert into service_process (tag, version, role, host) values (${noted}, '0.0.9', 'all', 'elsewhere')`;
+  const others = [older, noted].map((tag) => new pg.Client({ connectionString: service.databaseUrl, application_name: `schoolbell callers ${tag}` }));
+  try {
+    await Promise.all(others.map((one) => one.connect()));
+    const [adding, ending] = [await checkUpgrade({ db, config }, new Date()), await checkUpgrade({ db, config }, new Date(), breaking)];
+    const seen = adding.processes.filter(({ tag }) => tag.startsWith('zz')).map((one) => [one.version, one.host]);
+    assert.deepEqual(seen.toSorted(), [[null, null], ['0.0.9', 'elsewhere']].toSorted());
+    assert.match(verdict(adding, 'other versions')?.found ?? '', /processes of .*, which go on working$/);
+    assert.equal(verdict(ending, 'other versions')?.verdict, 'fail');
+    assert.match(verdict(ending, 'other versions')?.todo ?? '', /stop them before/);
+  } finally {
+    await Promise.all(others.map((one) => one.end()));
+  }
+});
+
+test('a migration that is not the one that was applied, and a database that has left this version behind, fail', async () => {
+  const [first, ...rest] = readMigrations();
+  assert.ok(first);
+  const other = await checkUpgrade({ db, config }, new Date(), [{ ...first, checksum: 'another' }, ...rest]);
+  assert.match(verdict(other, 'schema')?.found ?? '', /^0001_access\.sql is not the one that was applied here$/);
+  const older = rest.slice(0, -1);
+  await db`insert into migration (version, name, checksum) values (9002, '9002_x.sql', '')`;
+  assert.match(verdict(await checkUpgrade({ db, config }, new Date(), older), 'schema')?.found ?? '', /newer than this version's \d+, which works on it/);
+  await db`update migration set breaks_before = 9002 where version = 9002`;
+  assert.equal(verdict(await checkUpgrade({ db, config }, new Date(), older), 'schema')?.verdict, 'fail');
+});
