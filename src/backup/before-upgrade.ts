@@ -1,0 +1,48 @@
+// In charge of the backup before a version that is new to a database changes anything in it. One that fails stops the start: what
+// migrations do is not undone. Where the folder is not on this machine, that is told, and the upgrade goes on: a start on the
+// wrong one of several machines must not keep the service down.
+import type { Seal } from '../access/seal.ts';
+import type { Config } from '../config.ts';
+import type { MigrateOptions, Upgrade } from '../db/migrate.ts';
+import { SchoolbellError } from '../errors.ts';
+import type { BackupCore } from './core.ts';
+import { isFileThere, isFolderHere } from './folder.ts';
+import { withRunLocks, writeRun } from './one-run.ts';
+import { findBackupPlan } from './plan.ts';
+import { listBackupRuns } from './runs.ts';
+
+/** A start that fails after its backup, and is repeated again and again, does not fill the disk. */
+const freshMs = 60 * 60_000;
+
+/** seal: made only when it is needed, since a start that finds no plan needs no key for this. */
+export type BeforeUpgradeParts = Readonly<{ config: Config; seal: () => Seal; core: BackupCore; tell: (words: string) => void; now?: () => Date }>;
+
+export function createBackupBeforeUpgrade({ config, seal, core, tell, now = () => new Date() }: BeforeUpgradeParts): NonNullable<MigrateOptions['before']> {
+  return async ({ db, pending }: Upgrade) => {
+    const plan = await findBackupPlan(db);
+    if (!plan) return;
+    if (plan.moved || !(await isFolderHere(plan))) {
+      const why = plan.moved ? 'this database is a copy of the one that backups were set up for' : `its folder ${plan.folder} is not on this machine`;
+      tell(`no backup is taken before the upgrade: ${why}`);
+      return;
+    }
+    const at = now();
+    const [last] = (await listBackupRuns(db, 1, plan.id)).filter(({ why, state }) => why === 'upgrade' && (state === 'good' || state === 'written'));
+    if (last && at.getTime() - last.startedAt.getTime() < freshMs && (await isFileThere(last.file))) {
+      tell(`the backup before the upgrade is ${last.file}`);
+      return;
+    }
+    tell(`a version that is new to this database${pending.length > 0 ? `, with ${pending.length} migrations` : ''}: a backup goes to ${plan.folder} first`);
+    try {
+      const parts = { db, long: db, config, seal: seal(), core, signal: new AbortController().signal };
+      await withRunLocks(parts, (locks) => writeRun(parts, locks, plan, 'upgrade', at));
+    } catch (error) {
+      throw new SchoolbellError(
+        'unavailable',
+        `the backup before the upgrade failed, and nothing was changed: ${(error as Error).message}.` +
+          ' Mend that and start again; start the version before, which goes on as it was; or upgrade without a backup: npx schoolbell upgrade --without-backup',
+        { cause: error },
+      );
+    }
+  };
+}
