@@ -1,6 +1,7 @@
 // In charge of which metrics there are: what the process knows of itself, and what is counted in the database, which is the
 // same in every process. Without the database the first are still told.
 import { setTimeout as pause } from 'node:timers/promises';
+import { measureBackups } from './backup/measure-backups.ts';
 import { measureSchools } from './collection/measure-schools.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
@@ -46,5 +47,6 @@ async function measureDatabase(db: Db): Promise<Metric[]> {
     gauge('schoolbell_database_size_bytes', 'Size of the database', size?.bytes ?? 0),
     ...(await measureSchools(db)),
     ...(await measureOutbox(db)),
+    ...(await measureBackups(db)),
   ];
 }

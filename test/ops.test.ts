@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createSeal } from '../src/access/seal.ts';
+import { setBackupPlan } from '../src/backup/plan.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { useDatabase } from './database.ts';
 import { readExposition, type Family } from './exposition.ts';
@@ -55,6 +57,7 @@ async function fill(): Promise<void> {
   await db`
     insert into outbox (estab, id, kind, lane, payload, state, due_at, settled_at, attempts) values
       ('S1', '1', 'mail', 'mail', '{}', 'waiting', now() + interval '1 hour', null, 1), ('S1', '2', 'mail', 'mail', '{}', 'failed', now(), now(), 1)`;
+  await setBackupPlan(db, createSeal([testSecretKey]), { folder: join(home, 'backups'), everySeconds: 86_400, keep: 1, passphrase: 'a', by: 'a' }, new Date());
   await db`insert into outbox_attempt (estab, id, number, success, error_class, detail) values ('S1', '1', 1, false, 'smtp_deferred', '{}')`;
 }
 
@@ -101,6 +104,7 @@ test('there is an alert for each thing that somebody has to know', () => {
   const alarming = [
     'build_info', 'database_up', 'http_refusals_total', 'http_request_duration_seconds_bucket', 'schools_stale', 'schools_failing', 'schools_held',
     'outbox_lag_seconds', 'lanes', 'outbox_failing_rows', 'database_pool_refused_total', 'disk_free_bytes', 'event_loop_lag_seconds_bucket',
+    'backup_age_seconds', 'backup_last_failed', 'backup_planned',
   ];
   for (const name of alarming) assert.ok(used.includes(`schoolbell_${name}`), name);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);

@@ -1,6 +1,7 @@
 // In charge of the command that says how things stand, what needs a person, and whether the service may go live.
 import { shownState } from '../access/authorisations.ts';
-import { checkLive, type Finding } from '../needs/check-live.ts';
+import { checkLive } from '../needs/check-live.ts';
+import type { Finding } from '../needs/finding.ts';
 import { findNeeds, needKinds, type NeedKind, type NeedsOfKind } from '../needs/needs.ts';
 import type { Command, Context, Outcome } from './command.ts';
 import { renderTable, type Column } from './table.ts';

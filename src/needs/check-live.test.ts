@@ -10,7 +10,8 @@ import { useService } from '../../test/service.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { policies } from '../db/policies.ts';
-import { checkLive, judgeOffset, judgeRoom, type Finding } from './check-live.ts';
+import { checkLive, judgeOffset, judgeRoom } from './check-live.ts';
+import type { Finding } from './finding.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-check-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -37,7 +38,8 @@ test('one that may go live: every check is ok, but for the role of the tests, an
     checks.map(({ check: name }) => name),
     [
       'public address', 'proxy', 'mail', 'demo', 'secret key', 'outgoing calls', 'rate limit', 'database rights', 'clock', 'disk', 'database connections',
-      'migrations', 'held imports', 'failing schools', 'stale schools', 'failing targets', 'schools to confirm', 'unanswered invitations', 'failing mails',
+      'migrations', 'backups', 'held imports', 'failing schools', 'stale schools', 'failing targets', 'schools to confirm', 'unanswered invitations',
+      'failing mails',
     ],
   );
   for (const { verdict, todo } of checks) assert.equal(verdict === 'ok', todo === null);
@@ -55,6 +57,7 @@ const wrong: [what: string, change: Record<string, string | undefined>, check: s
   ['a weak key', { SECRET_KEY: 'abababababababababababababababababab' }, 'secret key', 'fail', /guessed/, /openssl rand/],
   ['two keys', { SECRET_KEY: `${'0123456789abcdef'.repeat(2)},${sound.SECRET_KEY}` }, 'secret key', 'warn', /an old key still/, /keys reseal/],
   ['calls into the own network', { OUTBOUND_ALLOW: '10.0.0.0/8' }, 'outgoing calls', 'warn', /10\.0\.0\.0\/8/, /OUTBOUND_ALLOW/],
+  ['no backups', {}, 'backups', 'warn', /none is set up/, /^backup --to <folder> --every 24h --keep 14 --passphrase-file <file>$/],
   ['no limit', { RATE_LIMIT_PER_MINUTE: '0' }, 'rate limit', 'warn', /there is none/, /set it/],
 ];
 for (const [what, change, name, verdict, found, todo] of wrong) {

@@ -9,15 +9,10 @@ import type { Db } from '../db/connect.ts';
 import { provesWritable } from '../db/migrate.ts';
 import { connectionsOf, policies } from '../db/policies.ts';
 import { findMailTrouble } from '../mail/mail.ts';
+import { fail, ok, warn, type Finding, type Judged } from './finding.ts';
+import { judgeBackups, judgeBackupsLive } from './judge-backups.ts';
 
 export type Checked = Readonly<{ db: Db; config: Config }>;
-export type Verdict = 'ok' | 'warn' | 'fail';
-export type Finding = { check: string; verdict: Verdict; found: string; todo: string | null };
-export type Judged = Omit<Finding, 'check'>;
-
-export const ok = (found: string): Judged => ({ verdict: 'ok', found, todo: null });
-export const warn = (found: string, todo: string): Judged => ({ verdict: 'warn', found, todo });
-export const fail = (found: string, todo: string): Judged => ({ verdict: 'fail', found, todo });
 
 const gib = 1024 ** 3;
 /** An import needs about five times its package, and PostgreSQL stops where there is nothing left. */
@@ -35,6 +30,7 @@ const runningChecks: Readonly<Record<string, Check>> = {
   disk: ({ config }) => judgeDisk(config),
   'database connections': ({ db, config }) => judgeConnections(db, config),
   migrations: ({ db }) => judgeMigrations(db),
+  backups: ({ db }) => judgeBackups(db),
 };
 
 const checks: Readonly<Record<string, Check>> = {
@@ -47,6 +43,7 @@ const checks: Readonly<Record<string, Check>> = {
   'rate limit': ({ config }) => judgeRateLimit(config),
   'database rights': ({ db, config }) => judgeRights(db, config),
   ...runningChecks,
+  backups: ({ db, config }) => judgeBackupsLive(db, config),
 };
 
 /** What a new version needs of a database that it has not migrated yet. */

@@ -8,7 +8,8 @@ import { readMigrations, type Migration } from '../db/migrations.ts';
 import { knowsVersion, listVersions, listVersionedProcesses, type KnownVersion, type VersionedProcess } from '../db/service-versions.ts';
 import { formatDuration, formatMany } from '../http/pages/figures.ts';
 import { version } from '../version.ts';
-import { checkBeforeUpgrade, fail, ok, warn, type Checked, type Finding, type Judged } from './check-live.ts';
+import { checkBeforeUpgrade, type Checked } from './check-live.ts';
+import { fail, ok, warn, type Finding, type Judged } from './finding.ts';
 
 export type ForeseenUpgrade = Readonly<{
   version: string;

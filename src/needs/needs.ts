@@ -4,7 +4,8 @@ import { listTroubledSchools, type SchoolTrouble, type TroubledSchool } from '..
 import { listFailingMails, type FailingMail } from '../mail/failing-mails.ts';
 import { listTroubledTargets, type TroubledTarget } from '../notifications/troubled-targets.ts';
 import { listProposedSchools, listUnanswered, type ProposedSchool, type UnansweredInvitation } from '../onboarding/open-questions.ts';
-import { checkRunning, type Checked, type Finding } from './check-live.ts';
+import { checkRunning, type Checked } from './check-live.ts';
+import type { Finding } from './finding.ts';
 
 export const needKinds = ['service', 'held', 'failing', 'stale', 'target', 'proposal', 'invitation', 'mail'] as const;
 export type NeedKind = (typeof needKinds)[number];

@@ -11,7 +11,7 @@ import { readConfig } from '../../config.ts';
 import { html } from '../../http/html.ts';
 import { expireInvitations, invite } from '../../onboarding/invitations.ts';
 import { countDeliveryHours } from '../../outbox/delivery-hours.ts';
-import type { Finding } from '../../needs/check-live.ts';
+import type { Finding } from '../../needs/finding.ts';
 import { findNeeds, type Need, type NeedsOfKind } from '../../needs/needs.ts';
 
 const { service, enter } = await useConsole();
