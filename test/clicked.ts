@@ -16,7 +16,7 @@ const areas = {
   source: ['/console/schools/:estab/source/', '/console/schools/:estab/held/'],
   applications: ['/console/applications/', '/console/add-application/'],
   developers: ['/console/applications/:rp/deliveries/', '/console/applications/:rp/targets/', '/console/applications/:rp/developers/'],
-  service: ['/console/mail/', '/console/work/', '/console/settings/', '/console/deliveries/', '/console/targets/'],
+  service: ['/console/mail/', '/console/work/', '/console/settings/', '/console/backups/', '/console/deliveries/', '/console/targets/'],
 } as const;
 export type Area = keyof typeof areas;
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { addEstablishment } from '../src/access/establishments.ts';
+import { setBackupPlan } from '../src/backup/plan.ts';
 import { saveSource } from '../src/collection/change-source.ts';
 import { takeUpload } from '../src/collection/uploads.ts';
 import { inboxUrl } from '../src/notifications/inbox/address.ts';
@@ -58,6 +59,7 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   assert.equal((await admin.post(`/console/schools/${failing}/source/collect`)).status, 303);
   await addRequests(service, client);
   await addInboxes(service);
+  await addBackups(service);
   await settleWork(service);
   const outside = ['/console/sign-in', '/console/forgotten', pathOf(invited.link)];
   return { service, admin, developer, examples: await listExamples(service, targets), outside };
@@ -129,6 +131,16 @@ async function addInboxes({ db, seal, url }: Service): Promise<void> {
   await fetch(inboxUrl(url, key));
 }
 
+/** A plan, and a backup of each state. */
+async function addBackups({ db, seal, dataDir }: Service): Promise<void> {
+  const { id } = await setBackupPlan(db, seal, { folder: join(dataDir, hostile), everySeconds: 86_400, keep: 14, passphrase: 'a', by: hostile }, new Date());
+  await db`
+    insert into backup_run (plan, why, file, host, state, started_at, bytes, took_ms, trouble, gone_at)
+    select ${id}, 'upgrade', ${`/srv/${'very-'.repeat(20)}long.backup`}, ${hostile}, state, now(), 12345678, 61000,
+      case state when 'failed' then ${hostile} end, now()
+    from unnest(${['good', 'failed', 'cut off', 'written']}::text[]) state`;
+}
+
 async function settleWork({ db }: Service): Promise<void> {
   await until('the packages are dealt with', async () => (await db`select from import_run where estab in (${held}, ${refused})`).length === 3);
   await until('the source has failed', async () => (await db`select from component_database where estab = ${failing} and status = 'Error'`).length > 0);
@@ -149,7 +161,7 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
   return {
     ...Object.fromEntries(
       [
-        '', '/account', '/account/second-factor', '/operators', '/add-school', '/mail', '/work', '/settings', '/targets', '/add-application',
+        '', '/account', '/account/second-factor', '/operators', '/add-school', '/mail', '/work', '/backups', '/settings', '/targets', '/add-application',
         '/deliveries/tail',
       ].map((page) => [`/console${page}`, [`/console${page}`]]),
     ),

@@ -3,10 +3,10 @@ import { html, type Html, type HtmlValue } from '../http/html.ts';
 import { renderForm } from '../http/pages/form.ts';
 import { renderFrame } from '../http/pages/frame.ts';
 import { docsPath } from '../reference/pages/links.ts';
-import { applicationsPath, deliveriesPath, mailListPath, operatorsPath, schoolsPath, workListPath } from './links.ts';
+import { applicationsPath, backupsPath, deliveriesPath, mailListPath, operatorsPath, schoolsPath, workListPath } from './links.ts';
 import { isDeveloper, type Shown, type Visit } from './visit.ts';
 
-export type Section = 'overview' | 'schools' | 'applications' | 'deliveries' | 'mail' | 'work' | 'audit' | 'operators' | 'settings' | 'account';
+export type Section = 'overview' | 'schools' | 'applications' | 'deliveries' | 'mail' | 'work' | 'backups' | 'audit' | 'operators' | 'settings' | 'account';
 
 type Way = { name: Section | 'reference'; path: string; label: string };
 
@@ -17,6 +17,7 @@ const sections: readonly Way[] = [
   { name: 'deliveries', path: deliveriesPath, label: 'Deliveries' },
   { name: 'mail', path: mailListPath, label: 'Mail' },
   { name: 'work', path: workListPath, label: 'Work' },
+  { name: 'backups', path: backupsPath, label: 'Backups' },
   { name: 'audit', path: '/console/audit', label: 'Audit' },
   { name: 'operators', path: operatorsPath, label: 'Operators' },
   { name: 'settings', path: '/console/settings', label: 'Settings' },

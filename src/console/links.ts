@@ -32,6 +32,8 @@ export const mailPath = (id: string) => `${mailListPath}/${part(id)}`;
 export const workListPath = '/console/work';
 export const workPath = (id: string) => `${workListPath}/${part(id)}`;
 
+export const backupsPath = '/console/backups';
+
 export const operatorsPath = '/console/operators';
 export const operatorPath = (signInName: string) => `${operatorsPath}/${part(signInName)}`;
 

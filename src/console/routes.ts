@@ -55,6 +55,7 @@ import { sourcePage } from './schools/source/source.ts';
 import { uploadAction, uploadPage } from './schools/source/upload.ts';
 import { noConsole, servePages } from './serve.ts';
 import { auditCsvPage, auditPage } from './service/audit.ts';
+import { backUpNowAction, backupsPage } from './service/backups.ts';
 import { mailListPage } from './service/mail-list.ts';
 import { mailPage, openMailAction, sendMailAction } from './service/one-mail.ts';
 import { retryWorkAction, workPage } from './service/one-work.ts';
@@ -68,7 +69,7 @@ export const pages: readonly Page[] = [
   accountPage, factorPage, operatorsPage, operatorPage,
   schoolsPage, newSchoolPage, schoolPage, editSchoolPage, addApplicationPage, grantPage, uploadTokenPage, schoolAuditPage, removeSchoolPage,
   sourcePage, uploadPage, importsPage, importPage, problemsPage, heldPage,
-  mailListPage, mailPage, workListPage, workPage, settingsPage, auditPage, auditCsvPage,
+  mailListPage, mailPage, workListPage, workPage, backupsPage, settingsPage, auditPage, auditCsvPage,
   deliveriesPage, deliveryPage, tailPage, targetsPage, targetPage,
   searchPage, recordPage, historyPage, attendancePage,
   applicationsPage, newApplicationPage, applicationPage, editApplicationPage, removeApplicationPage, applicationSchoolsPage,
@@ -82,7 +83,7 @@ export const actions: readonly Action[] = [
   ...accountActions, ...factorActions, ...operatorsActions, ...operatorActions,
   addSchoolAction, editSchoolAction, ...schoolActions, ...grantActions, ...uploadTokenActions, removeSchoolAction,
   saveSourceAction, testSourceAction, collectAction, demoModeAction, uploadAction, approveHeldAction, discardHeldAction,
-  openMailAction, sendMailAction, retryWorkAction, rotateKeysAction,
+  openMailAction, sendMailAction, retryWorkAction, rotateKeysAction, backUpNowAction,
   replayFailedAction, replayAction, ...targetActions,
   newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
   replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,

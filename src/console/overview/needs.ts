@@ -5,17 +5,17 @@ import { renderAgo } from '../../http/pages/moment.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { describeSchoolState } from '../../onboarding/school-states.ts';
 import type { Need, NeedKind, NeedsOfKind } from '../../needs/needs.ts';
-import { grantPath, heldPath, mailListPath, mailPath, schoolPath, schoolsPath, targetPath, targetsPath } from '../links.ts';
+import { backupsPath, grantPath, heldPath, mailListPath, mailPath, schoolPath, schoolsPath, targetPath, targetsPath } from '../links.ts';
 
 type Way = Readonly<{ label: string; path: string }>;
 /** badge: of how a school stands, as everywhere. all: where the rest of them is listed, which may be in two places. */
-type Shown = Readonly<{ title: string; badge: string | Badge; way?(need: Need): Way; all?: readonly Way[] }>;
+type Shown = Readonly<{ title: string; badge: string | Badge; way?(need: Need): Way | undefined; all?: readonly Way[] }>;
 
 const school = ({ estab }: Need) => schoolPath(estab ?? '');
 const inState = (path: string, state: string) => addressOf(path, { state });
 
 const shown: Readonly<Record<NeedKind, Shown>> = {
-  service: { title: 'The service itself', badge: 'Service' },
+  service: { title: 'The service itself', badge: 'Service', way: ({ id }) => (id === 'backups' ? { label: 'See the backups', path: backupsPath } : undefined) },
   held: {
     title: 'Imports that wait for a decision',
     badge: describeSchoolState('Held'),

@@ -1,10 +1,12 @@
 // Each action on mails, durable work, keys, deliveries and targets, done by its form in a real browser. Nobody works meanwhile, so
 // that what was asked for still waits when it is looked at.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { openPage } from '../../../test/browser.ts';
 import { clickEach, phone, useHands } from '../../../test/clicked.ts';
 import { enter } from '../../../test/console.ts';
 import { useDelivering } from '../../../test/delivery.ts';
+import { setBackupPlan } from '../../backup/plan.ts';
 import { createTokenKeys } from '../../access/token-keys.ts';
 import { writeLetter } from '../../mail/letter.ts';
 import { enqueueMail } from '../../mail/mail.ts';
@@ -74,6 +76,15 @@ clickEach('service', db, opened, {
     await send('rotate', { 'Refuse what the old keys signed from now on': true });
     assert.equal(await trusted(), false);
     return [{ detail: { now: false } }, { detail: { now: true } }];
+  },
+  async '/console/backups/now'() {
+    const plan = { folder: join(service.dataDir, 'backups'), everySeconds: 86_400, keep: 14, passphrase: 'x', by: 'ann' };
+    await setBackupPlan(db, service.seal, plan, new Date());
+    await open('/console/backups');
+    await send('now');
+    assert.equal((await db`select from backup_plan where asked_at is not null`).length, 1);
+    assert.match(await read('#notice'), /within a minute/);
+    return [{ detail: { now: true } }];
   },
   async '/console/deliveries/replay-failed'() {
     await fail(call, other);
