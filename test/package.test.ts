@@ -6,8 +6,8 @@ import { cpSync, existsSync, globSync, lstatSync, mkdirSync, readdirSync, readFi
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { buildService } from '../scripts/build.ts';
 import { findOldNode } from './find-old-node.ts';
+import { listContext, textsOf } from './image.ts';
 import { assertStopped, children, ended, eventually, home, longest, processes, repository, type Running } from './processes.ts';
 import { freePort } from './service.ts';
 
@@ -18,15 +18,18 @@ const description = JSON.parse(readFileSync(join(repository, 'package.json'), 'u
 
 // ---- Packed once -----------------------------------------------------------------------------------------------------
 
-const stage = join(home, 'stage');
-mkdirSync(stage);
-for (const file of ['package.json', 'README.md', ...description.files]) {
-  const from = join(repository, file);
-  if (file !== 'dist' && existsSync(from)) cpSync(from, join(stage, file), { recursive: true });
+/** By the step that packs in the Containerfile, on what is let into an image. */
+function pack(): string {
+  const build = join(home, 'build');
+  for (const top of listContext()) cpSync(join(repository, top), join(build, top), { recursive: true, filter: (path) => !path.endsWith('.test.ts') });
+  symlinkSync(join(repository, 'node_modules'), join(build, 'node_modules'));
+  const step = textsOf('RUN').find((text) => text.includes('npm pack')) ?? assert.fail();
+  const env = { PATH: `${join(repository, 'node_modules/.bin')}:${process.env.PATH}`, HOME: home };
+  execFileSync('sh', ['-c', step.replaceAll(/ \/(packed|tmp)\b/g, ` ${home}/$1`)], { cwd: build, env });
+  return join(home, 'tmp', `schoolbell-${description.version}.tgz`);
 }
-buildService(join(stage, 'dist'));
-execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', home], { cwd: stage });
-const tarball = join(home, `schoolbell-${description.version}.tgz`);
+mkdirSync(join(home, 'tmp'));
+const tarball = pack();
 const folder = join(home, 'consumer');
 const modules = join(folder, 'node_modules');
 const own = join(modules, 'schoolbell');
