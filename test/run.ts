@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { openTestCluster } from './cluster.ts';
 import { forgetTemplate } from './database.ts';
 import { handOnBrowser } from './find-browser.ts';
+import { notePassed } from './passed.ts';
 import { shareProcesses } from './share-processes.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -60,6 +61,7 @@ try {
   const passed = await runPrograms(shareProcesses(root, files, folder), env);
   const all = passed && named.length === 0 ? 'yes' : 'no';
   step('schools apart', process.execPath, ['--test', 'test/schools-apart/recorded.ts'], { RECORDED_STATEMENTS: recorded, RECORDED_ALL: all });
+  if (all === 'yes' && process.exitCode === undefined) notePassed(root);
 } finally {
   rmSync(folder, { recursive: true, force: true });
   await cluster.close();

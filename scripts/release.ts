@@ -1,0 +1,154 @@
+// In charge of a release: what is committed and tested becomes a version, with its number wherever that stands, a dated section of the
+// changelog, both packages, their checksums and a list of all that is in them. Made in a folder of its own: where anything fails, nothing is changed.
+//   npm run release -- 0.2.0 [--test] [--dry-run]      npm run release -- 0.2.0 --tagged
+import { createHash } from 'node:crypto';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { findTree, hasPassed } from '../test/passed.ts';
+
+const root = join(import.meta.dirname, '..');
+const bin = join(root, 'node_modules/.bin');
+/** What is read by people and names a version, beside what npm reads. */
+const pages = ['README.md', 'client/README.md', 'docs/*.md', 'docs/guides/*.md', 'Containerfile', 'compose.yaml', 'ops/**/*.{yaml,service}'];
+const usage = 'Usage: npm run release -- <version> [--test] [--dry-run], and after it was tagged: npm run release -- <version> --tagged';
+
+/** What is wrong, in words, and how it would be right. */
+class Refusal extends Error {}
+
+const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' }).trim();
+const versionIn = (text: string) => (JSON.parse(text) as { version: string }).version;
+
+function requireStep(from: string, to: string): void {
+  const [major = 0, minor = 0, patch = 0] = from.split('.').map(Number);
+  const steps = [`${major}.${minor}.${patch + 1}`, `${major}.${minor + 1}.0`, `${major + 1}.0.0`];
+  if (!steps.includes(to)) throw new Refusal(`${to} does not follow ${from}: the next is ${steps.join(', ')}`);
+}
+
+/** What was unreleased gets the version and the day, and above it is room for what comes. */
+function dateChangelog(text: string, version: string, day: string): string {
+  const [before = '', rest = ''] = text.split(/^## Unreleased\n/m);
+  const [unreleased = ''] = rest.split(/^(?=## )/m);
+  if (unreleased.trim() === '') throw new Refusal('CHANGELOG.md has nothing under "## Unreleased"');
+  return `${before}## Unreleased\n\n## ${version} - ${day}\n${rest}`;
+}
+
+/** The files that change, with what they hold then. */
+function describeChanges(tree: string, from: string, to: string, day: string): Map<string, string> {
+  const read = (file: string) => readFileSync(join(tree, file), 'utf8');
+  const once = (text: string, count = 1) => {
+    let left = count;
+    return text.replaceAll(`"version": "${from}"`, (found) => (left-- > 0 ? `"version": "${to}"` : found));
+  };
+  const named = new RegExp(`\\b(schoolbell(?:-client)?[:@-])${from.replaceAll('.', '\\.')}(?![\\d]|\\.\\d)`, 'g');
+  const changes = new Map([
+    ['package.json', once(read('package.json'))],
+    // Of the package, and of its root.
+    ['package-lock.json', once(read('package-lock.json'), 2)],
+    ['client/package.json', once(read('client/package.json'))],
+    ['CHANGELOG.md', dateChangelog(read('CHANGELOG.md'), to, day)],
+    ...globSync('openapi/*.json', { cwd: tree }).map((file) => [file, once(read(file))] as const),
+    ...globSync(pages, { cwd: tree }).map((file) => [file, read(file).replaceAll(named, `$1${to}`)] as const),
+  ]);
+  return new Map([...changes].filter(([file, text]) => text !== read(file)));
+}
+
+/** What is committed, without what is not. */
+function takeTree(folder: string): string {
+  const tree = join(folder, 'schoolbell');
+  mkdirSync(tree);
+  execFileSync('tar', ['-x', '-C', tree], { input: execFileSync('git', ['archive', 'HEAD'], { cwd: root, maxBuffer: 256 * 1024 ** 2 }) });
+  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'));
+  return tree;
+}
+
+function run(cwd: string, program: string, ...args: string[]): string {
+  // What is asked of the npm that runs this is not asked of that one.
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, npm_config_dry_run: 'false' };
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', env, maxBuffer: 64 * 1024 ** 2 });
+  if (status !== 0) throw new Refusal(`${program} ${args.join(' ')} failed:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+type Lock = { packages: Record<string, { dev?: boolean; devDependencies?: unknown }> };
+
+/** As CycloneDX, of a lock file without what is for development: `--omit dev` would leave out what both need (npm 11). */
+function listParts(tree: string): string {
+  const folder = join(tree, 'parts/schoolbell');
+  mkdirSync(folder, { recursive: true });
+  const { devDependencies: _, ...description } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8')) as Record<string, unknown>;
+  const lock = JSON.parse(readFileSync(join(tree, 'package-lock.json'), 'utf8')) as Lock;
+  const packages = Object.fromEntries(Object.entries(lock.packages).filter(([, { dev }]) => dev !== true));
+  delete packages['']?.devDependencies;
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(description));
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ ...lock, packages }));
+  return run(folder, 'npm', 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only');
+}
+
+/** Both packages, what the service consists of, and the checksums of all these. */
+function makeFiles(tree: string, into: string, version: string): void {
+  mkdirSync(into);
+  run(tree, process.execPath, 'scripts/build.ts');
+  run(join(tree, 'client'), process.execPath, 'build.ts');
+  for (const folder of [tree, join(tree, 'client')]) run(folder, 'npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', into);
+  writeFileSync(join(into, `schoolbell-${version}.cdx.json`), listParts(tree));
+  const sums = readdirSync(into).toSorted().map((file) => `${createHash('sha256').update(readFileSync(join(into, file))).digest('hex')}  ${file}\n`);
+  writeFileSync(join(into, 'SHA256SUMS'), sums.join(''));
+}
+
+function release(version: string, { test = false, dryRun = false }): string[] {
+  const from = versionIn(readFileSync(join(root, 'package.json'), 'utf8'));
+  requireStep(from, version);
+  const tree = findTree(root);
+  if (tree === undefined) throw new Refusal('something is not committed: a release is made of what is');
+  const into = join(root, 'release', version);
+  if (existsSync(into)) throw new Refusal(`release/${version} is there already`);
+  if (test && !dryRun) spawnSync('npm', ['test'], { cwd: root, stdio: 'inherit' });
+  if (!hasPassed(root, tree) && !(test && dryRun)) throw new Refusal('what is committed has not passed npm test here: run it, or release with --test');
+  const folder = mkdtempSync(join(tmpdir(), 'schoolbell-release-'));
+  try {
+    const staged = takeTree(folder);
+    const changes = describeChanges(staged, from, version, new Date().toISOString().slice(0, 10));
+    if (dryRun) return [`would change ${[...changes.keys()].join(', ')}`, `would make release/${version}`];
+    for (const [file, text] of changes) writeFileSync(join(staged, file), text);
+    makeFiles(staged, join(folder, version), version);
+    mkdirSync(join(root, 'release'), { recursive: true });
+    cpSync(join(folder, version), `${into}.half`, { recursive: true });
+    for (const [file, text] of changes) writeFileSync(join(root, file), text);
+    renameSync(`${into}.half`, into);
+    return [`changed ${[...changes.keys()].join(', ')}`, ...readdirSync(into).map((file) => `made release/${version}/${file}`), '', ...nextSteps(version)];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const nextSteps = (version: string) => [
+  'Read the difference; then:',
+  `  git commit -am "Version ${version}" && git tag -a v${version} -m "Schoolbell ${version}"`,
+  `  npm run -s release -- ${version} --tagged && git commit -am "The version before is ${version}"`,
+  `  npm publish release/${version}/schoolbell-${version}.tgz && npm publish release/${version}/schoolbell-client-${version}.tgz`,
+  '  git push --follow-tags',
+];
+
+/** From now on the upgrade test shares its database with this version. */
+function noteTagged(version: string): string[] {
+  const commit = git('rev-parse', '--verify', `v${version}^{commit}`);
+  const found = versionIn(git('show', `${commit}:package.json`));
+  if (found !== version) throw new Refusal(`v${version} is a commit of version ${found}`);
+  writeFileSync(join(root, 'test/version-before'), `${commit}\n`);
+  return [`test/version-before names ${commit}`];
+}
+
+try {
+  const options = { test: { type: 'boolean' }, 'dry-run': { type: 'boolean' }, tagged: { type: 'boolean' } } as const;
+  const { values, positionals: [version, ...more] } = parseArgs({ options, allowPositionals: true });
+  if (version === undefined || more.length > 0 || !/^\d+\.\d+\.\d+$/.test(version)) throw new Refusal(usage);
+  const lines = values.tagged ? noteTagged(version) : release(version, { test: values.test ?? false, dryRun: values['dry-run'] ?? false });
+  console.log(lines.join('\n'));
+} catch (error) {
+  const { stderr, stack } = error as { stderr?: string; stack?: string };
+  console.error(`release: ${error instanceof Refusal ? error.message : (stderr ?? stack)}`);
+  process.exitCode = 1;
+}
