@@ -12,16 +12,22 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const isClone = existsSync(join(root, 'src/cli.ts'));
 const program = join(root, isClone ? 'src/cli.ts' : 'dist/cli.js');
 const compiled = process.env.NODE_COMPILE_CACHE ?? findCache();
-const oldest = 24;
+/** The one that all of it is tested with; a newer one only where that did not come along. */
+const wanted = 24;
 
 if (isClone) await import(pathToFileURL(join(root, 'scripts/install.mjs')).href);
-if (isNewEnough(process.versions.node)) {
+const major = Number(process.versions.node.split('.')[0]);
+const better = major === wanted ? undefined : findNode();
+if (better !== undefined) handOver(better);
+else if (major >= wanted) {
   module.enableCompileCache(compiled);
   await import(pathToFileURL(program).href);
-} else handOver(findNode());
-
-function isNewEnough(version) {
-  return Number(version.split('.')[0]) >= oldest;
+} else {
+  process.stderr.write(
+    `schoolbell: needs Node ${wanted} or newer and runs on ${process.versions.node}; none came along for ${process.platform} ${process.arch}` +
+      ' (was it installed with --omit=optional?): run it with a newer Node\n',
+  );
+  process.exitCode = 1;
 }
 
 /** Of the user alone: what lies there is run. */
@@ -30,8 +36,10 @@ function findCache() {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'schoolbell/compiled');
 }
 
-/** The one that came along for this system, wherever npm has put it. */
+/** The one that came along for this system, wherever npm has put it; on Linux it needs glibc. */
 function findNode() {
+  if (process.report) process.report.excludeNetwork = true;
+  if (process.platform === 'linux' && !process.report?.getReport().header.glibcVersionRuntime) return undefined;
   const { resolve } = module.createRequire(import.meta.url);
   const system = process.platform === 'win32' ? 'win' : process.platform;
   const file = process.platform === 'win32' ? 'node.exe' : 'node';
@@ -44,12 +52,7 @@ function findNode() {
     }
   }
   const linked = join(root, 'node_modules/.bin', file);
-  if (existsSync(linked)) return linked;
-  process.stderr.write(
-    `schoolbell: needs Node ${oldest} or newer and runs on ${process.versions.node}; none came along for ${process.platform} ${process.arch}` +
-      ' (was it installed with --omit=optional?): run it with a newer Node\n',
-  );
-  process.exit(1);
+  return existsSync(linked) ? linked : undefined;
 }
 
 /** Streams, signals and the way it ends are those of the one that takes over. */
