@@ -65,7 +65,7 @@ const commands: Record<string, string[]> = {
   rotate: ['--rp', '--estab', '--secret', '--keep-old'],
   'keys rotate': ['--now'],
   'keys reseal': [],
-  upgrade: ['--check'],
+  upgrade: ['--check', '--without-backup'],
   authorise: ['--rp', '--estab', '--scopes'],
   scopes: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],
@@ -93,7 +93,8 @@ const commands: Record<string, string[]> = {
   settings: [],
   audit: ['--since', '--estab', '--rp', '--kind', '--before'],
   status: ['--check'],
-  backup: ['--passphrase-file', '<file>'],
+  backup: ['--passphrase-file', '<file>', '--to', '--every', '--keep', '--now', '--stop'],
+  'backup list': [],
   restore: ['--passphrase-file', '--deliveries', '--check', '--secret-key-to', '<file>'],
 };
 

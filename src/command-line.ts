@@ -2,6 +2,8 @@
 // It works whether or not the service is running.
 import { parseArgs } from 'node:util';
 import { createSeal, readSecretKeys } from './access/seal.ts';
+import { createBackupBeforeUpgrade } from './backup/before-upgrade.ts';
+import { backupCore } from './backup/core.ts';
 import { SourceError } from './collection/problem.ts';
 import { applicationCommands } from './commands/application.ts';
 import { applicationShowCommands } from './commands/application-show.ts';
@@ -126,7 +128,9 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
 async function run(command: AnyCommand, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
   const config = readConfig(env);
   if ('runAlone' in command) return command.runAlone(config, given, ask);
-  const database = await openDatabase(config, undefined, { existing: true });
+  const tell = (words: string) => void process.stderr.write(`schoolbell: ${words}\n`);
+  const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });
+  const database = await openDatabase(config, undefined, { existing: true, before });
   try {
     const seal = createSeal(readSecretKeys(config));
     const context = { db: database.pool(policies.commands), seal, config };

@@ -3,6 +3,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createPseudonym } from './access/pseudonym.ts';
 import { readSecretKeys, type Seal } from './access/seal.ts';
+import { backupCore } from './backup/core.ts';
+import { keepBackupPlan } from './backup/run-plan.ts';
 import { requestDue } from './collection/component-databases.ts';
 import { purgeRosters } from './collection/purge.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
@@ -27,7 +29,12 @@ const longestEndMs = 5_000;
 
 type Log = { warn(details: object, message: string): void; info(details: object, message: string): void; error(details: object, message: string): void };
 
-export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log): { stop(): Promise<void> } {
+/** backups: connections of their own, since one may take hours. */
+export type HousekeepingParts = { db: Db; backups: Db; seal: Seal; config: Config; log: Log; now: () => number };
+
+export function startHousekeeping({ db, backups, seal, config, log, now }: HousekeepingParts): { stop(): Promise<void> } {
+  const ending = new AbortController();
+  const backing = { db, long: backups, config, seal, core: backupCore, signal: ending.signal };
   const chores: readonly Chore[] = [
     { name: 'ending waits for data', everyMs: second, run: () => sweepWaits(db) },
     { name: 'telling applications that data is there', everyMs: 5 * second, run: () => completeInstallations(db, seal) },
@@ -42,12 +49,14 @@ export function startHousekeeping(db: Db, seal: Seal, config: Config, log: Log):
     { name: 'writing to those whose targets fail', everyMs: minute, once: true, run: () => tellFailingTargets(db, config.publicUrl) },
     { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
+    { name: 'backing up', everyMs: minute, run: () => keepBackupPlan(backing, new Date(now())) },
     { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log) },
   ];
   const whose = (chore: Chore) => (chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : { ...chore, run: createNoting(db, chore) });
   const started = chores.map((chore) => start(whose(chore), log));
   return {
     async stop() {
+      ending.abort();
       for (const { timer } of started) clearInterval(timer);
       // It goes on at the next start; a database that does not answer must not hold up the end.
       await Promise.race([Promise.all(started.map(({ running }) => running())), pause(longestEndMs, undefined, { ref: false })]);

@@ -3,6 +3,8 @@ import { createHashPool } from './access/hash-pool.ts';
 import { createSeal, readOrMakeSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
 import { createApp, createHealthApp, createPools, type Pools } from './app.ts';
+import { createBackupBeforeUpgrade } from './backup/before-upgrade.ts';
+import { backupCore } from './backup/core.ts';
 import { sweepSpool } from './collection/spool.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
@@ -31,7 +33,9 @@ async function main(config: Config): Promise<void> {
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
   try {
-    const database = await openDatabase(config, (words) => console.error(`schoolbell: ${words}`));
+    const tell = (words: string) => console.error(`schoolbell: ${words}`);
+    const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell });
+    const database = await openDatabase(config, tell, { before });
     closing.push(database.close);
     await sweepSpool(config.dataDir);
     const db = database.pool(policies.chores);

@@ -47,7 +47,7 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
     handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing },
     log,
   });
-  const housekeeping = startHousekeeping(pools.chores, seal, config, log);
+  const housekeeping = startHousekeeping({ db: pools.chores, backups: pools.backups, seal, config, log, now });
   const following = new Set<Promise<void>>();
   const listening = await pools.chores.listen(statusChannel, (estab) => {
     const followed = onStatus(pools.chores, seal, config, estab)

@@ -1,6 +1,8 @@
 // In charge of what the plan needs of backups themselves: to write one, and to prove that it restores.
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
+import { verifyBackup } from './verify-backup.ts';
+import { writeBackup } from './write-backup.ts';
 
 export type WrittenBackup = Readonly<{ bytes: number; rows: number; version: string; migration: number; tookMs: number }>;
 
@@ -10,3 +12,5 @@ export type BackupCore = Readonly<{
   /** scratch: a folder that is empty, and gone afterwards. Throws unless what was restored is what was written. */
   verify(given: { file: string; passphrase: string; scratch: string; signal?: AbortSignal }): Promise<unknown>;
 }>;
+
+export const backupCore: BackupCore = { write: writeBackup, verify: verifyBackup };

@@ -1,8 +1,9 @@
-// In charge of the command that writes a backup.
+// In charge of the command that writes a backup, once or, by a plan, again and again.
 import { requirePassphrase } from '../backup/passphrase.ts';
 import { writeBackup, type BackupFacts } from '../backup/write-backup.ts';
 import { SchoolbellError } from '../errors.ts';
 import { optionalText, type Command, type Given, type Option } from './command.ts';
+import { backupListCommand, isAboutPlan, planOptions, runPlan } from './backup-plan.ts';
 import { startProgressLine } from './progress-line.ts';
 
 export const passphraseFile: Option = { value: '<file>', help: 'holds the passphrase, in its first line; without it BACKUP_PASSPHRASE' };
@@ -12,9 +13,11 @@ export const backupCommands: readonly Command[] = [
     name: 'backup',
     effect: 'changes',
     help: 'Writes a backup while the service runs: the whole database as of one instant, keys and files; encrypted, and read back before it counts.',
-    positional: { name: '<file>', help: 'a new file; none is overwritten' },
-    options: { 'passphrase-file': passphraseFile },
-    async run({ db, config }, given) {
+    positional: { name: '<file>', help: 'a new file; none is overwritten', optional: true },
+    options: { 'passphrase-file': passphraseFile, ...planOptions },
+    async run(context, given) {
+      if (isAboutPlan(given)) return runPlan(context, given);
+      const { db, config } = context;
       const file = requireFile(given);
       const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
       const progress = startProgressLine('backup');
@@ -22,10 +25,12 @@ export const backupCommands: readonly Command[] = [
       return { data: facts, lines: describeBackup(facts) };
     },
   },
+  backupListCommand,
 ];
 
 export function requireFile({ positionals: [file = '', ...more] }: Given): string {
   if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one file at a time');
+  if (file === '') throw new SchoolbellError('invalid_request', 'name the file of the backup, or, for one again and again, a folder by --to');
   return file;
 }
 

@@ -1,6 +1,9 @@
 // In charge of the command for upgrades: what this version would do to the database, without doing it; or doing it now.
 import { audited } from '../access/audit-trail.ts';
+import { createSeal, readSecretKeys } from '../access/seal.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
+import { createBackupBeforeUpgrade } from '../backup/before-upgrade.ts';
+import { backupCore } from '../backup/core.ts';
 import type { Config } from '../config.ts';
 import { describePlace, openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
@@ -16,8 +19,9 @@ export const upgradeCommands: readonly StandaloneCommand[] = [
     help: 'Brings the database to this version, as its first start does; or says what that would do.',
     options: {
       check: { value: undefined, help: 'only say what this version would do to the database, who would wait and what has to be done before' },
+      'without-backup': { value: undefined, help: 'take no backup before, although backups are set up' },
     },
-    runAlone: (config, given) => (given.options.check === true ? check(config) : upgrade(config)),
+    runAlone: (config, given) => (given.options.check === true ? check(config) : upgrade(config, given.options['without-backup'] === true)),
   },
 ];
 
@@ -36,13 +40,14 @@ async function check(config: Config): Promise<Outcome> {
   }
 }
 
-async function upgrade(config: Config): Promise<Outcome> {
+async function upgrade(config: Config, withoutBackup: boolean): Promise<Outcome> {
   const told: string[] = [];
   const tell = (words: string) => void told.push(words);
-  const database = await openDatabase(config, tell, { existing: true });
+  const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });
+  const database = await openDatabase(config, tell, { existing: true, ...(withoutBackup ? {} : { before }) });
   try {
     const db = database.pool(policies.commands);
-    const deed = { action: 'upgrade', detail: { version } };
+    const deed = { action: 'upgrade', detail: { version, ...(withoutBackup ? { 'without-backup': true } : {}) } };
     const [row] = await audited(db, whoIsHere(), deed, () => db<{ migration: number }[]>`select max(version) as migration from migration`);
     const migration = row?.migration ?? 0;
     return { data: { version, migration, told }, lines: [...told, `The database is at migration ${migration}, of version ${version}.`] };

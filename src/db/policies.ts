@@ -69,12 +69,12 @@ export const policies = {
 } as const satisfies Record<string, PoolPolicy>;
 
 export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes', 'console'] as const;
-export const workPools = ['outbox', 'collections', 'writebacks', 'chores'] as const;
+export const workPools = ['outbox', 'collections', 'writebacks', 'chores', 'backups'] as const;
 /** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
 const listeners = { worker: 2, api: 1, all: 3 } as const;
 
 /** As many as all pools of a process may open. */
 export function connectionsOf(role: Role): number {
-  const used = ['chores', 'backups', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
+  const used = ['chores', ...(role === 'worker' ? [] : apiPools), ...(role === 'api' ? [] : workPools)] as const;
   return used.reduce<number>((sum, name) => sum + policies[name].max, listeners[role]);
 }
