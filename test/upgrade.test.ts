@@ -1,5 +1,5 @@
-// The version before and this one on one database: it is migrated while the version before is asked without pause, and
-// then both serve side by side, until the old one ends.
+// The version before and this one on one database: what is to come is told; it is migrated while the version before is asked
+// without pause, and then both serve side by side, until the old one ends. And the way back, to the version before and forward again.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,20 +12,25 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Db } from '../src/db/connect.ts';
 import { readMigrations } from '../src/db/migrations.ts';
+import type { ForeseenUpgrade } from '../src/needs/check-upgrade.ts';
 import { withEmptyDatabase } from './generate.ts';
-import { home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
+import { command, home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
 import { freePort, rootA, rootB, testSecretKey } from './service.ts';
 import { enrolment, smallPackage, smallSchool, user } from './small-school.ts';
 import { until } from './until.ts';
 
-const commit = readFileSync(join(import.meta.dirname, 'version-before'), 'utf8').trim();
-const isThere = spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: repository, stdio: 'ignore' }).status === 0;
-const skip = longest.skip || (isThere ? false : `the version before, ${commit}, is not in the history of this checkout (fetch all of it to run this)`);
+/** From which one comes while it runs, and to which one can go back: the same, as soon as the first knows of newer schemas. */
+const commits = readFileSync(join(import.meta.dirname, 'version-before'), 'utf8').trim().split('\n');
+const [commit = '', lastCommit = commit] = commits;
+const isThere = (one: string) => spawnSync('git', ['cat-file', '-e', `${one}^{commit}`], { cwd: repository, stdio: 'ignore' }).status === 0;
+const missing = commits.find((one) => !isThere(one));
+const why = `the version before, ${missing}, is not in the history of this checkout (fetch all of it to run this)`;
+const skip = longest.skip || (missing === undefined ? false : why);
 
 const estab = 'S1';
 const rp = 'app';
 const pupils = 1_500;
-const [folder, dataDir, tree] = [join(home, 'folder'), join(home, 'data'), join(home, 'before')];
+const [folder, dataDir, tree, lastTree] = [join(home, 'folder'), join(home, 'data'), join(home, 'before'), join(home, 'last')];
 
 type Secrets = { clientId: string; clientSecret: string; schoolSecret: string };
 type Asked = { path: string; status: number; body: string };
@@ -41,11 +46,11 @@ async function fill(more: number): Promise<void> {
   for (const { name, open } of smallPackage(files).files.values()) writeFileSync(join(folder, name), await buffer(await open()));
 }
 
-function takeBefore(): void {
-  mkdirSync(tree);
-  const archive = execFileSync('git', ['archive', commit], { cwd: repository, maxBuffer: 256 * 1024 ** 2 });
-  execFileSync('tar', ['-x', '-C', tree], { input: archive });
-  symlinkSync(join(repository, 'node_modules'), join(tree, 'node_modules'));
+function takeOut(one: string, place: string): void {
+  mkdirSync(place);
+  const archive = execFileSync('git', ['archive', one], { cwd: repository, maxBuffer: 256 * 1024 ** 2 });
+  execFileSync('tar', ['-x', '-C', place], { input: archive });
+  symlinkSync(join(repository, 'node_modules'), join(place, 'node_modules'));
 }
 
 /** A module of the version before. */
@@ -121,7 +126,8 @@ async function useClient(url: string, { clientId, clientSecret, schoolSecret }: 
 }
 
 test('a filled database is migrated under the version before, no request of which fails, and both serve it', { ...longest, skip }, async () => {
-  takeBefore();
+  takeOut(commit, tree);
+  takeOut(lastCommit, lastTree);
   mkdirSync(folder);
   await fill(0);
   const called: string[] = [];
@@ -148,6 +154,15 @@ test('a filled database is migrated under the version before, no request of whic
     const client = await useClient(old.url, secrets);
     await until('the school is collected', () => pupilsOf(client), old.output);
 
+    // ---- What is to come is told beside the old one, and nothing is changed.
+    const versions = async () => (await db`select version from migration order by 1`).map((row) => row.version as number);
+    const known = await versions();
+    const check = (await command(dataDir, ['upgrade', '--check'], await options())) as ForeseenUpgrade & { ok: boolean };
+    assert.equal(check.ok, true, JSON.stringify(check.checks));
+    const added = readMigrations().filter(({ version }) => !known.includes(version));
+    assert.deepEqual(check.pending.map(({ name, holdsMs }) => [name, holdsMs]), added.map(({ name }) => [name, 0]));
+    assert.deepEqual([check.processes.length, await versions()], [1, known]);
+
     // ---- Asked without pause, and migrated meanwhile.
     const failed: Asked[] = [];
     let asked = 0;
@@ -163,8 +178,7 @@ test('a filled database is migrated under the version before, no request of whic
     const requests = client.requests(hook);
     const loads = [askOn(requests), askOn(requests.toReversed()), askOn([written])];
     const young = await start(dataDir, await options({ ROLE: 'api' }));
-    const versions = (await db`select version from migration order by 1`).map((row) => row.version as number);
-    assert.deepEqual(versions, readMigrations().map(({ version }) => version));
+    assert.deepEqual(await versions(), readMigrations().map(({ version }) => version));
     const sinceThen = asked;
     await until('more was asked of the old one after that', () => asked > sinceThen + 100 || failed.length > 0);
     over.abort();
@@ -195,5 +209,27 @@ test('a filled database is migrated under the version before, no request of whic
     assert.match(last.body, /"Status":"Completed"/);
     assert.equal(await readyStatus(worker), 200);
     await Promise.all([stop(young), stop(worker)]);
+
+    // ---- The way back: the old one is started on what the new one has migrated. It serves, writes, collects and delivers.
+    const collected = async (running: Running, more: number) => {
+      called.length = 0;
+      await fill(more);
+      await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
+      const asking = await useClient(running.url, secrets);
+      await until('it is collected', async () => (await asking.b(`/users/x${pupils + more - 1}`)).status === 200, running.output);
+      await until('it is told', () => called.length > 0, running.output);
+      assert.match((await asking.mark(more, 'N')).body, /"Status":"Completed"/);
+      assert.equal((await asking.webhook(`${hook}/${more}`)).status, 200);
+    };
+    const back = await start(dataDir, { ...(await options({ RECORDED_STATEMENTS: join(home, 'unheard') })), tree: lastTree });
+    await collected(back, 2);
+    assert.equal(await readyStatus(back), 200);
+    await stop(back);
+
+    // ---- And forward again: nothing is migrated, and what the old one did meanwhile is there.
+    const again = await start(dataDir, await options());
+    assert.equal((await (await useClient(again.url, secrets)).b(`/users/x${pupils + 1}`)).status, 200);
+    await collected(again, 3);
+    await stop(again);
   });
 });
