@@ -9,6 +9,9 @@ import { sha256, type KeptFile } from './kept-files.ts';
 import { RowsDigest } from './rows-digest.ts';
 import { unpackEntries, type Entry } from './tar.ts';
 
+/** As much as is unpacked at a time: with less of it, more time goes into asking. */
+const chunkBytes = 256 * 1024;
+
 export type BackupContents = Readonly<{ head: Head; end: End; keys: readonly string[]; files: readonly KeptFile[] }>;
 
 export type ReadParts = {
@@ -27,7 +30,7 @@ export async function readBackup({ source, passphrase, signal, onRows = async ()
     await pipeline(
       bytes,
       (sealed: AsyncIterable<Uint8Array>) => openAge(sealed, passphrase),
-      createZstdDecompress(),
+      createZstdDecompress({ chunkSize: chunkBytes }),
       async (packed: AsyncIterable<Uint8Array>) => {
         for await (const entry of unpackEntries(packed)) await reading.take(entry);
       },

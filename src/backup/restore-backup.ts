@@ -120,9 +120,10 @@ async function inEmptyDatabase<T>(db: Db, config: Config, tell: (words: string) 
   try {
     await takeTurn(connection, longestTurnMs, tell);
     await requireEmpty(connection, config);
-    await requireAlone(connection, config);
+    await requireAlone(connection, config, `schoolbell ${db.policy.name} ${processTag}`);
     await connection`begin`;
     const result = await work(connection);
+    tell('ending');
     await connection`commit`;
     await leaveTurn(connection);
     return result;
@@ -145,10 +146,11 @@ async function requireEmpty(sql: Sql, config: Config): Promise<void> {
   );
 }
 
-async function requireAlone(sql: Sql, config: Config): Promise<void> {
+/** own: what connections of this pool are called. */
+async function requireAlone(sql: Sql, config: Config, own: string): Promise<void> {
   const others = await sql<{ pid: number; name: string; host: string }[]>`
     select pid, coalesce(nullif(application_name, ''), usename, 'unknown') as name, coalesce(host(client_addr), 'this machine') as host from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid() and application_name not like ${`%${processTag}%`}
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid() and application_name <> ${own}
     order by pid limit 5`;
   if (others.length === 0) return;
   const named = others.map(({ pid, name, host }) => `"${name}" from ${host} (process ${pid})`).join(', ');
@@ -191,6 +193,7 @@ async function fill(
   tell('gathering statistics');
   await tx`analyze ${tx(tables.map(({ name }) => name))}`;
   signal?.throwIfAborted();
+  tell('putting files in place');
   // Before the end of the transaction: a database without its key would be given another one by the next start.
   await placeFiles(config.dataDir, files);
   return { held, at, tables };

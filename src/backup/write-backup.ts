@@ -62,6 +62,7 @@ export async function writeBackup(parts: BackupParts): Promise<BackupFacts> {
     await handle.sync();
     tell('reading it back');
     const { head, end } = await readBackup({ source: readFrom(handle), passphrase, signal });
+    tell('giving it its name');
     await giveName(handle, half, file);
     return {
       file,
@@ -96,7 +97,7 @@ async function writeTo(handle: FileHandle, { db, config, passphrase, signal, tel
   let rows = 0;
   try {
     const taken = await beginSnapshot(connection, snapshot);
-    const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
+    const compress = createZstdCompress({ chunkSize: readBytes, params: { [constants.ZSTD_c_checksumFlag]: 1 } });
     const entries = listEntries(connection, taken, config, (words, total) => {
       rows = total;
       tell(words);
