@@ -120,7 +120,8 @@ export async function isAskable(sql: Sql, estab: string, name: DatabaseName): Pr
 }
 
 /**
- * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss. Where packages
+ * Asks for a collection; one that is under way or waiting already is enough, unless a person approves a large loss, or the source is not
+ * what it was when that began (`again`). Where packages
  * are uploaded there is nobody to ask. `whileIn`: only where the status is still one of these once the database is locked; a collection
  * may have ended since it was read.
  */
@@ -135,6 +136,7 @@ export async function requestCollection(
     upload?: string;
     approved?: string;
     partial?: boolean;
+    again?: boolean;
     whileIn?: readonly DatabaseStatus[];
   } = {},
 ): Promise<void> {
@@ -143,7 +145,7 @@ export async function requestCollection(
       exists (select from establishment e left join connector_setting s on s.estab = e.estab
       where e.estab = ${estab} and e.connector = 'csv' and not coalesce(s.settings ? 'folder', false)) as uploaded
     from component_database where estab = ${estab} and name = ${name} for update`;
-  if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force && how.approved === undefined)))) return;
+  if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force && !how.again && how.approved === undefined)))) return;
   if (how.whileIn && !how.whileIn.includes(statusOf(row))) return;
   await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(

@@ -14,7 +14,8 @@ import { installDatabases, leaveSource, requestCollection } from './component-da
 import { databaseNames, type Connector, type DatabaseName } from './connector.ts';
 import { createCsvConnector } from './connectors/csv/csv-connector.ts';
 import { marksFolder } from './connectors/csv/forget-marks-files.ts';
-import { createDemoConnector, demoModes, type DemoMode } from './connectors/demo/demo-connector.ts';
+import { createDemoConnector, misModes, type DemoMode } from './connectors/demo/demo-connector.ts';
+import type { Happening } from './connectors/demo/happenings.ts';
 import { endHeld } from './held.ts';
 import { overtakeAll } from './reading.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
@@ -25,13 +26,15 @@ export type ConnectorSetup =
   | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string; kept?: boolean }
   | { kind: 'demo' };
 
-/** mis: where the demo's MIS lives, as if it were elsewhere. */
-export type ConnectorParts = { db: Db; mis: Db; seal: Seal; outbound: Outbound; dataDir: string; now?: () => number };
+/** mis: where the demo's MIS lives, as if it were elsewhere. sandbox: what the sandbox says of it holds. */
+export type ConnectorParts = { db: Db; mis: Db; seal: Seal; outbound: Outbound; dataDir: string; sandbox?: boolean; now?: () => number };
 
 /** Connectors that can write marks. */
 export const writingKinds: readonly string[] = ['csv', 'demo'];
 
-type Settings = { folder?: string; url?: string; tokenUrl?: string; mode?: DemoMode };
+/** Of the demo's MIS: mode, and until when; offsetMs: how far ahead its clock is; happenings: what was asked for. */
+export type DemoSettings = { mode?: DemoMode; modeUntil?: string | null; offsetMs?: number; happenings?: readonly Happening[] };
+type Settings = { folder?: string; url?: string; tokenUrl?: string } & DemoSettings;
 type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null; sealed: Uint8Array | null; state: Record<string, unknown> | null };
 
 /** Sets the connector, leaves the one before, and, where there is something to read, asks for the first collection. */
@@ -115,12 +118,15 @@ export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise
   const { connector, settings, sealed } = (await findRow(sql, estab)) ?? { connector: null, settings: null, sealed: null };
   if (connector === null) return { kind: 'none' };
   if (connector === 'csv') return { kind: connector, folder: settings?.folder };
-  if (connector === 'demo') return { kind: connector, mode: modeOf(settings) };
+  if (connector === 'demo') return { kind: connector, mode: modeOf(settings, Date.now()) };
   const credentials = sealed ? openCredentials(seal, sealed) : { clientId: '', clientSecret: '' };
   return { kind: connector, url: settings?.url ?? '', tokenUrl: settings?.tokenUrl, ...credentials };
 }
 
-const modeOf = (settings: Settings | null): DemoMode => demoModes.find((mode) => mode === settings?.mode) ?? 'normal';
+export function modeOf(settings: DemoSettings | null, now: number): DemoMode {
+  const over = settings?.modeUntil && Date.parse(settings.modeUntil) <= now;
+  return (over ? undefined : misModes.find((mode) => mode === settings?.mode)) ?? 'normal';
+}
 
 function openCredentials(seal: Seal, sealed: Uint8Array): { clientId: string; clientSecret: string } {
   return JSON.parse(seal.open(sealed)) as { clientId: string; clientSecret: string };
@@ -133,12 +139,13 @@ async function findRow(sql: Sql, estab: string): Promise<Row | undefined> {
   return row;
 }
 
-export async function openConnector({ db, mis, seal, outbound, dataDir, now = Date.now }: ConnectorParts, estab: string): Promise<Connector | undefined> {
+export async function openConnector(parts: ConnectorParts, estab: string): Promise<Connector | undefined> {
+  const { db, mis, seal, outbound, dataDir, sandbox = false, now = Date.now } = parts;
   const row = await findRow(db, estab);
   if (!row?.connector) return undefined;
   const settings = row.settings ?? {};
   if (row.connector === 'demo')
-    return createDemoConnector({ db: mis, estab, mode: modeOf(settings), now, pause: (ms) => pause(ms) });
+    return createDemoConnector({ db: mis, estab, ...behaviourOf(settings, sandbox, now), pause: (ms) => pause(ms) });
   if (row.connector === 'csv') {
     const { folder } = settings;
     return createCsvConnector({
@@ -152,11 +159,19 @@ export async function openConnector({ db, mis, seal, outbound, dataDir, now = Da
   return createOneRosterConnector({ url: settings.url ?? '', tokenUrl: settings.tokenUrl, ...credentials, state: row.state ?? {}, outbound, now });
 }
 
-/** Tells every demo school how to behave, or one; gives their number. */
-export async function setDemoMode(sql: Sql, mode: DemoMode, only?: string): Promise<number> {
+/** Of what the sandbox says nothing is left where there is none. */
+function behaviourOf(settings: Settings, sandbox: boolean, now: () => number) {
+  const mode = modeOf(settings, now());
+  if (!sandbox) return { mode: mode === 'half-written' ? ('normal' as const) : mode, now };
+  return { mode, now: () => now() + (settings.offsetMs ?? 0), happenings: settings.happenings ?? [] };
+}
+
+/** Tells every demo school how to behave, or one; gives their number. until: then it is normal again. */
+export async function setDemoMode(sql: Sql, mode: DemoMode, only?: string, until: Date | null = null): Promise<number> {
   const { count } = await sql`
     insert into connector_setting (estab, settings)
-    select estab, ${sql.json({ mode })} from establishment where connector = 'demo' ${only === undefined ? sql`` : sql`and estab = ${only}`}
+    select estab, ${sql.json({ mode, modeUntil: until?.toISOString() ?? null })}
+    from establishment where connector = 'demo' ${only === undefined ? sql`` : sql`and estab = ${only}`}
     on conflict (estab) do update set settings = connector_setting.settings || excluded.settings`;
   return count;
 }

@@ -126,7 +126,7 @@ async function collectedAt(db: Db, estab: string, name: DatabaseName): Promise<n
 export async function withConnectors<T>({ db, seal, config }: Context, work: (parts: ConnectorParts) => Promise<T>): Promise<T> {
   const outbound = createOutbound(parseAllowList(config.outboundAllow), pageLimits);
   try {
-    return await work({ db, mis: db, seal, outbound, dataDir: config.dataDir });
+    return await work({ db, mis: db, seal, outbound, dataDir: config.dataDir, sandbox: config.demo });
   } finally {
     await outbound.close();
   }

@@ -6,10 +6,13 @@ import type { MarkRow } from '../../mark.ts';
 import { openCsvSource } from '../csv/csv-source.ts';
 import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { demoPackage } from './demo-package.ts';
+import type { Happening } from './happenings.ts';
 import { demoSchool } from './school.ts';
 
 export const demoModes = ['normal', 'slow', 'offline', 'broken', 'rejecting'] as const;
-export type DemoMode = (typeof demoModes)[number];
+/** Those of `demo mode`, and what only the sandbox has. */
+export const misModes = [...demoModes, 'half-written'] as const;
+export type DemoMode = (typeof misModes)[number];
 
 export type DemoConnectorParts = {
   db: Db;
@@ -17,6 +20,8 @@ export type DemoConnectorParts = {
   estab: string;
   mode: DemoMode;
   now: () => number;
+  /** What somebody asked for, beside what changes by itself. */
+  happenings?: readonly Happening[];
   pause: (milliseconds: number) => Promise<void>;
 };
 
@@ -26,6 +31,8 @@ type Behaviour = {
   /** What happens before each operation. */
   before?: (operation: 'read' | 'write', pause: DemoConnectorParts['pause']) => Promise<void>;
   judge?: (marks: readonly MarkRow[]) => Rejection[];
+  /** What is read ends in the middle. */
+  halfWritten?: true;
 };
 
 const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
@@ -49,24 +56,30 @@ const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
     judge: (marks) =>
       marks.slice(0, 1).map(({ line }) => ({ index: line, code: 'RegisterClosed', message: 'The register is closed (the demo MIS was set to rejecting).' })),
   },
+  'half-written': { halfWritten: true },
 };
 
-export function createDemoConnector({ db, estab, mode, now, pause }: DemoConnectorParts): Connector {
-  const { before = async () => {}, judge = () => [] } = behaviours[mode];
+const cutOff = 'The demo MIS stopped in the middle of the registers (it was set to half-written). Set it to normal to go on.';
+
+export function createDemoConnector({ db, estab, mode, now, happenings = [], pause }: DemoConnectorParts): Connector {
+  const { before = async () => {}, judge = () => [], halfWritten = false } = behaviours[mode];
   return {
     kind: 'demo',
     offers: ['SchoolData', 'Attendance'],
     async openRoster() {
       await before('read', pause);
-      return openCsvSource(demoPackage(new Date(now())));
+      return openCsvSource(demoPackage(new Date(now()), { happenings, halfWritten }));
     },
     async *readMarks() {
       await before('read', pause);
       const at = new Date(now());
       const known = await selectStudents(db, estab);
       // Marks are collected more often than the roster: those of a joiner wait until the roster has met them.
-      const pupils = listPupils(demoSchool(at)).filter(({ id }) => known.size === 0 || known.has(id));
-      yield* demoMarks(pupils, at, await selectWritten(db, estab, registerDays(at)[0] ?? '-infinity'));
+      const pupils = listPupils(demoSchool(at, happenings)).filter(({ id }) => known.size === 0 || known.has(id));
+      for (const batch of demoMarks(pupils, at, await selectWritten(db, estab, registerDays(at)[0] ?? '-infinity'))) {
+        yield batch;
+        if (halfWritten) throw new MisError('Error', cutOff, { later: true });
+      }
     },
     async writeMarks(marks) {
       await before('write', pause);

@@ -29,6 +29,11 @@ export class Sheet {
     return this.#rows.get(id)?.[this.#position(column)] ?? '';
   }
 
+  /** All cells of a record. */
+  cells(id: string): Cells {
+    return Object.fromEntries(this.#file.header.map((column) => [column, this.get(id, column)]));
+  }
+
   /** The ids of the records that have these cells. */
   where(wanted: Cells): string[] {
     const cells = Object.entries(wanted).map(([column, value]) => [this.#position(column), value] as const);

@@ -2,13 +2,26 @@
 import { Readable } from 'node:stream';
 import type { CsvPackage } from '../csv/package.ts';
 import { renderCsvRow } from '../csv/write-csv.ts';
+import type { Happening } from './happenings.ts';
 import { demoSchool } from './school.ts';
 
+/** The file at which whoever reads it finds the end too early. */
+const halfFile = 'enrollments.csv';
+
+/** happenings: what somebody asked for. halfWritten: one file ends in the middle of a row. */
+export type Handed = Readonly<{ happenings?: readonly Happening[]; halfWritten?: boolean }>;
+
 /** Without an instant the school as it was drawn, with one as it is then. */
-export function demoPackage(at?: Date): CsvPackage {
-  const files = demoSchool(at).map(({ name, header, rows }) => {
-    const content = Buffer.from([header, ...rows].map(renderCsvRow).join(''));
+export function demoPackage(at?: Date, { happenings = [], halfWritten = false }: Handed = {}): CsvPackage {
+  const files = demoSchool(at, happenings).map(({ name, header, rows }) => {
+    const whole = Buffer.from([header, ...rows].map(renderCsvRow).join(''));
+    const content = halfWritten && name === halfFile ? cutInARow(whole) : whole;
     return { name, size: content.length, open: async () => Readable.from([content], { objectMode: false }) };
   });
   return { files: new Map(files.map((file) => [file.name, file])), close: async () => {} };
+}
+
+/** A few characters into a row, so that it cannot be taken for a whole one. */
+function cutInARow(content: Buffer): Buffer {
+  return content.subarray(0, content.indexOf('\n', content.length / 2) + 10);
 }

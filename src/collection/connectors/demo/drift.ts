@@ -7,7 +7,7 @@ import { Sheet, type DemoFile } from './demo-file.ts';
 import { changesInForce, wrap, type Change, type ChangeKind } from './drift-plan.ts';
 import { enrolmentId } from './enrolments.ts';
 import { houses } from './families.ts';
-import { addJoiner, type SchoolToJoin } from './joiners.ts';
+import { addJoiner, driftingJoiners, type SchoolToJoin } from './joiners.ts';
 import { foldName } from './naming.ts';
 import { elementAt, seededRandom } from './seeded-random.ts';
 
@@ -72,7 +72,7 @@ const makers: Readonly<Record<ChangeKind, (school: School, lists: Lists, change:
     const to = others.find((one) => !enrollments.has(enrolmentId(one, id, 'student')));
     if (to !== undefined) moveClass(school, from, to, change);
   },
-  joiner: (school, lists, change) => addJoiner(school, lists.sixthForm, change),
+  joiner: (school, lists, { number, day }) => addJoiner(school, lists.sixthForm, { place: wrap(number, driftingJoiners), day }),
   leaver({ users, demographics, enrollments, enrolled }, lists, change) {
     const id = pick(lists.sixthForm, change);
     const gone = { status: 'tobedeleted', dateLastModified: change.since };

@@ -2,7 +2,7 @@
 // parent, demographics and the timetable of a pupil who is there already.
 import { lessonsEnd } from './calendar.ts';
 import type { Sheet } from './demo-file.ts';
-import { wrap, type Change } from './drift-plan.ts';
+import { wrap } from './drift-plan.ts';
 import { enrolmentId } from './enrolments.ts';
 import { contactNumber } from './families.ts';
 import { drawGivenName, drawPool, foldName, inflect, type Sex } from './naming.ts';
@@ -18,15 +18,17 @@ export type SchoolToJoin = {
 };
 
 /** Without an end to the stock, a school watched for years would fill up with leavers. */
-const stock = 60;
+export const driftingJoiners = 60;
 /** A school that has given its number to nobody else here. */
 const formerSchool = '9992030';
 const joinersYear = 12;
 /** Behind all that the school gave out when it was drawn. */
 const firstJoinersContact = 80_000;
 
-export function addJoiner({ users, enrollments, demographics, enrolled }: SchoolToJoin, sixthForm: readonly string[], { number, day }: Change): void {
-  const place = wrap(number, stock);
+/** place: which joiner it is. day: the first. */
+export type Joining = Readonly<{ place: number; day: string }>;
+
+export function addJoiner({ users, enrollments, demographics, enrolled }: SchoolToJoin, pupils: readonly string[], { place, day }: Joining): void {
   const random = seededRandom(`joiner ${place}`);
   const [id, parent] = [stableId('u-s', `joiner/${place}`), stableId('u-c', `joiner/${place}`)];
   const pool = drawPool(random);
@@ -35,7 +37,8 @@ export function addJoiner({ users, enrollments, demographics, enrolled }: School
   const surname = random.pick(pool.family);
   const [given, family] = [drawGivenName(random, pool, sex), inflect(surname, sex)];
   const [parentGiven, parentFamily] = [drawGivenName(random, pool, parentSex), inflect(surname, parentSex)];
-  const model = elementAt(sixthForm.filter((one) => Number(users.get(one, 'grades')) === joinersYear), place);
+  const models = pupils.filter((one) => Number(users.get(one, 'grades')) === joinersYear);
+  const model = elementAt(models, wrap(place, models.length));
 
   const username = `26${foldName(family).slice(0, 14)}${foldName(given).charAt(0)}.${place}`;
   const body = `${formerSchool}14${String(place + 1).padStart(3, '0')}`;

@@ -6,6 +6,7 @@ import type { DemoFile } from './demo-file.ts';
 import { driftSchool } from './drift.ts';
 import { drawEnrolments } from './enrolments.ts';
 import { drawFamilies } from './families.ts';
+import { letHappen, type Happening } from './happenings.ts';
 import type { Contact, Student } from './families.ts';
 import { seededRandom } from './seeded-random.ts';
 import { drawStaff } from './staff.ts';
@@ -21,10 +22,13 @@ const trustId = 'org-lanternway';
 
 let drawn: readonly DemoFile[] | undefined;
 
-/** The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. */
-export function demoSchool(at?: Date): readonly DemoFile[] {
+/**
+ * The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. happenings: what
+ * somebody asked for besides.
+ */
+export function demoSchool(at?: Date, happenings: readonly Happening[] = []): readonly DemoFile[] {
   drawn ??= drawSchool();
-  return at === undefined ? drawn : driftSchool(drawn, at);
+  return at === undefined ? drawn : letHappen(driftSchool(drawn, at), drawn, happenings);
 }
 
 function drawSchool(): DemoFile[] {

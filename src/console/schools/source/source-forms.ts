@@ -83,6 +83,9 @@ function renderTested(estab: string): Html {
 <button type="submit" class="second" formaction="${sourcePath(estab)}/test">Only test</button></div>`;
 }
 
+/** Only the sandbox sets it; whoever sets another ends it. */
+const bySandbox = { value: 'half-written', label: 'Half-written, as the sandbox was told' } as const;
+
 function renderDemoMode({ token }: Visit, estab: string, mode: string): Html {
   return renderForm({
     path: `${sourcePath(estab)}/demo-mode`,
@@ -92,7 +95,7 @@ function renderDemoMode({ token }: Visit, estab: string, mode: string): Html {
       name: 'mode',
       label: 'How the demo’s MIS behaves',
       value: mode,
-      choices: demoModes.map((value) => ({ value, label: demoWords[value] })),
+      choices: [...demoModes.map((value) => ({ value, label: demoWords[value] })), ...(mode === 'half-written' ? [bySandbox] : [])],
     })}<button type="submit" class="second">Set</button>`,
   });
 }

@@ -1,0 +1,89 @@
+// In charge of steering the demo's MIS: how it behaves, what its clock says, and what happens in its school. What is changed is collected at
+// once, so that everything follows which follows in life.
+import type { Sql, Tx } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { requestCollection } from './component-databases.ts';
+import { modeOf, setDemoMode, type DemoSettings } from './connector-settings.ts';
+import { databaseNames } from './connector.ts';
+import type { DemoMode } from './connectors/demo/demo-connector.ts';
+import { mostHappenings, planHappening, type Happening, type HappeningKind } from './connectors/demo/happenings.ts';
+import { demoSchool } from './connectors/demo/school.ts';
+
+/** clock: what the school's clock says; ahead: by how many seconds it is wrong. */
+export type DemoStanding = Readonly<{
+  estab: string;
+  mode: DemoMode;
+  modeUntil: Date | null;
+  clock: Date;
+  ahead: number;
+  happenings: readonly Happening[];
+}>;
+
+/** Demo schools that authorise an application. */
+export async function listDemoSchools(sql: Sql, rp: string): Promise<string[]> {
+  const rows = await sql<{ estab: string }[]>`
+    select a.estab from authorisation a join establishment e on e.estab = a.estab where a.rp = ${rp} and a.state = 'Approved' and e.connector = 'demo'
+    order by a.estab`;
+  return rows.map(({ estab }) => estab);
+}
+
+export async function isDemoSchool(sql: Sql, estab: string): Promise<boolean> {
+  return (await sql`select from establishment where estab = ${estab} and connector = 'demo'`).length > 0;
+}
+
+export async function readDemo(sql: Sql, estab: string, now: number): Promise<DemoStanding> {
+  const settings = await readSettings(sql, estab);
+  const mode = modeOf(settings, now);
+  const offsetMs = settings.offsetMs ?? 0;
+  return {
+    estab,
+    mode,
+    modeUntil: mode === 'normal' || !settings.modeUntil ? null : new Date(settings.modeUntil),
+    clock: new Date(now + offsetMs),
+    ahead: Math.round(offsetMs / 1000),
+    happenings: settings.happenings ?? [],
+  };
+}
+
+async function readSettings(sql: Sql, estab: string): Promise<DemoSettings> {
+  const [row] = await sql<{ settings: DemoSettings }[]>`select settings from connector_setting where estab = ${estab}`;
+  return row?.settings ?? {};
+}
+
+export async function behave(tx: Tx, estab: string, mode: DemoMode, until: Date | null): Promise<void> {
+  await setDemoMode(tx, mode, estab, until);
+  await collectNow(tx, estab);
+}
+
+/** force: what the new day does to the roster is let through, however much of it goes. */
+export async function setDemoClock(tx: Tx, estab: string, offsetMs: number, { force }: { force: boolean }): Promise<void> {
+  await keep(tx, estab, { offsetMs });
+  await collectNow(tx, estab, force);
+}
+
+/** One at a time in a school, so that each is about somebody else. */
+export async function happen(tx: Tx, estab: string, kind: HappeningKind, now: number): Promise<Happening> {
+  await tx`select from connector_setting where estab = ${estab} for update`;
+  const { clock, happenings } = await readDemo(tx, estab, now);
+  if (happenings.length >= mostHappenings) throw new SchoolbellError('conflict', `${mostHappenings} things happened already; reset the sandbox first`);
+  const planned = planHappening(demoSchool(clock, happenings), kind, happenings, clock.toISOString());
+  if (!planned) throw new SchoolbellError('conflict', `there is nobody left in the demo school for another ${kind}`);
+  await keep(tx, estab, { happenings: [...happenings, planned] });
+  await collectNow(tx, estab);
+  return planned;
+}
+
+/** force: as the school was before, whoever goes with that. */
+export async function resetDemo(tx: Tx, estab: string): Promise<void> {
+  await tx`update connector_setting set settings = ${tx.json({ mode: 'normal' })} where estab = ${estab}`;
+  await collectNow(tx, estab, true);
+}
+
+async function keep(tx: Tx, estab: string, settings: DemoSettings): Promise<void> {
+  await tx`update connector_setting set settings = settings || ${tx.json(settings)} where estab = ${estab}`;
+}
+
+/** One that is under way may have read the school as it was. */
+async function collectNow(tx: Tx, estab: string, force = false): Promise<void> {
+  for (const name of databaseNames) await requestCollection(tx, estab, name, { full: true, again: true, force, rosterFirst: name === 'Attendance' });
+}
