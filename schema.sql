@@ -46,6 +46,7 @@ create table application (
   privacy_notice text,
   contact text,
   state_events boolean default false not null,
+  demo boolean default false not null,
   constraint application_pkey PRIMARY KEY (rp),
   constraint application_client_id_key UNIQUE (client_id),
   constraint application_rp_check CHECK ((rp ~ '^[A-Za-z0-9._-]{1,64}$'::text))
@@ -1196,6 +1197,21 @@ create table roster_version_set (
   constraint roster_version_set_pkey PRIMARY KEY (name)
 );
 CREATE INDEX roster_version_set_noted ON public.roster_version_set USING btree (noted_at);
+
+create table sandbox_fault (
+  rp text collate "C" not null,
+  kind text not null,
+  mode text not null,
+  seconds integer,
+  remaining integer,
+  holding text,
+  set_at timestamp with time zone default now() not null,
+  until timestamp with time zone not null,
+  constraint sandbox_fault_pkey PRIMARY KEY (rp, kind),
+  constraint sandbox_fault_kind_check CHECK ((kind = ANY (ARRAY['events'::text, 'tokens'::text, 'answers'::text]))),
+  constraint sandbox_fault_rp_fkey FOREIGN KEY (rp) REFERENCES application(rp) ON DELETE CASCADE
+);
+CREATE INDEX sandbox_fault_until ON public.sandbox_fault USING btree (until);
 
 create table school_link (
   hash bytea not null,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { availableParallelism } from 'node:os';
 import { createApplicationCaller } from './access/application-caller.ts';
 import { createAuthenticate } from './access/authenticate.ts';
+import { createFindTokenSeconds, createIsDemo, createRequireAnswer, refuseAtTimes } from './access/demo-faults.ts';
 import { createLedger } from './access/disclosures.ts';
 import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
@@ -57,6 +58,7 @@ import { referenceRoutes } from './reference/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects, rosteringRoutes } from './rostering/routes.ts';
+import { sandboxRoutes } from './sandbox/routes.ts';
 import { endpoints } from './schooldata/catalogue.ts';
 import { outcomeFields } from './schooldata/outcome.ts';
 import { schoolDataRoutes } from './schooldata/routes.ts';
@@ -145,7 +147,9 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const lines = parts.lines ?? createRequestLines(changes, meter);
   const app = createServer({ logLevel: config.logLevel, logTo: parts.logTo, meter, tellEnded: lines.note, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
-  const tokens = createTokens(keys, config.publicUrl, now);
+  const sandbox = config.demo ? openSandbox(callers, config, now) : undefined;
+  const steady = createTokens(keys, config.publicUrl, now, sandbox?.findTokenSeconds);
+  const tokens = sandbox ? refuseAtTimes(steady, sandbox.requireAnswer) : steady;
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
   app.addHook('onClose', () => limit.close());
   tellStanding(app, limit);
@@ -184,11 +188,13 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
         answersFrom: parseAllowList(config.answersFrom),
       }),
     );
+    // Not refused as it says of others: whoever set it must be able to end it.
+    if (sandbox) api.register(async (scope) => sandboxRoutes(scope, { db: changes, requireManagement: createManagementCaller(callers, steady, limit), now }));
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
     uploadRoutes(api, { db: changes, requireUpload: createUploadCaller(tries, limit), uploads, publicUrl: config.publicUrl });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
-    const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit });
+    const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
     const retained = listRetained(config);
     const holds = parts.holds ?? holdLimits;
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
@@ -216,4 +222,10 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     );
   });
   return app;
+}
+
+/** What the sandbox does to callers: only where there is a demo, and only to its applications. */
+function openSandbox(db: Db, { rateLimitPerMinute }: Config, now: () => number) {
+  const isDemo = createIsDemo(db, now);
+  return { findTokenSeconds: createFindTokenSeconds(db, isDemo), requireAnswer: createRequireAnswer(db, isDemo, rateLimitPerMinute) };
 }

@@ -26,6 +26,7 @@ import { runRecorded } from './commands/record.ts';
 import { restoreCommands } from './commands/restore.ts';
 import { rosterCommands } from './commands/roster.ts';
 import { rosterLookCommands } from './commands/roster-look.ts';
+import { sandboxCommands } from './commands/sandbox.ts';
 import { schoolCommands } from './commands/school.ts';
 import { secretCommands } from './commands/secrets.ts';
 import { settingsCommands } from './commands/settings.ts';
@@ -44,7 +45,7 @@ export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
   ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
   ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
-  ...settingsCommands, ...backupCommands,
+  ...settingsCommands, ...backupCommands, ...sandboxCommands,
 ];
 
 /** Runs until it is told to end, by a signal, and ends the process. */

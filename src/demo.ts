@@ -70,6 +70,7 @@ async function renewCredentials(db: Db, seal: Seal, config: Config): Promise<Dem
   const kept = readKept(config);
   const [known] = await db<{ clientId: string }[]>`select client_id as "clientId" from application where rp = ${rp}`;
   const application = known ? undefined : await addDemoApplication(db, seal);
+  await db`update application set demo = true where rp = ${rp} and not demo`;
   const secrets = await db<{ kind: string; hash: Uint8Array }[]>`
     select kind, hash from application_secret where rp = ${rp} and (valid_until is null or valid_until > now())
     union all select 'school', hash from school_secret where estab = ${estab} and rp = ${rp} and (valid_until is null or valid_until > now())`;
@@ -104,6 +105,7 @@ function addDemoApplication(db: Db, seal: Seal): Promise<NewApplication> {
     callbackUrl: 'http://127.0.0.1:8081/events',
     scopes: scopeNames.join(','),
     redirectUris: [],
+    demo: true,
   });
 }
 

@@ -105,6 +105,7 @@ test('each kind ends when the table says, and not before', async () => {
     ['wrong_try', (at) => db`(client, address, tried_at) values ('ends', '', ${at})`],
     ['request_count', (at) => db`(credential, minute, count) values ('ends', ${at}, 1)`],
     ['roster_version_set', (at, young) => db`(name, versions, noted_at) values (${String(young)}, '{}', ${at})`],
+    ['sandbox_fault', (at, young) => db`(rp, kind, mode, until) values ('ends-app', ${young ? 'events' : 'tokens'}, 'never', ${at})`],
     ['inbox_call', (at) => db`(inbox, received_at, method, verdict, answer, bytes, head, body)
       values (${uuid(true)}, ${at}, 'POST', 'none', '200', 0, '', '')`],
     ['backup_run', (at) => db`(plan, why, file, host, started_at, gone_at) values (${uuid(true)}, 'plan', '', '', ${at}, ${at})`],

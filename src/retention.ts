@@ -30,6 +30,7 @@ import { forgetSettled } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { allResources } from './roster/collections.ts';
 import { forgetVersionNames } from './rostering/pin.ts';
+import { forgetFaults } from './sandbox/faults.ts';
 import { forgetWaits } from './schooldata/availability.ts';
 import { forgetOutcomesOf, forgetWritebacks } from './schooldata/forget-writebacks.ts';
 
@@ -105,6 +106,12 @@ export const retention: readonly Kept[] = [
     ends: { days: 60, after: 'their day (of the day that the reference has examples of: never)', namesPeople: false, forget: forgetDemo },
     purged: { words: 'marks go', forget: () => forgetDemoMarksOf },
     less: nobody,
+  },
+  {
+    what: 'What the sandbox does to applications of the demo',
+    where: ['sandbox_fault'],
+    ends: { days: 1, after: 'it ended', namesPeople: false, forget: forgetFaults },
+    less: 'whoever rehearses, by `sandbox reset`',
   },
   {
     what: 'Calls, mails and other work, with bodies, attempts and answers',

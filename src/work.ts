@@ -1,5 +1,6 @@
 // In charge of the worker of a process: which kind of work is whose, the chores beside it, and a clean end.
 import type { FastifyBaseLogger } from 'fastify';
+import { createIsDemo } from './access/demo-faults.ts';
 import type { Seal } from './access/seal.ts';
 import { createCollecting } from './collection/collect.ts';
 import { collectKind, statusChannel } from './collection/component-databases.ts';
@@ -16,6 +17,7 @@ import { createOutbound, type Outbound } from './http/outbound.ts';
 import { createPasswordLinkSending, forgottenKind } from './identity/forgotten-password.ts';
 import { createMailing, mailKind } from './mail/mail.ts';
 import { createDelivery } from './notifications/deliver.ts';
+import { createEventFaults } from './notifications/event-faults.ts';
 import { createHandOver } from './notifications/inbox/hand-over.ts';
 import { callKind } from './notifications/webhooks.ts';
 import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
@@ -74,9 +76,10 @@ async function onStatus(db: Db, seal: Seal, config: Config, estab: string): Prom
 type OwnHandlers = Readonly<Record<Exclude<WorkKind, typeof mailKind> | typeof callKind, Handler>>;
 
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): OwnHandlers {
-  const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, now };
+  const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, sandbox: config.demo, now };
+  const faults = config.demo ? createEventFaults(pools.outbox, createIsDemo(pools.outbox, now)) : undefined;
   return {
-    [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version, { answersFrom: parseAllowList(config.answersFrom) }),
+    [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version, { answersFrom: parseAllowList(config.answersFrom), faults }),
     [collectKind]: createCollecting(connectors, { shrinkLimitPercent: config.shrinkLimitPercent }),
     [writebackKind]: createWriteback({ ...connectors, db: pools.writebacks }),
     [linkKind]: createLinkSending(pools.chores, config.publicUrl),

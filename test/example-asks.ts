@@ -2,12 +2,17 @@
 // something has to be there first or has a name that only the database knows. It makes that and says what to ask.
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { addApplication } from '../src/access/applications.ts';
+import { authorise as authoriseAt } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { createSeal } from '../src/access/seal.ts';
 import { makeUploadToken } from '../src/access/upload-tokens.ts';
+import { setConnector } from '../src/collection/connector-settings.ts';
 import { collectDatabase } from '../src/collection/collect.ts';
 import { registerDays } from '../src/collection/connectors/demo/demo-attendance.ts';
 import { createOutbound } from '../src/http/outbound.ts';
+import { controls } from '../src/sandbox/controls.ts';
+import { pascal } from '../src/sandbox/field.ts';
 import type { OperationObject } from '../src/reference/document.ts';
 import { askApp } from './ask-app.ts';
 import { authorise, type Ask, type Asking } from './ask-described.ts';
@@ -84,6 +89,9 @@ export const asks: Readonly<Record<string, MakeAsk>> = {
   createUser: async (asking) => ({
     body: { orgId: asking.demo.estab, manualUser: [{ firstName: 'Ada', lastName: 'Example', email: `ada.${randomUUID().slice(0, 4)}@school.example` }] },
   }),
+  ...Object.fromEntries(
+    ['getSandbox', ...controls.map(({ name }) => `rehearse${pascal(name)}`)].map((operation) => [operation, rehearsing] as const),
+  ),
   generateQRCode: async () => ({ headers: { accept: 'application/json' } }),
   generateQRCodeFromBody: async () => ({
     headers: { accept: 'application/json' },
@@ -143,6 +151,20 @@ async function collect({ db }: Asking, estab: string, database: 'SchoolData' | '
   } finally {
     await outbound.close();
   }
+}
+
+/** A school and an application of its own, so that no other example feels it. */
+async function rehearsing({ app, db }: Asking): Promise<Ask> {
+  const [rp, estab, seal] = [`rehearsal-${randomUUID().slice(0, 4)}.demo`, '9990009', createSeal(['a key for nothing that is opened again'])];
+  const [known] = await db`select from establishment where estab = ${estab}`;
+  if (!known) await addEstablishment(db, { estab, name: 'Rehearsal School', email: 'office@rehearsal.example' });
+  await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
+  const given = { rp, name: 'Rehearsal', callbackUrl: 'http://127.0.0.1:8081/events', scopes: 'School', redirectUris: [], demo: true };
+  const { managementSecret } = await addApplication(db, seal, given);
+  await authoriseAt(db, { rp, estab });
+  const payload = { relyingParty: rp, password: managementSecret };
+  const granted = await askApp(app, { method: 'POST', url: '/api/oauth/GetToken', payload });
+  return { authorization: `Idaas ${granted.json<{ token: string }>().token}` };
 }
 
 async function withMarks(asking: Asking): Promise<Ask> {

@@ -66,7 +66,8 @@ type Parts = { app: FastifyInstance; config: Config; seal: Seal };
 export async function withApp<T>(url: string, db: Db, work: (parts: Parts) => Promise<T>, before?: (app: FastifyInstance) => void): Promise<T> {
   const secretKey = randomBytes(32).toString('hex');
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-generate-'));
-  const config = readConfig({ DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent', PUBLIC_URL: exampleUrl, DATA_DIR: dataDir });
+  // The descriptions have the sandbox, which is there with a demo alone.
+  const config = readConfig({ DEMO: 'on', DATABASE_URL: url, SECRET_KEY: secretKey, LOG_LEVEL: 'silent', PUBLIC_URL: exampleUrl, DATA_DIR: dataDir });
   const seal = createSeal([secretKey]);
   const app = createApp({ config, pools: createPools(() => db), seal });
   before?.(app);

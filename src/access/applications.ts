@@ -13,7 +13,8 @@ export type ApplicationSecretKind = Exclude<SecretKind, 'school'>;
 
 /** What schools read about it: an empty text takes one away. */
 type Profile = { website?: string | undefined; privacyNotice?: string | undefined; contact?: string | undefined; stateEvents?: boolean | undefined };
-type Given = Profile & { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[] };
+/** demo: it is there to rehearse with, and the sandbox may do things to it. */
+type Given = Profile & { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[]; demo?: boolean };
 /** What is not given stays. */
 export type ApplicationChange = Profile & Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[] };
 
@@ -29,6 +30,7 @@ export type Application = {
   privacyNotice: string | null;
   contact: string | null;
   stateEvents: boolean;
+  demo: boolean;
   created: Date;
 };
 
@@ -41,9 +43,9 @@ export async function addApplication(db: Db, seal: Seal, given: Given): Promise<
   return db.begin(async (tx) => {
     const added = await tx`
       insert into application
-        (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events)
+        (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events, demo)
       values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId}, ${given.website || null},
-        ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true})
+        ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true}, ${given.demo === true})
       on conflict do nothing returning rp`;
     if (added.length === 0) throw new SchoolbellError('conflict', `the application ${given.rp} exists already`);
     const clientSecret = await storeSecret(tx, seal, given.rp, 'client');
@@ -92,7 +94,7 @@ export async function requireApplication(sql: Sql, rp: string): Promise<Applicat
 
 const columns = (sql: Sql) => sql`
   rp, name, client_id as "clientId", callback_url as "callbackUrl", redirect_uris as "redirectUris", required_scopes as "requiredScopes",
-  optional_scopes as "optionalScopes", website, privacy_notice as "privacyNotice", contact, state_events as "stateEvents", created_at as created`;
+  optional_scopes as "optionalScopes", website, privacy_notice as "privacyNotice", contact, state_events as "stateEvents", demo, created_at as created`;
 
 /** Gives what it was and what it is. What follows from it for those who use it is for the caller, in the same transaction. */
 export async function changeApplication(tx: Tx, rp: string, change: ApplicationChange): Promise<{ before: Application; after: Application }> {

@@ -4,6 +4,7 @@ import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import { bySchoolOrManagement } from './application-caller.ts';
+import type { RequireAnswer } from './demo-faults.ts';
 import type { RequireManagementCaller } from './management-caller.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequireSchoolCaller } from './school-caller.ts';
@@ -22,11 +23,14 @@ export function createIdentityCaller({
   requireSchool,
   requireManagement,
   limit,
+  requireAnswer,
 }: {
   db: Db;
   requireSchool: RequireSchoolCaller;
   requireManagement: RequireManagementCaller;
   limit: RateLimit;
+  /** Of the sandbox, where there is one; tokens have it by themselves. */
+  requireAnswer?: RequireAnswer | undefined;
 }): RequireIdentityCaller {
   async function byToken(request: FastifyRequest, kind: 'school' | 'management'): Promise<IdentityCaller> {
     if (kind === 'management') return { ...(await requireManagement(request)), estab: undefined };
@@ -51,6 +55,7 @@ export function createIdentityCaller({
     const found = await judgeTry(db, user, request.ip, async (sql) => findMatch(secret, await findSecrets(sql, rp, estab)));
     if (!found) throw new SchoolbellError('invalid_token', unknown);
     noteCaller(request, { rp, estab });
+    await requireAnswer?.(rp);
     limit.count(request, found.id);
     if (found.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${found.state.toLowerCase()}: the school has to resume or renew it.`);

@@ -29,9 +29,12 @@ export type Tokens = {
   verify(token: string, kind: TokenKind): Promise<Claims>;
 };
 
+/** Seconds that a token of this application lives, where that is not as usual. */
+export type FindTokenSeconds = (rp: string) => Promise<number | undefined>;
+
 const rememberedTokens = 10_000;
 
-export function createTokens(keys: TokenKeys, issuer: string, now: () => number = Date.now): Tokens {
+export function createTokens(keys: TokenKeys, issuer: string, now: () => number = Date.now, findSeconds?: FindTokenSeconds): Tokens {
   // A signature is checked once; expiry at every call, and everything that can be revoked is read from the database.
   const verified = new Map<string, Claims>();
 
@@ -39,7 +42,7 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
     async issue(given) {
       const { kid, key } = await keys.signingKey();
       const issuedAt = Math.floor(now() / 1000);
-      const expiresIn = tokenLifetimes[given.kind];
+      const expiresIn = (await findSeconds?.(given.rp)) ?? tokenLifetimes[given.kind];
       const token = await new SignJWT({
         sid: given.secretId,
         ...(given.estab === undefined ? {} : { estab: given.estab }),

@@ -77,7 +77,7 @@ for (const command of commands) {
 }
 
 /** Beside those that list something: whoever adds one says here that it changes nothing. */
-const readers = ['application schools', 'application show', 'audit', 'requests', 'school show', 'settings', 'status'];
+const readers = ['application schools', 'application show', 'audit', 'requests', 'sandbox show', 'school show', 'settings', 'status'];
 
 test('what only reads lists something, or is known to', () => {
   const reading = commands.filter(({ effect }) => effect === 'reads').map(({ name }) => name);

@@ -67,6 +67,9 @@ const ofOurs: Readonly<Record<string, Known>> = {
     what: 'It was not sent: the school does not authorise the application at present, or the registration is gone.',
     advice: 'Once the school has resumed or approved it, replay this delivery.',
   },
+  delayed: { what: 'The sandbox sends this late.', advice: 'Nothing has to be done: it goes out by itself.' },
+  out_of_order: { what: 'The sandbox sends the next one first.', advice: 'Nothing has to be done: it goes out by itself.' },
+  withheld: { what: 'The sandbox withheld this call: it was never sent.', advice: 'Replay it, or have what is missing sent: replay --missing.' },
   outdated: { what: 'It was not sent: something newer was said meanwhile.', advice: 'Nothing has to be done.' },
 };
 

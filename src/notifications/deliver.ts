@@ -8,6 +8,7 @@ import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
+import type { EventFaults } from './event-faults.ts';
 import { keepAnswer } from './kept-answer.ts';
 import { isOutdated } from './outdated.ts';
 import { renderSignature } from './sign.ts';
@@ -18,11 +19,11 @@ const alarming: readonly string[] = ['blocked_address', 'invalid_url'];
 
 type Call = { event: string; method: string; url: string; contentType?: string };
 
-/** answersFrom: addresses that are not public but whose answers are kept. */
-export type DeliveryOptions = { answersFrom?: AllowList; now?: (() => number) | undefined };
+/** answersFrom: addresses that are not public but whose answers are kept. faults: what the sandbox does, where there is one. */
+export type DeliveryOptions = { answersFrom?: AllowList; now?: (() => number) | undefined; faults?: EventFaults | undefined };
 
 export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: string, options: DeliveryOptions = {}): Handler {
-  const { answersFrom = [], now = Date.now } = options;
+  const { answersFrom = [], now = Date.now, faults } = options;
   const find = createStandingFinder(db, seal);
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
@@ -40,6 +41,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           errorClass: 'not_authorised',
           detail: { message: 'the school does not authorise this at present, or the registration is gone' },
         };
+      const instead = await faults?.before(work);
+      if (instead) return instead;
       const {
         secrets,
         body,
@@ -65,8 +68,9 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           detail: { message: 'the worker stood still for so long that another may make this call' },
         };
       const result = await outbound.call({ id: work.id, method, url, headers, body });
-      const outcome = judge(work, result, { method, url, headers }, answersFrom, now());
-      if (outcome.success && work.payload.sealed) await eraseSecret(db, work);
+      const judged = judge(work, result, { method, url, headers }, answersFrom, now());
+      const outcome = faults ? await faults.after(work, judged) : judged;
+      if (outcome.state === 'done' && work.payload.sealed) await eraseSecret(db, work);
       return event === 'test' && outcome.state === 'waiting' ? { ...outcome, state: 'failed' } : outcome;
     },
   };

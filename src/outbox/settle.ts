@@ -18,6 +18,8 @@ export type Outcome = {
   alarming?: true;
   /** Whether a failure is held against the lane; unless said otherwise, every one that is not ours. */
   charged?: boolean;
+  /** It costs no attempt of the schedule; unless said otherwise, what is ours costs none. */
+  forgiven?: boolean;
   /** The lane takes no more work, for this reason. */
   disableLane?: string;
 };
@@ -66,6 +68,7 @@ function describe({ work, outcome }: Finished): object {
     state: outcome.state,
     success: outcome.success,
     charged: outcome.charged ?? outcome.errorClass !== ownFault,
+    forgiven: outcome.forgiven ?? outcome.errorClass === ownFault,
     delay: outcome.delaySeconds ?? 0,
     waits_for: outcome.state === 'waiting' ? (outcome.waitsFor ?? null) : null,
     claimed_at: work.claimedAt,
@@ -86,9 +89,9 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
   return tx<{ key: string; why: string }[]>`
     with given as (
       select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean,
-        delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
+        forgiven boolean, delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
     ), settled as (
-      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.error_class = ${ownFault} then 1
+      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.forgiven then 1
         else 0 end, claim = null, lease_until = null,
         state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,
         due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => case when ${missed} then 0 else given.delay end)

@@ -18,7 +18,7 @@ import { listOperations, type Described, type OpenApiDocument, type Schema } fro
 import { examplesFile } from './examples.ts';
 import { surfaces, type SurfaceName } from './surfaces.ts';
 
-const { app, db, databaseUrl, dataDir, seal } = await useService({ RATE_LIMIT_PER_MINUTE: '100000' });
+const { app, db, databaseUrl, dataDir, seal } = await useService({ DEMO: 'on', RATE_LIMIT_PER_MINUTE: '100000' });
 const documents = await readDocuments(app);
 let asking: Asking;
 before(async () => {

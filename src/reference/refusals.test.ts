@@ -10,7 +10,7 @@ import { readConfig } from '../config.ts';
 import { prepareDemo } from '../demo.ts';
 import { listOperations, type Described, type OpenApiDocument } from './document.ts';
 
-const service = await useService();
+const service = await useService({ DEMO: 'on' });
 const { app, db, seal } = service;
 const { 'school-data': schoolData, management } = await readDocuments(app);
 const all = [schoolData, management].flatMap((document: OpenApiDocument) => {

@@ -8,7 +8,7 @@ import { useService } from '../../test/service.ts';
 import { exampleUrl } from './examples.ts';
 import { pathOf, surfaces } from './surfaces.ts';
 
-const { url } = await useService();
+const { url } = await useService({ DEMO: 'on' });
 
 for (const { name } of surfaces) {
   const path = pathOf(name);

@@ -77,6 +77,7 @@ when there is nothing to say. ${common}`,
     tags: [
       { name: 'Schools', description: "Inviting schools, and the application's own schools with their state." },
       { name: 'Deliveries', description: 'What was sent to the application, every attempt, and sending it again.' },
+      { name: 'Sandbox', description: 'With DEMO=on, an application of the demo rehearses what goes wrong: faults on purpose, and things that happen.' },
       { name: 'Uploads', description: "A school's export job sends its roster as a package, and reads what became of it." },
       { name: 'Keys', description: 'The keys that verify tokens.' },
       { name: 'Health', description: 'Whether the service lives and can work.' },

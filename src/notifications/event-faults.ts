@@ -1,0 +1,76 @@
+// In charge of what the sandbox does to calls to an application of the demo: made twice, late, in another order, or not at all. Each is an
+// attempt with an outcome like any other, so that it is settled under the claim, can be seen, and loses nothing when a process dies.
+import type { Db } from '../db/connect.ts';
+import type { ClaimedWork } from '../outbox/claim.ts';
+import type { Outcome } from '../outbox/settle.ts';
+import { wakeWork } from '../outbox/wake.ts';
+
+/** before: what becomes of it in place of a call; undefined: it is made. after: what becomes of it once it was made. */
+export type EventFaults = { before(work: ClaimedWork): Promise<Outcome | undefined>; after(work: ClaimedWork, outcome: Outcome): Promise<Outcome> };
+
+export const eventFaults = ['duplicated', 'delayed', 'out-of-order', 'never'] as const;
+type Fault = { mode: (typeof eventFaults)[number]; seconds: number; holding: string | null };
+
+/** As long as the call behind it does not come: then it goes out alone. */
+export const longestHeldSeconds = 30;
+const waitsFor = 'sandbox';
+/** Only what is tried for the first time: whatever is replayed goes out. */
+const isFirst = (work: ClaimedWork) => work.attempts === 0 && work.forgiven === 0;
+
+export function createEventFaults(db: Db, isDemo: (rp: string) => Promise<boolean>): EventFaults {
+  async function find({ rp }: ClaimedWork): Promise<Fault | undefined> {
+    if (rp === null || !(await isDemo(rp))) return undefined;
+    const [fault] = await db<Fault[]>`select mode, seconds, holding from sandbox_fault where rp = ${rp} and kind = 'events' and until > now()`;
+    return fault;
+  }
+
+  return {
+    async before(work) {
+      const fault = isFirst(work) ? await find(work) : undefined;
+      if (fault?.mode === 'never') return withhold(db, work);
+      if (fault?.mode === 'delayed') return later('delayed', fault.seconds, `the sandbox sends this ${fault.seconds} s late`);
+      if (fault?.mode === 'out-of-order' && (await hold(db, work))) 
+        return { ...later('out_of_order', longestHeldSeconds, 'the sandbox sends the next one first'), waitsFor };
+      return undefined;
+    },
+    async after(work, outcome) {
+      if (!isFirst(work) || !outcome.success) return outcome;
+      const fault = await find(work);
+      if (fault?.mode === 'out-of-order') await release(db, work, fault.holding);
+      if (fault?.mode !== 'duplicated') return outcome;
+      return { ...outcome, state: 'waiting', delaySeconds: 0, detail: { ...outcome.detail, message: 'arrived; the sandbox sends everything twice' } };
+    },
+  };
+}
+
+/** Neither an attempt of the schedule nor the receiver's fault. */
+function later(errorClass: string, delaySeconds: number, message: string): Outcome {
+  return { success: false, state: 'waiting', delaySeconds, charged: false, forgiven: true, errorClass, detail: { message } };
+}
+
+/** A registration is noted as one that was not told, for `replay --missing`. */
+async function withhold(db: Db, { estab, lane }: ClaimedWork): Promise<Outcome> {
+  await db`update webhook set missed_at = clock_timestamp() where estab = ${estab} and 'webhook ' || id = ${lane}`;
+  return { success: false, state: 'cancelled', errorClass: 'withheld', detail: { message: 'the sandbox withheld this call: it was never sent' } };
+}
+
+/** The first of two waits. Whether there is one already is judged under the lock of the fault's row, in whichever process. */
+async function hold(db: Db, { estab, id, rp }: ClaimedWork): Promise<boolean> {
+  const held = await db`
+    update sandbox_fault f set holding = ${`${estab} ${id}`}
+    where f.rp = ${rp} and f.kind = 'events' and not exists (
+      select from outbox o
+      where o.estab = split_part(f.holding, ' ', 1) and o.id = split_part(f.holding, ' ', 2) and o.rp = f.rp and o.state in ('running', 'waiting'))
+    returning rp`;
+  return held.length > 0;
+}
+
+/** The second has gone out: the first is due. */
+async function release(db: Db, { rp }: ClaimedWork, holding: string | null): Promise<void> {
+  const [estab = '', id = ''] = holding?.split(' ') ?? [];
+  await db.begin(async (tx) => {
+    const [held] = await tx<{ lane: string }[]>`select lane from outbox where estab = ${estab} and id = ${id} and rp = ${rp}`;
+    if (held) await wakeWork(tx, { estab, lane: held.lane }, [waitsFor]);
+    await tx`update sandbox_fault set holding = null where rp = ${rp} and kind = 'events' and holding = ${holding}`;
+  });
+}

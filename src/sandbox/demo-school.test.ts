@@ -1,0 +1,156 @@
+// Covers what the sandbox does to the demo school, collected as in life: its MIS, its clock, and what happens in it; that ids and references
+// stay whole, that a reset takes everything back, and that another school and a service without a demo feel nothing.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
+import { smallPackage } from '../../test/small-school.ts';
+import { collectDatabase } from '../collection/collect.ts';
+import { setConnector } from '../collection/connector-settings.ts';
+import { createOutbound } from '../http/outbound.ts';
+
+/** A Tuesday in term. */
+const now = Date.parse('2026-11-17T10:00:00Z');
+const service = await useService({ DEMO: 'on' }, { now: () => now });
+const { db, seal, databaseUrl, dataDir } = service;
+const estab = '9990001';
+const settings = { DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: dataDir, DEMO: 'on' };
+const { json, assertFails } = useCommands(settings);
+await service.addSchool(estab);
+await service.addSchool('csv1', smallPackage());
+await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
+const made = await json<Record<string, string>>('sandbox application --name Rehearsal');
+const rp = made.rp ?? '';
+const parts = { db, mis: db, seal, outbound: createOutbound([]), dataDir, sandbox: true, now: () => now };
+/** As the worker does what was asked for. */
+async function collect(more: { sandbox?: boolean; force?: boolean } = {}) {
+  const asked = await db`select from outbox where estab = ${estab} and kind = 'collect' and state = 'waiting' and payload ->> 'database' = 'SchoolData'`;
+  await db`delete from outbox where estab = ${estab} and kind = 'collect'`;
+  await db`update component_database set refreshing_since = null where estab = ${estab}`;
+  const { force = false, ...given } = more;
+  const trouble = await collectDatabase({ ...parts, ...given }, estab, 'SchoolData', { force, full: true, shrinkLimitPercent: 20 });
+  return { asked: asked.length > 0, trouble };
+}
+type Counts = Record<'users' | 'gone' | 'classes' | 'enrolments' | 'version', number>;
+async function count(): Promise<Counts> {
+  const [counts] = await db<Counts[]>`
+    select (select count(*) from roster_user where estab = ${estab} and status = 'active')::int as users,
+      (select count(*) from roster_user where estab = ${estab} and status = 'tobedeleted')::int as gone,
+      (select count(*) from roster_class where estab = ${estab} and status = 'active')::int as classes,
+      (select count(*) from roster_enrollment where estab = ${estab} and status = 'active')::int as enrolments,
+      (select version from roster where estab = ${estab})::int as version`;
+  return counts ?? assert.fail();
+}
+type School = { Mis: string; Clock: string; AheadSeconds: number; Happenings: { Kind: string; Of: string }[] };
+const headers = { 'content-type': 'application/json' };
+const body = JSON.stringify({ relyingParty: rp, password: made.managementSecret });
+const { token } = (await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers, body })).json()) as { token: string };
+const post = (name: string, given: object) =>
+  fetch(`${service.url}/api/sandbox/${name}`, { method: 'POST', headers: { ...headers, authorization: `Idaas ${token}` }, body: JSON.stringify(given) });
+/** How the school stands then. */
+async function steer(name: string, given: object = {}): Promise<School> {
+  const answer = await post(name, given);
+  assert.equal(answer.status, 200, await answer.clone().text());
+  return ((await answer.json()) as { Sandbox: { Schools: School[] } }).Sandbox.Schools[0] ?? assert.fail();
+}
+assert.equal((await collect()).trouble, undefined);
+const drawn = await count();
+
+test('an application to rehearse with is made in one step, and reads the demo school', async () => {
+  assert.match(rp, /^rehearsal-[0-9a-f]{6}\.demo$/);
+  assert.deepEqual(Object.keys(made), ['rp', 'clientId', 'clientSecret', 'managementSecret', 'signingSecret', 'estab', 'schoolSecret']);
+  const basic = `Basic ${Buffer.from(`${rp}|${estab}:${made.schoolSecret}`).toString('base64')}`;
+  const granted = await fetch(`${service.url}/ims/oneroster/v1p1/auth/token`, { method: 'POST', headers: { authorization: basic } });
+  const { access_token: token } = (await granted.json()) as { access_token: string };
+  const answer = await fetch(`${service.url}/ims/oneroster/v1p1/students?limit=1`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal(((await answer.json()) as { users: object[] }).users.length, 1);
+  await assertFails(/--name "": 1 to 60 characters/, 'sandbox application --name', '');
+  await assertFails(/csv1 is no demo school/, 'sandbox application --name x --estab csv1');
+});
+
+test('a joiner, a leaver and a split class are collected at once, and a reset takes them back', async () => {
+  const elsewhere = await db`select sourced_id, version, status from roster_user where estab = 'csv1' order by 1`;
+  assert.deepEqual((await steer('joiner')).Happenings.map(({ Kind }) => Kind), ['joiner']);
+  assert.deepEqual(await collect(), { asked: true, trouble: undefined });
+  const joined = await count();
+  assert.deepEqual([joined.users, joined.version], [drawn.users + 2, drawn.version + 1], 'a pupil and a parent');
+
+  const leaver = (await steer('leaver')).Happenings[1]?.Of ?? '';
+  assert.deepEqual(await collect(), { asked: true, trouble: undefined });
+  const [gone] = await db<{ status: string }[]>`select status from roster_user where estab = ${estab} and sourced_id = ${leaver}`;
+  assert.deepEqual([gone?.status, (await count()).users], ['tobedeleted', joined.users - 1]);
+
+  const split = (await steer('class-split')).Happenings[2]?.Of ?? '';
+  const pupilsOf = async () => (await db<{ id: string; users: string[] }[]>`
+    select e.class_id as id, array_agg(e.user_id order by e.user_id) as users from roster_enrollment e
+    where e.estab = ${estab} and e.status = 'active' and e.role = 'student' group by 1`).map(({ id, users }) => [id, users] as const);
+  const before = new Map(await pupilsOf());
+  assert.deepEqual(await collect(), { asked: true, trouble: undefined });
+  const after = new Map(await pupilsOf());
+  const [young = ''] = [...after.keys()].filter((id) => !before.has(id));
+  assert.deepEqual([...(after.get(split) ?? []), ...(after.get(young) ?? [])].sort(), [...(before.get(split) ?? [])].sort());
+  assert.ok((after.get(split)?.length ?? 0) >= 2 && (after.get(young)?.length ?? 0) >= 2);
+  const [teacher] = await db`select from roster_enrollment where estab = ${estab} and status = 'active' and class_id = ${young} and role = 'teacher'`;
+  assert.ok(teacher, 'somebody teaches it');
+  assert.equal((await count()).classes, drawn.classes + 1);
+  assert.equal((await collect()).trouble, undefined);
+  const still = await count();
+  assert.equal((await collect()).trouble, undefined);
+  assert.deepEqual(await count(), still, 'what happened stays as it is');
+
+  assert.deepEqual((await steer('reset')).Happenings, []);
+  assert.deepEqual(await collect(), { asked: true, trouble: undefined });
+  const { version: _, gone: __, ...back } = await count();
+  assert.deepEqual(back, { users: drawn.users, classes: drawn.classes, enrolments: drawn.enrolments });
+  assert.deepEqual(await db`select sourced_id, version, status from roster_user where estab = 'csv1' order by 1`, elsewhere);
+});
+
+test('the clock of the school is moved by name, by date and by a duration, and the school is that of its day', async () => {
+  const moveClock = async (given: object) => (await steer('clock', given)).Clock.slice(0, 16);
+  assert.equal(await moveClock({ To: 'start-of-term' }), '2027-01-04T10:00');
+  assert.deepEqual(await collect(), { asked: true, trouble: undefined });
+  assert.notDeepEqual(await count(), drawn);
+  await collectDatabase(parts, estab, 'Attendance', { force: false, full: true, shrinkLimitPercent: 20 });
+  const [last] = await db<{ date: string }[]>`select max(date)::text as date from attendance_mark where estab = ${estab}`;
+  assert.equal(last?.date, '2027-01-04');
+  assert.equal(await moveClock({ To: 'end-of-term' }), '2027-03-25T15:30');
+  assert.equal(await moveClock({ By: '7d' }), '2027-04-01T15:30');
+  assert.equal(await moveClock({ To: '2027-02-02' }), '2027-02-02T10:00');
+  assert.equal((await steer('clock', { To: 'now' })).AheadSeconds, 0);
+  for (const [words, given] of [
+    [/give either to or by/, {}],
+    [/\\"soon\\": must be start-of-term/, { To: 'soon' }],
+    [/\\"7w\\": must be/, { By: '7w' }],
+    [/has a calendar from/, { To: '2031-01-01' }],
+  ] as const) {
+    const refused = await post('clock', given);
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), words);
+  }
+  await steer('reset');
+});
+
+test('the MIS is away, breaks off in the middle, and is well again by itself; nothing half-read is taken', async () => {
+  assert.equal((await collect({ force: true })).trouble, undefined);
+  const before = await count();
+  assert.equal((await steer('mis', { Mode: 'offline', Minutes: 5 })).Mis, 'offline');
+  await assert.rejects(collect(), /cannot be reached/);
+  assert.equal((await steer('mis', { Mode: 'half-written' })).Mis, 'half-written');
+  const { asked, trouble } = await collect();
+  assert.ok(asked && trouble, 'it is refused');
+  assert.deepEqual(await count(), before);
+  const [report] = await db<{ outcome: string }[]>`select outcome from import_run where estab = ${estab} order by started_at desc limit 1`;
+  assert.equal(report?.outcome, 'refused', trouble.message);
+  await assert.rejects(
+    collectDatabase(parts, estab, 'Attendance', { force: false, full: true, shrinkLimitPercent: 20 }), /stopped in the middle of the registers/,
+  );
+  assert.equal((await collect({ sandbox: false })).trouble, undefined, 'without a demo it is as ever');
+  await steer('mis', { Mode: 'offline', Minutes: 5 });
+  await db`update connector_setting set settings = settings || '{"modeUntil": "2026-11-17T09:59:00Z"}' where estab = ${estab}`;
+  assert.equal((await collect()).trouble, undefined);
+  await json('demo mode offline');
+  const shown = async () => (await json<{ Schools: School[] }>(`sandbox show --rp ${rp}`)).Schools[0]?.Mis;
+  assert.equal(await shown(), 'offline', 'it is the same switch');
+  assert.equal((await steer('reset')).Mis, 'normal');
+  assert.equal(await shown(), 'normal');
+});

@@ -1,0 +1,57 @@
+// In charge of the addresses at which an application of the demo steers the sandbox for itself and its demo schools. They are there only
+// where there is a demo.
+import type { FastifyInstance } from 'fastify';
+import type { RequireManagementCaller } from '../access/management-caller.ts';
+import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { fine } from '../http/envelope.ts';
+import { described, describeShow, sandboxSchemas } from './describe.ts';
+import { parseValues, pascal } from './field.ts';
+import { readStanding, requireWhom, useControl, type Standing } from './steer.ts';
+
+/** requireManagement: of callers whose requests the sandbox lets through, so that it can always be steered. */
+export type Sandbox = { db: Db; requireManagement: RequireManagementCaller; now: () => number };
+
+const root = '/api/sandbox';
+
+export function sandboxRoutes(app: FastifyInstance, { db, requireManagement, now }: Sandbox): void {
+  for (const schema of sandboxSchemas) app.addSchema(schema);
+  app.get(root, describeShow, async (request) => {
+    const whom = await requireWhom(db, (await requireManagement(request)).rp);
+    return { Sandbox: renderStanding(await readStanding(db, whom, now())), ...fine };
+  });
+  for (const { control, route } of described)
+    app.post(`${root}/${control.name}`, route, async (request) => {
+      const whom = await requireWhom(db, (await requireManagement(request)).rp);
+      const given = keysInAnyCase(request.body);
+      const values = parseValues(control.fields, ({ name }) => given.get(pascal(name).toLowerCase()), ({ name }) => pascal(name));
+      await useControl(db, control, whom, values, now());
+      return { Sandbox: renderStanding(await readStanding(db, whom, now())), ...fine };
+    });
+}
+
+function keysInAnyCase(body: unknown): ReadonlyMap<string, unknown> {
+  if (body === undefined || body === null) return new Map();
+  if (typeof body !== 'object' || Array.isArray(body)) throw new SchoolbellError('invalid_request', 'The body must be a JSON object.');
+  return new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** As the API has it; commands print the same. */
+export function renderStanding({ rp, faults: { events, tokens, answers }, schools }: Standing) {
+  return {
+    Application: rp,
+    Events: events ? { Mode: events.mode, Seconds: events.seconds ?? 0, Until: events.until.toISOString() } : null,
+    Tokens: tokens ? { Seconds: tokens.seconds ?? 0, Until: tokens.until.toISOString() } : null,
+    Answers: answers
+      ? { Status: answers.mode, Remaining: answers.remaining, RetryAfter: answers.seconds ?? 1, Until: answers.until.toISOString() }
+      : null,
+    Schools: schools.map(({ estab, mode, modeUntil, clock, ahead, happenings }) => ({
+      Estab: estab,
+      Mis: mode,
+      MisUntil: modeUntil?.toISOString() ?? null,
+      Clock: clock.toISOString(),
+      AheadSeconds: ahead,
+      Happenings: happenings.map(({ kind, at, of }) => ({ Kind: kind, At: at, Of: of })),
+    })),
+  };
+}
