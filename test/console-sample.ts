@@ -200,7 +200,7 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
     '/console/applications/:rp/inboxes/:id': inboxes.map(({ id }) => `/console/applications/${reader}/inboxes/${id}`),
     '/console/applications/:rp/inboxes/:id/calls/:seq': came.map(({ id, seq }) => `/console/applications/${reader}/inboxes/${id}/calls/${seq}`),
     ...Object.fromEntries([
-      'edit', 'remove', 'schools', 'webhooks', 'inboxes', 'requests', 'deliveries', 'deliveries/tail', 'targets', 'developers',
+      'edit', 'remove', 'schools', 'webhooks', 'inboxes', 'requests', 'deliveries', 'deliveries/tail', 'targets', 'developers', 'sandbox',
     ].map((page) =>
       [`/console/applications/:rp/${page}`, [`/console/applications/${reader}/${page}`]])),
     '/console/applications/:rp/deliveries/:id': own.map((id) => `/console/applications/${reader}/deliveries/${id}`),

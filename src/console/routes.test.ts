@@ -10,7 +10,7 @@ import { makeSignInLink } from '../onboarding/links.ts';
 import { schoolPageRoutes, type SchoolPages } from '../onboarding/routes.ts';
 import { actions, pages } from './routes.ts';
 
-const { service, enter } = await useConsole();
+const { service, enter } = await useConsole({ DEMO: 'on' });
 const { db, url } = service;
 const [admin, viewer] = [await enter('admin'), await enter('viewer')];
 await service.addSchool('3805001');

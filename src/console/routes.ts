@@ -29,6 +29,7 @@ import { applicationsPage } from './applications/list.ts';
 import { newApplicationAction, newApplicationPage } from './applications/new.ts';
 import { removeApplicationAction, removeApplicationPage } from './applications/remove.ts';
 import { applicationRequestsPage } from './applications/requests.ts';
+import { sandboxActions, sandboxPage } from './applications/sandbox.ts';
 import { applicationSchoolsPage, inviteSchoolAction } from './applications/schools.ts';
 import { applicationWebhooksPage } from './applications/webhooks.ts';
 import { tryAction, tryPage } from './applications/try/page.ts';
@@ -76,7 +77,7 @@ export const pages: readonly Page[] = [
   applicationWebhooksPage, applicationRequestsPage, secretPage,
   applicationDeliveriesPage, applicationTailPage, applicationDeliveryPage, applicationTargetsPage, applicationTargetPage,
   developersPage,
-  inboxesPage, inboxPage, inboxCallPage, tryPage,
+  inboxesPage, inboxPage, inboxCallPage, tryPage, sandboxPage,
 ];
 
 export const actions: readonly Action[] = [
@@ -88,7 +89,7 @@ export const actions: readonly Action[] = [
   newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
   replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,
   ...developersActions,
-  addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions, tryAction,
+  addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions, tryAction, ...sandboxActions,
 ];
 
 export function consoleRoutes(app: FastifyInstance, parts: ConsoleParts): void {

@@ -40,6 +40,7 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
       token: formToken(operator.key),
       params,
       query,
+      sandbox: parts.config.demo,
       request,
       reply,
       notice: doneOf.get(query.one('done')),

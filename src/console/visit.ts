@@ -47,6 +47,8 @@ export type Visit = Readonly<{
   token: string;
   params: Readonly<Record<string, string>>;
   query: Form;
+  /** Whether there is a demo, and with it a sandbox. */
+  sandbox: boolean;
   request: FastifyRequest;
   reply: FastifyReply;
   /** What an action comes with, not read yet, with the fields that stand before it. */

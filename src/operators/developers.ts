@@ -40,6 +40,11 @@ export async function nameOwnApplications(db: Db, account: string): Promise<{ rp
     select p.rp, p.name from console_developer d join application p on p.rp = d.rp where d.account = ${account} order by p.rp`;
 }
 
+/** Whoever makes an application to rehearse with is its first developer. */
+export async function addOwnDeveloper(db: Db, { account, rp, by }: { account: string; rp: string; by: string }): Promise<void> {
+  await db`insert into console_developer (account, rp, added_by) values (${account}, ${rp}, ${by}) on conflict do nothing`;
+}
+
 /** link: for a password; none for who has one already and was only told. */
 export type InvitedDeveloper = Readonly<{ rp: string; signInName: string; name: string; link: string | undefined }>;
 type Wanted = Readonly<{ rp: string; name: string; email: string; by: string }>;

@@ -7,7 +7,7 @@ import { managementToken } from '../../../test/onboarding.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 import { authorise } from '../../access/authorisations.ts';
 
-const { service, enter } = await useConsole();
+const { service, enter } = await useConsole({ DEMO: 'on' });
 const { db, url } = service;
 const [name = '', value = ''] = (await enter('admin')).cookie.split('=');
 const opened = await openPage(phone);
@@ -17,6 +17,7 @@ const list = '/console/applications';
 const stored = async () => (await db`select * from application where rp = 'reader'`)[0];
 const addresses = { website: 'https://reader.example/', privacyNotice: 'https://reader.example/privacy', callbackUrl: 'https://reader.example/events' };
 let secrets: string[] = [];
+let rehearsal = '';
 const opens = async (secret: string) => (await managementToken(url, 'reader', secret)) !== null;
 const shown = (id: string) => page.locator(`#${id}`).inputValue();
 
@@ -131,6 +132,24 @@ clickEach('applications', db, opened, {
     await send('remove-inbox');
     assert.deepEqual(await db`select from inbox`, []);
     return [{ rp: 'reader', subject: id }];
+  },
+  async '/console/applications/:rp/sandbox/application'() {
+    const estab = '9990001';
+    await service.addSchool(estab, smallPackage());
+    await db`update establishment set connector = 'demo' where estab = ${estab}`;
+    await open(`${list}/reader`);
+    await page.locator(`main a[href="${list}/reader/sandbox"]`).click();
+    await send('make-demo-application', { Name: 'Rehearsal' });
+    rehearsal = await shown('rp');
+    const [made] = await db<{ demo: boolean }[]>`select demo from application where rp = ${rehearsal}`;
+    assert.ok(made?.demo && (await managementToken(url, rehearsal, await shown('management'))) !== null);
+    return [{ rp: 'reader', detail: { name: 'Rehearsal' } }];
+  },
+  async '/console/applications/:rp/sandbox/steer'() {
+    await open(`${list}/${rehearsal}/sandbox`);
+    await send('sandbox-answers', { Answer: '429', 'How many': '3' });
+    assert.match(await read('main .facts'), /429, 3 more, until/);
+    return [{ rp: rehearsal, subject: 'answers', detail: { status: '429', count: '3' } }];
   },
   async '/console/applications/:rp/try/send'() {
     const estab = '3805020';

@@ -36,6 +36,7 @@ export function renderApplicationPage(visit: Visit, { rp, name }: Application, {
     { path: `${at}/inboxes`, label: 'Inboxes' },
     { path: `${at}/try`, label: 'Try it' },
     { path: `${at}/requests`, label: 'Requests' },
+    ...(visit.sandbox ? [{ path: `${at}/sandbox`, label: 'Sandbox' }] : []),
     { path: `${at}/developers`, label: 'Developers' },
     { path: `${at}/edit`, label: mayChange(visit) ? 'Edit' : 'Settings' },
   ];

@@ -1,0 +1,150 @@
+// In charge of the page of the sandbox of an application: what is in force, a form for each thing that it can do, and making an application
+// to rehearse with. It is there with a demo alone.
+import { randomBytes } from 'node:crypto';
+import type { Application } from '../../access/applications.ts';
+import { SchoolbellError } from '../../errors.ts';
+import { cutText } from '../../http/cut-text.ts';
+import type { Form } from '../../http/forms.ts';
+import { html, type Html } from '../../http/html.ts';
+import { renderFacts } from '../../http/pages/facts.ts';
+import { renderCheck, renderInput, renderSelect } from '../../http/pages/field.ts';
+import { addOwnDeveloper } from '../../operators/developers.ts';
+import { controls, type Control } from '../../sandbox/controls.ts';
+import { makeDemoApplication } from '../../sandbox/demo-application.ts';
+import { parseValues, type Field } from '../../sandbox/field.ts';
+import { describeStanding, readStanding, requireWhom, useControl } from '../../sandbox/steer.ts';
+import { renderDoing } from '../doing.ts';
+import { applicationPath, applicationRoute } from '../links.ts';
+import { renderShownOnce } from '../shown-once.ts';
+import { isDeveloper, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
+import { openApplication, renderApplicationPage } from './place.ts';
+
+const path = `${applicationRoute}/sandbox`;
+const labels = { name: 'Name' } as const;
+const longestName = 60;
+
+export const sandboxPage: Page = {
+  path,
+  developers: true,
+  async show(parts, visit) {
+    const application = await open(parts, visit);
+    return renderApplicationPage(visit, application, {
+      title: 'Sandbox',
+      tab: '/sandbox',
+      body: html`${application.demo ? await renderSteering(parts, visit, application) : renderNotDemo()}
+${renderMake(visit, application.rp)}`,
+    });
+  },
+};
+
+async function open({ db, config }: ConsoleParts, visit: Visit): Promise<Application> {
+  if (!config.demo) throw new SchoolbellError('not_found', 'There is nothing at this address.');
+  return openApplication(db, visit);
+}
+
+function renderNotDemo(): Html {
+  return html`<p>This is no application of the demo: the sandbox does nothing to it. Make one to rehearse with.</p>`;
+}
+
+async function renderSteering({ db, now }: ConsoleParts, visit: Visit, { rp }: Application): Promise<Html> {
+  const standing = await readStanding(db, await requireWhom(db, rp), now());
+  return html`<p>Rehearse here what goes wrong in life. What is done holds for this application, and for the demo schools that authorise it, which other
+applications of the demo read too. Everything ends by itself, or with a reset.</p>
+<section class="card" aria-labelledby="in-force"><h2 id="in-force">In force</h2>
+${renderFacts(Object.entries(describeStanding(standing)))}</section>
+${controls.map((control) => renderControl(visit, rp, control))}`;
+}
+
+function renderControl(visit: Visit, rp: string, { name, title, help, fields }: Control): Html | undefined {
+  const form = renderDoing(visit, {
+    path: `${applicationPath(rp)}/sandbox/steer`,
+    id: `sandbox-${name}`,
+    look: 'second',
+    label: fields.length === 0 ? title : html`Set<span class="unseen"> ${title}</span>`,
+    body: html`<input type="hidden" name="control" value="${name}">${fields.map((field) => renderField(visit, name, field))}`,
+  });
+  return form && html`<section class="card" aria-labelledby="${name}-title"><h2 id="${name}-title">${title}</h2><p>${help}</p>${form}</section>`;
+}
+
+/** Several forms stand on the page: a field has the name of its own before it. */
+const nameOf = (control: string, field: Field) => `${control}-${field.name}`;
+
+function renderField({ typed }: Visit, control: string, field: Field): Html {
+  const name = nameOf(control, field);
+  const { label, help } = field;
+  const value = typed?.one(name) ?? '';
+  if (field.type === 'choice') return renderSelect({ name, label, value, choices: field.choices.map((one) => ({ value: one, label: one })) });
+  if (field.type === 'switch') return renderCheck({ name, label, checked: value !== '' });
+  const hint = `${help.slice(0, 1).toUpperCase()}${help.slice(1)}.`;
+  return renderInput({ name, label, type: 'text', autocomplete: 'off', value, longest: 40, optional: !field.required, hint });
+}
+
+/** The end of its id stands in the form, so that a reload makes no second one. */
+function renderMake(visit: Visit, rp: string): Html | undefined {
+  const form = renderDoing(visit, {
+    path: `${applicationPath(rp)}/sandbox/application`,
+    id: 'make-demo-application',
+    label: 'Make a demo application',
+    body: html`<input type="hidden" name="ending" value="${randomBytes(3).toString('hex')}">
+${renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'off', longest: longestName, value: visit.typed?.one('name') ?? '' })}`,
+  });
+  return form && html`<section class="card" aria-labelledby="make-title"><h2 id="make-title">An application to rehearse with</h2>
+<p>It is yours, with credentials of its own; the demo school authorises it for everything, and the sandbox may do all of this to it.</p>${form}</section>`;
+}
+
+const findControl = (form: Form) => controls.find(({ name }) => name === form.one('control'));
+
+function readGiven({ name, fields }: Control, form: Form) {
+  return Object.fromEntries(fields.map((field) => [field.name, form.one(nameOf(name, field))]).filter(([, value]) => value !== ''));
+}
+
+export const sandboxActions: readonly Action[] = [
+  {
+    path: `${path}/steer`,
+    name: 'sandbox',
+    developers: true,
+    done: 'The sandbox does as it was told.',
+    about(_visit, form) {
+      const control = findControl(form);
+      return { subject: control?.name, detail: control ? readGiven(control, form) : {} };
+    },
+    async run(parts, visit, form) {
+      const { rp } = await open(parts, visit);
+      const control = findControl(form);
+      if (!control) throw new SchoolbellError('invalid_request', 'There is nothing of that name in the sandbox.');
+      const values = parseValues(control.fields, (field) => form.one(nameOf(control.name, field)), ({ label }) => label);
+      await useControl(parts.changes, control, await requireWhom(parts.changes, rp), values, parts.now());
+      return { to: `${applicationPath(rp)}/sandbox` };
+    },
+  },
+  {
+    path: `${path}/application`,
+    name: 'sandbox application',
+    developers: true,
+    labels,
+    about: (_visit, form) => ({ detail: { name: cutText(form.one('name'), longestName) } }),
+    async run(parts, visit, form) {
+      const application = await open(parts, visit);
+      const made = await makeDemoApplication(parts.changes, parts.seal, { name: form.one('name'), ending: form.one('ending') });
+      // Its maker sees it from now on.
+      if (isDeveloper(visit)) await addOwnDeveloper(parts.changes, { account: visit.operator.id, rp: made.rp, by: visit.operator.name });
+      return renderApplicationPage(visit, application, {
+        title: 'The secrets of the demo application',
+        tab: '/sandbox',
+        body: html`<h2><bdi>${form.one('name')}</bdi> <span class="id quiet">${made.rp}</span></h2>
+${renderShownOnce({
+  secrets: [
+    { id: 'rp', label: 'Relying party (no secret)', value: made.rp },
+    { id: 'estab', label: 'Establishment (no secret)', value: made.estab },
+    { id: 'client-id', label: 'Client id (no secret)', value: made.clientId },
+    { id: 'client', label: 'Client secret', value: made.clientSecret },
+    { id: 'school', label: 'School secret', value: made.schoolSecret },
+    { id: 'management', label: 'Management secret', value: made.managementSecret },
+    { id: 'signing', label: 'Signing secret', value: made.signingSecret },
+  ],
+  back: { path: `${applicationPath(made.rp)}/sandbox`, label: 'to its sandbox' },
+})}`,
+      });
+    },
+  },
+];
