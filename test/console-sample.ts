@@ -47,7 +47,7 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   const client = await service.addClient(reader, [hillTop]);
   const other = await service.addClient(odd, [hillTop, held], 'School,Staff:optional');
   await service.db`update application set name = ${hostile} where rp = ${odd}`;
-  await service.db`update application set name = 'Reader' where rp = ${reader}`;
+  await service.db`update application set name = 'Reader', demo = true where rp = ${reader}`;
   const developer = await enter(service, 'developer', 'dev@reader.example', [reader]);
   const colleague = { rp: reader, name: hostile, email: 'colleague@reader.example', by: 'admin' };
   await inviteDeveloper(service.db, { publicUrl: service.url, adminKept: false }, colleague);

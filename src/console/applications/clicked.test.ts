@@ -6,6 +6,8 @@ import { useConsole } from '../../../test/console.ts';
 import { managementToken } from '../../../test/onboarding.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 import { authorise } from '../../access/authorisations.ts';
+import { setConnector } from '../../collection/connector-settings.ts';
+import { controls } from '../../sandbox/controls.ts';
 
 const { service, enter } = await useConsole({ DEMO: 'on' });
 const { db, url } = service;
@@ -26,6 +28,16 @@ async function openInbox(): Promise<string> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click();
   await page.locator('#tail').waitFor();
   return new URL(page.url()).pathname.split('/').at(-1) ?? '';
+}
+
+/** What is given stands in the trail by the names of the options. */
+async function rehearse(control: string, given: Record<string, string>, words: RegExp) {
+  await open(`${list}/${rehearsal}/sandbox`);
+  await send(`sandbox-${control}`, given);
+  assert.match(await read('main .facts'), words);
+  const { fields } = controls.find((one) => one.name === control) ?? assert.fail(control);
+  const chosen = fields.filter(({ type, label }) => type === 'choice' || given[label] !== undefined);
+  return [{ rp: rehearsal, detail: Object.fromEntries(chosen.map(({ name, label }) => [name, given[label]])) }];
 }
 
 clickEach('applications', db, opened, {
@@ -136,7 +148,7 @@ clickEach('applications', db, opened, {
   async '/console/applications/:rp/sandbox/application'() {
     const estab = '9990001';
     await service.addSchool(estab, smallPackage());
-    await db`update establishment set connector = 'demo' where estab = ${estab}`;
+    await db.begin((tx) => setConnector(tx, service.seal, estab, { kind: 'demo' }));
     await open(`${list}/reader`);
     await page.locator(`main a[href="${list}/reader/sandbox"]`).click();
     await send('make-demo-application', { Name: 'Rehearsal' });
@@ -145,12 +157,15 @@ clickEach('applications', db, opened, {
     assert.ok(made?.demo && (await managementToken(url, rehearsal, await shown('management'))) !== null);
     return [{ rp: 'reader', detail: { name: 'Rehearsal' } }];
   },
-  async '/console/applications/:rp/sandbox/steer'() {
-    await open(`${list}/${rehearsal}/sandbox`);
-    await send('sandbox-answers', { Answer: '429', 'How many': '3' });
-    assert.match(await read('main .facts'), /429, 3 more, until/);
-    return [{ rp: rehearsal, subject: 'answers', detail: { status: '429', count: '3' } }];
-  },
+  '/console/applications/:rp/sandbox/events': () => rehearse('events', { 'What happens to calls': 'delayed', Seconds: '9' }, /delayed by 9 s, until/),
+  '/console/applications/:rp/sandbox/tokens': () => rehearse('tokens', { Seconds: '5' }, /live 5 s, until/),
+  '/console/applications/:rp/sandbox/answers': () => rehearse('answers', { Answer: '429', 'How many': '3' }, /429, 3 more, until/),
+  '/console/applications/:rp/sandbox/mis': () => rehearse('mis', { 'How it behaves': 'offline' }, /its MIS is offline/),
+  '/console/applications/:rp/sandbox/clock': () => rehearse('clock', { To: '2027-02-02' }, /its clock says 2027-02-02T10:00/),
+  '/console/applications/:rp/sandbox/joiner': () => rehearse('joiner', {}, /joiner 60/),
+  '/console/applications/:rp/sandbox/leaver': () => rehearse('leaver', {}, /leaver u-s-/),
+  '/console/applications/:rp/sandbox/class-split': () => rehearse('class-split', {}, /class-split cls-/),
+  '/console/applications/:rp/sandbox/reset': () => rehearse('reset', {}, /answers as usual school 9990001 its MIS is normal; its clock is right$/i),
   async '/console/applications/:rp/try/send'() {
     const estab = '3805020';
     await service.addSchool(estab, smallPackage());

@@ -28,17 +28,16 @@ test('a developer makes an application to rehearse with, which is theirs, and st
   const own = `/console/applications/${rp}/sandbox`;
   assert.equal((await ada.get(own)).status, 200);
   assert.equal((await (await enter('developer', 'eve', ['reader'])).get(own)).status, 404, 'it is nobody else’s');
-  assert.equal((await ada.post(`${own}/steer`, { control: 'tokens', 'tokens-seconds': '5' })).status, 303);
+  assert.equal((await ada.post(`${own}/tokens`, { 'tokens-seconds': '5' })).status, 303);
   assert.match((await ada.get(own)).text, /live 5 s, until/);
-  const refused = await ada.post(`${own}/steer`, { control: 'tokens', 'tokens-seconds': 'x' });
+  const refused = await ada.post(`${own}/tokens`, { 'tokens-seconds': 'x' });
   assert.equal(refused.status, 400);
   assert.match(refused.text, /Seconds .{1,8}x.{1,8}: must be a whole number from 0 to 3600/);
-  assert.equal((await ada.post(`${own}/steer`, { control: 'nothing' })).status, 400);
 });
 
 test('what is no application of the demo is not steered, and who only looks changes nothing', async () => {
   const admin = await enter('admin');
-  assert.equal((await admin.post(`${at}/steer`, { control: 'answers', 'answers-status': '503' })).status, 403);
+  assert.equal((await admin.post(`${at}/answers`, { 'answers-status': '503' })).status, 403);
   const viewer = await enter('viewer');
   assert.doesNotMatch((await viewer.get(at)).text, /<form[^>]+sandbox/);
   assert.equal((await viewer.post(`${at}/application`, { name: 'x' })).status, 403);

@@ -57,11 +57,11 @@ ${controls.map((control) => renderControl(visit, rp, control))}`;
 
 function renderControl(visit: Visit, rp: string, { name, title, help, fields }: Control): Html | undefined {
   const form = renderDoing(visit, {
-    path: `${applicationPath(rp)}/sandbox/steer`,
+    path: `${applicationPath(rp)}/sandbox/${name}`,
     id: `sandbox-${name}`,
     look: 'second',
     label: fields.length === 0 ? title : html`Set<span class="unseen"> ${title}</span>`,
-    body: html`<input type="hidden" name="control" value="${name}">${fields.map((field) => renderField(visit, name, field))}`,
+    body: fields.map((field) => renderField(visit, name, field)),
   });
   return form && html`<section class="card" aria-labelledby="${name}-title"><h2 id="${name}-title">${title}</h2><p>${help}</p>${form}</section>`;
 }
@@ -92,31 +92,27 @@ ${renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'o
 <p>It is yours, with credentials of its own; the demo school authorises it for everything, and the sandbox may do all of this to it.</p>${form}</section>`;
 }
 
-const findControl = (form: Form) => controls.find(({ name }) => name === form.one('control'));
-
 function readGiven({ name, fields }: Control, form: Form) {
   return Object.fromEntries(fields.map((field) => [field.name, form.one(nameOf(name, field))]).filter(([, value]) => value !== ''));
 }
 
-export const sandboxActions: readonly Action[] = [
-  {
-    path: `${path}/steer`,
-    name: 'sandbox',
+function describeAction(control: Control): Action {
+  return {
+    path: `${path}/${control.name}`,
+    name: `sandbox ${control.name}`,
     developers: true,
     done: 'The sandbox does as it was told.',
-    about(_visit, form) {
-      const control = findControl(form);
-      return { subject: control?.name, detail: control ? readGiven(control, form) : {} };
-    },
+    about: (_visit, form) => ({ detail: readGiven(control, form) }),
     async run(parts, visit, form) {
       const { rp } = await open(parts, visit);
-      const control = findControl(form);
-      if (!control) throw new SchoolbellError('invalid_request', 'There is nothing of that name in the sandbox.');
       const values = parseValues(control.fields, (field) => form.one(nameOf(control.name, field)), ({ label }) => label);
       await useControl(parts.changes, control, await requireWhom(parts.changes, rp), values, parts.now());
       return { to: `${applicationPath(rp)}/sandbox` };
     },
-  },
+  };
+}
+
+export const sandboxActions: readonly Action[] = [
   {
     path: `${path}/application`,
     name: 'sandbox application',
@@ -147,4 +143,5 @@ ${renderShownOnce({
       });
     },
   },
+  ...controls.map(describeAction),
 ];
