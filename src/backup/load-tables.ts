@@ -24,8 +24,10 @@ export async function matchTables(tx: Sql, end: End): Promise<readonly TableFact
 }
 
 /** What migrations put there, the rows of the backup have too. */
-export async function emptyTables(tx: Sql, tables: readonly TableFacts[]): Promise<void> {
-  await tx`truncate ${tx(tables.map(({ name }) => name))}`;
+export async function emptyTables(tx: Sql): Promise<void> {
+  await tx`do $do$ begin
+    execute (select 'truncate ' || string_agg(quote_ident(tablename), ', ') from pg_tables where schemaname = current_schema());
+  end $do$`;
 }
 
 /** Gives how to make again what was taken away. Keys and unique constraints stay. */
@@ -66,7 +68,7 @@ export class TableLoader {
     if (this.#current?.name !== name) {
       await this.end();
       this.#tell(`restoring ${name}, ${digits.format((this.#rows += table.rows))} rows`);
-      const stream = await this.#tx`copy ${this.#tx(name)} (${this.#tx(table.columns)}) from stdin`.writable();
+      const stream = await this.#tx`copy ${this.#tx(name)} (${this.#tx(table.columns)}) from stdin (format text)`.writable();
       const ended = finished(stream);
       // Whoever writes or ends it hears of it.
       ended.catch(() => {});
@@ -96,7 +98,7 @@ export async function compareTables(tx: Sql, tables: readonly TableFacts[], tell
   for (const [at, table] of tables.entries()) {
     tell(`comparing ${table.name} (${at + 1} of ${tables.length} tables)`);
     const digest = new RowsDigest();
-    const stream = await tx`copy ${tx(table.name)} (${tx(table.columns)}) to stdout`.readable();
+    const stream = await tx`copy ${tx(table.name)} (${tx(table.columns)}) to stdout (format text)`.readable();
     for await (const bytes of stream as AsyncIterable<Buffer>) digest.take(bytes);
     requireSame(table, digest, 'the restored database');
   }

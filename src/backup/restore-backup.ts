@@ -169,7 +169,7 @@ async function fill(
   tell('making the tables');
   await makeSchema(tx, applied);
   const tables = await matchTables(tx, end);
-  await emptyTables(tx, tables);
+  await emptyTables(tx);
   const makeLinks = await dropLinks(tx);
   await fixTexts(tx);
   const loader = new TableLoader(tx, tables, tell);
@@ -191,7 +191,7 @@ async function fill(
     detail: { takenAt: head.takenAt, version: head.version, deliveries, held },
   });
   tell('gathering statistics');
-  await tx`analyze ${tx(tables.map(({ name }) => name))}`;
+  await tx`analyze`;
   signal?.throwIfAborted();
   tell('putting files in place');
   // Before the end of the transaction: a database without its key would be given another one by the next start.

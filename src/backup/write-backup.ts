@@ -153,7 +153,7 @@ async function* listEntries(sql: Connection, head: Head, config: Config, onProgr
       onProgress(`copying ${name} (${tables.length + 1} of ${shapes.length} tables), ${digits.format(total)} rows`, total);
     };
     say();
-    const stream = await sql`copy ${sql(name)} (${sql(columns)}) to stdout`.readable();
+    const stream = await sql`copy ${sql(name)} (${sql(columns)}) to stdout (format text)`.readable();
     let number = 0;
     for await (const part of inParts(stream as AsyncIterable<Buffer>)) {
       digest.take(part);
