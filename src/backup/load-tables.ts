@@ -23,11 +23,10 @@ export async function matchTables(tx: Sql, end: End): Promise<readonly TableFact
   return end.tables.filter(({ name }) => made.some((table) => table.name === name));
 }
 
-/** What migrations put there, the rows of the backup have too. */
-export async function emptyTables(tx: Sql): Promise<void> {
-  await tx`do $do$ begin
-    execute (select 'truncate ' || string_agg(quote_ident(tablename), ', ') from pg_tables where schemaname = current_schema());
-  end $do$`;
+/** truncate: what migrations put there, the rows of the backup have too. analyze: so that the first requests are planned well. */
+export async function doWithTables(tx: Sql, what: 'truncate' | 'analyze'): Promise<void> {
+  const names = `select string_agg(quote_ident(tablename), ', ') from pg_tables where schemaname = current_schema()`;
+  await tx.unsafe(`do $do$ begin execute '${what} ' || (${names}); end $do$`);
 }
 
 /** Gives how to make again what was taken away. Keys and unique constraints stay. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -17,6 +17,8 @@ import { until } from '../../test/until.ts';
 import { addEstablishment } from '../access/establishments.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
+import { isMigrated, migrate } from '../db/migrate.ts';
+import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { DamagedBackup } from './age.ts';
 import { readBackup } from './read-backup.ts';
 import { restoreBackup } from './restore-backup.ts';
@@ -141,6 +143,27 @@ test('a backup of a newer version, or of another history, is refused by name', a
   await assertNothingChanged();
 });
 
+test('a backup of an older version is restored, and brought up to this one', async () => {
+  const before = join(folder, 'migrations');
+  mkdirSync(before);
+  const [last, ...earlier] = readMigrations().toReversed();
+  for (const { name } of earlier.filter(({ version }) => version < 28)) copyFileSync(join(migrationsFolder, name), join(before, name));
+  const [old, target] = [await databases.make(), await databases.make()];
+  const path = join(folder, 'old.backup');
+  await databases.look(old, async (there) => {
+    await migrate(there, { folder: before });
+    await there`insert into establishment (estab, name, email) values ('7654321', 'Old School', 'office@old.example')`;
+    await there`insert into roster (estab) values ('7654321')`;
+    assert.equal((await writeBackup({ db: there, config, passphrase, file: path, workFactor: 4 })).migration, 27);
+  });
+  assert.deepEqual((await run(['restore', path], { ...into, DATABASE_URL: target })).code, 0);
+  await databases.look(target, async (there) => {
+    assert.ok(await isMigrated(there), `${last?.name} is there`);
+    assert.deepEqual([...(await there`select name from establishment`)], [{ name: 'Old School' }]);
+    assert.equal((await there`select from audit_event where action = 'restore'`).length, 1);
+  });
+});
+
 async function killed(what: 'write' | 'restore', at: string, env: Record<string, string>, path: string): Promise<string> {
   const args = [join(import.meta.dirname, '../../test/backup-worker.ts'), what, '--at', at, '--file', path];
   const child = spawn(process.execPath, args, { env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env }, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -193,7 +216,8 @@ async function untilAlone(): Promise<void> {
   await databases.look(empty, (there) =>
     until('nobody is connected any more', async () => {
       const [row] = await there<{ others: number }[]>`
-        select count(*)::int as others from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
+        select count(*)::int as others from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
       return row?.others === 0;
     }),
   );

@@ -16,7 +16,7 @@ import { fixTexts } from './catalogue.ts';
 import { newestMigrationOf, type Head, type TableFacts, type Unsettled } from './format.ts';
 import { settleDeliveries, type Deliveries } from './hold-deliveries.ts';
 import { chooseFiles, placeFiles, requireRoom, type KeptFile } from './kept-files.ts';
-import { compareTables, dropLinks, emptyTables, matchTables, setCounters, TableLoader } from './load-tables.ts';
+import { compareTables, doWithTables, dropLinks, matchTables, setCounters, TableLoader } from './load-tables.ts';
 import { readBackup, type BackupContents } from './read-backup.ts';
 
 /** held: how many calls and mails. leftOut: tables of the backup that are not Schoolbell's. */
@@ -49,7 +49,7 @@ export type RestoreParts = {
   trial?: Record<string, string>;
 };
 
-/** However long another process has been migrating what should be empty. */
+/** Whoever has the turn is connected, and mostly seen before. */
 const longestTurnMs = 5_000;
 
 export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> {
@@ -117,10 +117,14 @@ function requireKeys({ secretKeys, dataDir }: Config, keys: readonly string[]): 
 /** Held against starts by the lock of migrations: whoever comes meanwhile waits, and finds what was restored. */
 async function inEmptyDatabase<T>(db: Db, config: Config, tell: (words: string) => void, work: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await db.reserve();
-  try {
-    await takeTurn(connection, longestTurnMs, tell);
+  const requireUnused = async () => {
     await requireEmpty(connection, config);
     await requireAlone(connection, config, `schoolbell ${db.policy.name} ${processTag}`);
+  };
+  try {
+    await requireUnused();
+    await takeTurn(connection, longestTurnMs, tell);
+    await requireUnused();
     await connection`begin`;
     const result = await work(connection);
     tell('ending');
@@ -169,7 +173,7 @@ async function fill(
   tell('making the tables');
   await makeSchema(tx, applied);
   const tables = await matchTables(tx, end);
-  await emptyTables(tx);
+  await doWithTables(tx, 'truncate');
   const makeLinks = await dropLinks(tx);
   await fixTexts(tx);
   const loader = new TableLoader(tx, tables, tell);
@@ -184,6 +188,8 @@ async function fill(
     tell(words);
   });
   await migrateInside(tx, readMigrations().filter((one) => !applied.some((other) => other.version === one.version)));
+  // What comes from here on is another history: names and tags of versions that were given out after the backup must not fit it.
+  await tx`update roster set id = gen_random_uuid()`;
   const { held, at } = await settleDeliveries(tx, deliveries);
   await noteLook(tx, whoIsHere(), {
     action: 'restore',
@@ -191,7 +197,7 @@ async function fill(
     detail: { takenAt: head.takenAt, version: head.version, deliveries, held },
   });
   tell('gathering statistics');
-  await tx`analyze`;
+  await doWithTables(tx, 'analyze');
   signal?.throwIfAborted();
   tell('putting files in place');
   // Before the end of the transaction: a database without its key would be given another one by the next start.

@@ -62,7 +62,7 @@ export const policies = {
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
   chores: policy('chores', 4, 'chosen', [10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
   /** A whole table is one statement, and what it writes to may be slow. */
-  backups: policy('backups', 2, 'chosen', [30 * second, 720 * minute, minute, 30 * minute, 30 * minute]),
+  backups: policy('backups', 2, 'chosen', [30 * second, 720 * minute, minute, 30 * minute, 721 * minute]),
   commands: policy('commands', 4, 'chosen', [30 * second, 15 * minute, 5 * minute, 2 * minute, 16 * minute]),
   /** Migrations, the backup before them, and whoever waits for another process to finish both. */
   setup: policy('setup', 5, 'chosen', [30 * second, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),

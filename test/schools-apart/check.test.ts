@@ -33,6 +33,12 @@ test("a test's own statements are not judged, but for those that the product ask
   assert.deepEqual([...findOffending(asked, tables, sources).keys()], ['delete from class', 'select from person where id = $1']);
 });
 
+test('a backup is of every school: a whole table is copied in a way of its own', () => {
+  const other = 'copy "person" ("estab", "id") to stdout';
+  const copies = [`${other} (format text)`, 'copy "person" ("estab", "id") from stdin (format text)'];
+  assert.deepEqual([...findOffending([...copies, other], tables, sources).keys()], [other]);
+});
+
 test('what cannot be read is an offender', () => {
   assert.match(findOffending(['select from person wher estab = $1 1'], tables, sources).values().next().value ?? '', /^cannot be read: syntax error/);
 });

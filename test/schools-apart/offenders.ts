@@ -31,8 +31,9 @@ export const offenders: Offenders = [
     },
   },
   {
-    reason: 'A backup is of every school, and so is what a restore does with calls and mails that had not gone out.',
+    reason: 'A backup is of every school, and so is what a restore does with their rosters, and with calls and mails that had not gone out.',
     statements: {
+      'src/backup/restore-backup.ts': ['6836eae2aa73 update roster set id = gen_random_uuid()'],
       'src/backup/write-backup.ts': ["cc0d75b10ec4 select (select count(*)::int from outbox where kind = 'call' and state in ('waiting', 'running')) as"],
       'src/backup/hold-deliveries.ts': [
         "a1e68ed0cd02 update outbox set lease_until = now() where state = 'running'",
