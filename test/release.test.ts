@@ -83,7 +83,7 @@ test('what is not a step, not committed, not tested, not described or does not b
 });
 
 test('--dry-run says what would change, for each step', () => {
-  for (const version of [major, minor, patch]) {
+  for (const version of [major, patch]) {
     const { code, out, err } = release(version, '--dry-run');
     assert.equal(code, 0, err);
     for (const file of ['package.json', 'package-lock.json', 'client/package.json', 'CHANGELOG.md', 'compose.yaml']) assert.ok(out.includes(file), file);
