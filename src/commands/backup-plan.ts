@@ -95,7 +95,7 @@ export const backupListCommand: Command = {
               'set up': standing.plan.since,
               by: standing.plan.by,
               standing: `${judged.verdict}: ${judged.found}`,
-              'what to do': judged.todo,
+              ...(judged.todo === null ? {} : { 'what to do': judged.todo }),
             })
           : ['no backups are set up; backup --to <folder> does that']),
         ...(runs.length > 0 ? ['', ...renderRuns(runs)] : []),

@@ -81,7 +81,7 @@ function render(config: Config, { version: own, at, newest, versions, pending, p
       ? renderTable(
           processes,
           [
-            { title: 'Process', of: ({ pid }) => pid },
+            { title: 'Process', of: ({ pid }) => String(pid) },
             { title: 'Machine', of: ({ host, address }) => host ?? address },
             { title: 'Version', of: (one) => one.version ?? 'older than 0036' },
             { title: 'Does', of: ({ does }) => does.join(', ') },

@@ -36,16 +36,16 @@ export async function checkUpgrade(checked: Checked, now: Date, migrations: read
   const processes = await listVersionedProcesses(db);
   const standing = await readBackupStanding(db, now);
   const here = standing !== undefined && !standing.plan.moved && (await isFolderHere(standing.plan));
-  const known = await knowsVersion(db);
+  const isNew = pending.length > 0 || !(await knowsVersion(db));
   const checks = [
     { check: 'schema', ...judgeSchema(applied, migrations, pending, at, newest) },
     { check: 'waits', ...judgeWaits(pending) },
     { check: 'other versions', ...judgeOthers(pending, processes, at) },
-    { check: 'backup', ...judgeBackup(standing, here) },
+    { check: 'backup', ...judgeBackup(standing, here, isNew) },
     ...(await checkBeforeUpgrade(checked)),
   ];
   return {
-    version, at, newest, versions: await listVersions(db), pending, processes, checks, firstStart: describeStart(pending, known, here ? standing : undefined),
+    version, at, newest, versions: await listVersions(db), pending, processes, checks, firstStart: describeStart(pending, isNew, here ? standing : undefined),
   };
 }
 
@@ -86,7 +86,8 @@ function judgeOthers(pending: readonly Foreseen[], processes: readonly Versioned
 
 const listNames = (processes: readonly VersionedProcess[]) => [...new Set(processes.map((one) => one.version ?? 'an older version'))].join(', ');
 
-function judgeBackup(standing: BackupStanding | undefined, here: boolean): Judged {
+function judgeBackup(standing: BackupStanding | undefined, here: boolean, isNew: boolean): Judged {
+  if (!isNew) return ok('none is taken: this version has been started here before');
   const todo = 'take one before: npx schoolbell backup <file>, with the version that runs now';
   if (!standing) return warn('none is set up: the first start takes none', todo);
   const { plan, newest, ageMs } = standing;
@@ -95,8 +96,7 @@ function judgeBackup(standing: BackupStanding | undefined, here: boolean): Judge
   return ok(newest ? `the newest good one is ${formatDuration(ageMs)} old; the first start takes another` : 'none is good yet; the first start takes one');
 }
 
-function describeStart(pending: readonly Foreseen[], known: boolean, standing: BackupStanding | undefined): string[] {
-  const isNew = !known || pending.length > 0;
+function describeStart(pending: readonly Foreseen[], isNew: boolean, standing: BackupStanding | undefined): string[] {
   const took = standing?.newest?.tookMs;
   const takes = pending.flatMap(({ steps }) => steps).reduce((sum, { takesMs }) => sum + takesMs, 0);
   return [
