@@ -45,11 +45,11 @@ export type NewPlan = { folder: string; everySeconds: number; keep: number; pass
 export async function setBackupPlan(db: Sql, seal: Seal, { folder: given, everySeconds, keep, passphrase, by }: NewPlan, now: Date): Promise<BackupPlan> {
   const before = await findBackupPlan(db);
   const folder = resolve(given);
-  const goesOn = before !== undefined && !before.moved && before.folder === folder;
-  if (before && before.folder === folder && before.moved) await leaveFolder(before);
-  const id = await claimFolder(folder, goesOn ? before.id : undefined);
-  if (before && before.folder !== folder) await leaveFolder(before);
-  const since = goesOn && before.id === id ? before.since : now;
+  const same = before?.folder === folder;
+  if (before && same && before.moved) await leaveFolder(before);
+  const id = await claimFolder(folder, same ? before.id : undefined);
+  if (before && !same && !before.moved) await leaveFolder(before);
+  const since = before?.id === id ? before.since : now;
   await db`
     insert into backup_plan (id, folder, every_seconds, keep, sealed_passphrase, database, since, by)
     values (${id}, ${folder}, ${everySeconds}, ${keep}, ${seal.seal(passphrase)}, ${databaseName(db)}, ${since}, ${by})

@@ -100,15 +100,16 @@ test('of several processes one makes it, and one without the folder does not', a
   const release = Promise.withResolvers<void>();
   const slow: BackupCore = {
     ...core,
-    async write(given) {
+    async verify(given) {
       inTheMidst.resolve();
       await release.promise;
-      return core.write(given);
+      return core.verify(given);
     },
   };
   const first = keepBackupPlan(parts({ core: slow }), at(0));
   await inTheMidst.promise;
-  await Promise.all([1, 2].map(() => keepBackupPlan(parts({ core: failing('write', 'a second time') }), at(0.1))));
+  const others: BackupCore = { write: failing('write', 'a second time').write, verify: failing('verify', 'a second time').verify };
+  await Promise.all([1, 2].map(() => keepBackupPlan(parts({ core: others }), at(0.1))));
   release.resolve();
   await first;
   assert.deepEqual(await states(), ['plan good']);
