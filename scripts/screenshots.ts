@@ -1,5 +1,5 @@
-// In charge of the pictures of the console and the reference in the README: the demo is started in a folder of its own, gets a few things that are worth
-// looking at, by commands and through the API as anybody would, and its main pages are photographed.
+// In charge of the pictures of the console and the reference in the README and the guides: the demo is started in a folder of its own, gets a few things that
+// are worth looking at, by commands and through the API as anybody would, and its main pages are photographed.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// In charge of saying what is kept and for how long: for the README, and with the periods that are in force.
+// In charge of saying what is kept and for how long: for docs/what-is-kept.md, and with the periods that are in force.
 import type { Config } from './config.ts';
 import { keptDays, type Age } from './kept.ts';
 import { retainedFiles, retention } from './retention.ts';
@@ -42,7 +42,7 @@ export function listRetained(config: Pick<Config, 'purgeAfterDays'>): Retained[]
   }));
 }
 
-/** The table of the README. */
+/** The table of docs/what-is-kept.md. */
 export function renderRetention(): string {
   const rows = listKept((days) => (days === 'purge' ? '`PURGE_AFTER_DAYS`' : days)).map(({ what, howLong, purged, less }) => [
     what, howLong, purged, less,

@@ -1,4 +1,4 @@
-// Covers the retention table: it names every table, the README says the same, each row's end comes when it says; and a
+// Covers the retention table: it names every table, docs/what-is-kept.md says the same, each row's end comes when it says; and a
 // pupil, a teacher and a parent for whom every feature was used are found nowhere when they have been gone long enough.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomInt } from 'node:crypto';
@@ -46,9 +46,9 @@ test('every table of the database has its row, and no row a table that is not th
   assert.deepEqual(retention.flatMap(({ where }) => where).toSorted(), await listTables(db));
 });
 
-test('the README has the table as it is in the code', () => {
-  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
-  assert.ok(readme.includes(`\n${renderRetention()}\n`), `the README must have this table:\n${renderRetention()}`);
+test('docs/what-is-kept.md has the table as it is in the code', () => {
+  const page = readFileSync(join(import.meta.dirname, '../docs/what-is-kept.md'), 'utf8');
+  assert.ok(page.includes(`\n${renderRetention()}\n`), `docs/what-is-kept.md must have this table:\n${renderRetention()}`);
 });
 
 test('what names people is kept no longer than PURGE_AFTER_DAYS', () => {

@@ -1,5 +1,5 @@
 // In charge of what is kept and for how long: one row for each kind of thing, with what ends it. `forget` walks the table,
-// and the README shows it.
+// and docs/what-is-kept.md shows it.
 import { forgetAuditTrail, forgetLooksAt } from './access/audit-trail.ts';
 import { forgetDisclosures } from './access/disclosures.ts';
 import { forgetRequestHours, forgetRequestLines } from './access/requests.ts';
