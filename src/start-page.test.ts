@@ -20,6 +20,7 @@ const demo: DemoCredentials = {
 const { db, url, join } = await useService({}, { demo });
 const { port } = new URL(url);
 const bare = await useService();
+const guides = ['', '/load-csv', '/read-a-roster', '/run-in-production', '/settings', '/what-is-kept'].map((name) => `/docs/guides${name}`);
 const files = ['/openapi/management.json', '/openapi/school-data.json', '/openapi/variant-a.json', '/openapi/variant-b.json'];
 
 /** With whatever headers, the Host among them. */
@@ -42,7 +43,7 @@ test('a person reads what this is, that it runs, and can open every link', async
   assert.match(text, /<h1>Schoolbell is running<\/h1>/);
   assert.match(text, new RegExp(`<span id="version">${version.replaceAll('.', '\\.')}</span>`));
   const links = [...text.matchAll(/<a [^>]*href="(\/[^"]*)"/g)].map(([, path]) => path ?? '');
-  assert.deepEqual(links.toSorted(), ['/README.md', '/console', '/console', '/docs', '/login', ...files, '/school']);
+  assert.deepEqual(links.toSorted(), ['/README.md', '/console', '/console', '/docs', ...guides, '/login', ...files, '/school']);
   for (const path of links.filter((one) => one !== '/console')) assert.equal((await ask(`${url}${path}`, {})).status, 200, path);
   const shut = await ask(`${url}/console`, {});
   assert.equal(shut.status, 404, 'nobody may come there yet');

@@ -14,7 +14,7 @@ import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
 import { mayEnterDemo } from './operators/demo-entry.ts';
-import { docsPath } from './reference/pages/links.ts';
+import { docsPath, guidePath, guidesPath } from './reference/pages/links.ts';
 import { pathOf, surfaces } from './reference/surfaces.ts';
 import { version } from './version.ts';
 
@@ -48,6 +48,7 @@ function about({ publicUrl }: Config): Record<string, unknown> {
     description: aboutWords,
     api: surfaces.map(({ name }) => `${publicUrl}${pathOf(name)}`),
     reference: `${publicUrl}${docsPath}`,
+    guides: `${publicUrl}${guidesPath}`,
     readme: `${publicUrl}${readmePath}`,
     schools: `${publicUrl}/school`,
     signIn: `${publicUrl}/login`,
@@ -119,7 +120,10 @@ const described = surfaces.map(({ name }, index) => html`${index > 0 && ', '}<a 
 const next = html`<section class="card" id="next" aria-labelledby="next-title">
 <h2 id="next-title">Read on</h2>
 <ul>
-<li><a href="${readmePath}">README</a>: first steps, a school of your own, every setting</li>
+<li><a href="${guidesPath}">Guides</a>: a page for each thing to do, such as <a href="${guidePath('read-a-roster')}">reading a roster</a>,
+<a href="${guidePath('load-csv')}">a school of your own</a> or <a href="${guidePath('run-in-production')}">running it in production</a></li>
+<li><a href="${guidePath('settings')}">Settings</a>, and <a href="${guidePath('what-is-kept')}">what is kept, and for how long</a></li>
+<li><a href="${readmePath}">README</a>: what it is, and the first steps</li>
 <li><a href="${docsPath}">Reference</a> of the API, with samples in three languages; as OpenAPI 3.1, for generators: ${described}</li>
 </ul>
 </section>`;

@@ -7,8 +7,10 @@ import { usePageErrors } from '../http/page-error.ts';
 import { sendPage, sendScriptedPage } from '../http/page-reply.ts';
 import type { Query } from '../http/query.ts';
 import type { ReadSurfaces, Surface } from './describe-surfaces.ts';
+import { readGuides } from './guides.ts';
 import { renderChanges } from './pages/changes.ts';
-import { docsPath, schemasPath, searchPath, surfacePath, tagPath, webhooksPath } from './pages/links.ts';
+import { renderGuide, renderGuides } from './pages/guides.ts';
+import { docsPath, guidePath, guidesPath, schemasPath, searchPath, surfacePath, tagPath, webhooksPath } from './pages/links.ts';
 import { renderSearch } from './pages/search.ts';
 import { renderStart } from './pages/start.ts';
 import { renderSchemas, renderSurface, renderTag } from './pages/surface.ts';
@@ -37,9 +39,9 @@ export function docsRoutes(app: FastifyInstance, told: Told): void {
 
   app.register(async (scope) => {
     usePageErrors(scope, { path: docsPath, label: 'To the reference' });
-    for (const path of [docsPath, webhooksPath, changesPath]) scope.get(path, hidden, async (request, reply) => show(request, reply));
+    for (const path of [docsPath, guidesPath, webhooksPath, changesPath]) scope.get(path, hidden, async (request, reply) => show(request, reply));
     scope.get(searchPath, hidden, async (request, reply) => {
-      index ??= makeIndex(told.readSurfaces());
+      index ??= makeIndex(told.readSurfaces(), readGuides());
       return sendScriptedPage(reply, renderSearch(index, (request.query as Query)['q']?.[0] ?? ''));
     });
     scope.get(`${docsPath}/:surface`, hidden, async (request, reply) => show(request, reply));
@@ -55,7 +57,10 @@ function listPages({ readSurfaces, publicUrl, deprecations }: Told): ReadonlyMap
     [schemasPath(surface.name), () => renderSchemas(surface)],
     ...surface.document.tags.map((tag): [string, () => string] => [tagPath(surface.name, tag.name), () => renderTag(surface, tag)]),
   ];
+  const guides = readGuides();
   return new Map<string, () => string>([
+    [guidesPath, () => renderGuides(guides)],
+    ...guides.flatMap((group) => group.guides).map((guide): [string, () => string] => [guidePath(guide.name), () => renderGuide(guide, publicUrl)]),
     [docsPath, () => renderStart(publicUrl, surfaces)],
     [webhooksPath, () => renderWebhooks(surfaces)],
     [changesPath, () => renderChanges(deprecations)],

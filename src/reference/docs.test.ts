@@ -205,7 +205,10 @@ test('without a script it is searched, read and unfolded', async () => {
 
 /** Pages of one kind are made of the same parts: the shortest of each is looked at in every look, the longest of all where there is least room. */
 const kindOf = (path: string) =>
-  path.replace(/^\/docs\/(?:variant-[ab]|school-data|management)/, '/docs/surface').replace(/surface\/(?!schemas).*$/, 'surface/tag');
+  path
+    .replace(/^\/docs\/guides\/.*/, '/docs/guides/guide')
+    .replace(/^\/docs\/(?:variant-[ab]|school-data|management)/, '/docs/surface')
+    .replace(/surface\/(?!schemas).*$/, 'surface/tag');
 const bySize = [...pages].toSorted(([, a], [, b]) => a.text.length - b.text.length).map(([path]) => path);
 const shortest = [...new Map(bySize.toReversed().map((path) => [kindOf(path), path])).values()];
 
@@ -213,16 +216,18 @@ test('everybody can use the pages, on a phone and at a desk, in the light and in
   const { page, complaints } = await openLook(leastRoom);
   const faults: string[] = [];
   const fault = (error: Error) => void faults.push(error.message.slice(0, 2000));
-  const kinds = ['', '/changes', '/search', '/surface', '/surface/schemas', '/surface/tag', '/webhooks'].map((kind) => `/docs${kind}`);
-  assert.deepEqual(shortest.map(kindOf).toSorted(), kinds);
+  const kinds = ['', '/changes', '/guides', '/guides/guide', '/search', '/surface', '/surface/schemas', '/surface/tag', '/webhooks'];
+  assert.deepEqual(shortest.map(kindOf).toSorted(), kinds.map((kind) => `/docs${kind}`));
   for (const path of [...shortest, '/docs/search?q=school', '/docs/search?q=zebra']) {
     await page.goto(`${url}${path}`);
     await requireUsable(page, 'phone, light').catch(fault);
     await requireUsableEverywhere(page).catch(fault);
     await changeLook(page, leastRoom);
   }
-  await page.goto(`${url}${bySize.at(-1)}`);
-  await requireUsable(page, 'phone, light').catch(fault);
+  for (const path of [bySize.at(-1), '/docs/guides/watch-it']) {
+    await page.goto(`${url}${path}`);
+    await requireUsable(page, 'phone, light').catch(fault);
+  }
   assert.deepEqual(faults, []);
   assert.deepEqual(complaints, []);
 });

@@ -1,22 +1,24 @@
-// In charge of finding things in the reference: operations, parameters, headers, fields and events, by every word that is said of them. What
+// In charge of finding things in the reference: guides, operations, parameters, headers, fields and events, by every word that is said of them. What
 // is called by a word comes before what only speaks of it.
 import type { Surface } from './describe-surfaces.ts';
 import { resolveReference, type Schema, type Tag } from './document.ts';
-import { eventPath, operationPath, schemaPath, shortName, tagPath } from './pages/links.ts';
+import { listSections, type Guide, type GuideGroup } from './guides.ts';
+import { eventPath, guidePath, operationPath, schemaPath, shortName, tagPath } from './pages/links.ts';
 import { headerId, idOf, titleOf, type Placed } from './pages/operation.ts';
 import { plainWords } from './pages/prose.ts';
 import { placeOperations } from './pages/surface.ts';
 import { placeEvents } from './pages/webhooks.ts';
 import { listFields, type Field } from './schema-fields.ts';
 
-type Kind = 'Operation' | 'Parameter' | 'Header' | 'Field' | 'Event' | 'Group';
+type Kind = 'Guide' | 'Operation' | 'Parameter' | 'Header' | 'Field' | 'Event' | 'Group';
 export type Entry = Readonly<{ kind: Kind; title: string; where: string; path: string; words: string }>;
 /** In small letters: what it is called, where it is, and all that is said of it. */
 type Indexed = Entry & Readonly<{ titles: string; places: string; said: string }>;
 export type Index = readonly Indexed[];
 
-export function makeIndex(surfaces: readonly Surface[]): Index {
-  const entries = [...surfaces.flatMap(listSurface), ...placeEvents(surfaces).flatMap(listEvent)];
+export function makeIndex(surfaces: readonly Surface[], guides: readonly GuideGroup[]): Index {
+  const ofGuides = guides.flatMap((group) => group.guides).flatMap(listGuide);
+  const entries = [...surfaces.flatMap(listSurface), ...placeEvents(surfaces).flatMap(listEvent), ...ofGuides];
   // The same field of the same thing is found once.
   const distinct = [...new Map(entries.map((entry) => [JSON.stringify([entry.kind, entry.title, entry.path]), entry])).values()];
   return distinct.map((entry) => ({
@@ -24,6 +26,17 @@ export function makeIndex(surfaces: readonly Surface[]): Index {
     titles: entry.title.toLowerCase(),
     places: entry.where.toLowerCase(),
     said: entry.words.toLowerCase(),
+  }));
+}
+
+/** Found by the heading under which it stands. */
+function listGuide(guide: Guide): Entry[] {
+  return listSections(guide).map(({ title, anchor, words }) => ({
+    kind: 'Guide',
+    title,
+    where: anchor === undefined ? 'Guides' : guide.title,
+    path: anchor === undefined ? guidePath(guide.name) : `${guidePath(guide.name)}#${anchor}`,
+    words: plainWords(words),
   }));
 }
 
@@ -89,7 +102,7 @@ function entryOf({ path: title, description, values }: Field, where: string, pat
 }
 
 const weights = { titles: 9, places: 3, said: 1 } as const;
-const kindOrder: Readonly<Record<Kind, number>> = { Operation: 4, Event: 4, Group: 3, Parameter: 2, Header: 2, Field: 1 };
+const kindOrder: Readonly<Record<Kind, number>> = { Guide: 3, Operation: 4, Event: 4, Group: 3, Parameter: 2, Header: 2, Field: 1 };
 
 /** alike: how many others say the same of something of the same name, and come after it. */
 export type Found = Entry & Readonly<{ alike: number }>;

@@ -3,10 +3,11 @@ import { changesPath } from '../../http/deprecations.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderFrame } from '../../http/pages/frame.ts';
 import { surfaces } from '../surfaces.ts';
-import { docsPath, searchPath, surfacePath, webhooksPath } from './links.ts';
+import { docsPath, guidesPath, searchPath, surfacePath, webhooksPath } from './links.ts';
 
 const around: readonly { path: string; label: string }[] = [
   { path: docsPath, label: 'First steps' },
+  { path: guidesPath, label: 'Guides' },
   ...surfaces.map(({ name, label }) => ({ path: surfacePath(name), label })),
   { path: webhooksPath, label: 'Webhooks' },
   { path: changesPath, label: 'Changes' },

@@ -4,6 +4,8 @@ import type { SurfaceName } from '../surfaces.ts';
 export const docsPath = '/docs';
 export const searchPath = `${docsPath}/search`;
 export const webhooksPath = `${docsPath}/webhooks`;
+export const guidesPath = `${docsPath}/guides`;
+export const guidePath = (name: string): string => `${guidesPath}/${name}`;
 export const surfacePath = (surface: SurfaceName): string => `${docsPath}/${surface}`;
 export const tagPath = (surface: SurfaceName, tag: string): string => `${surfacePath(surface)}/${slugOf(tag)}`;
 export const operationPath = (surface: SurfaceName, tag: string, id: string): string => `${tagPath(surface, tag)}#${id}`;

@@ -27,7 +27,7 @@ export function renderSearch(index: Index, asked: string): string {
 }
 
 function renderFound(words: string, found: readonly Found[], told: string): Html {
-  if (words === '') return renderEmpty('Type what an operation does, a path, a parameter, a header, a field, a status or any word of a description.');
+  if (words === '') return renderEmpty('Type what is to be done, a path, a parameter, a header, a field, a status, or any word of a guide or a description.');
   if (found.length === 0) return renderEmpty(html`Nothing has all of <bdi>“${words}”</bdi>. Try fewer words, or the beginning of one.`);
   return html`<p class="quiet">${told}</p><ul class="contents">${found.map(
     ({ kind, title, where, path, words: said, alike }) => html`<li><a href="${path}">${title}</a> <span class="quiet">${kind}, ${where}${
