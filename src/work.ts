@@ -76,7 +76,8 @@ async function onStatus(db: Db, seal: Seal, config: Config, estab: string): Prom
 type OwnHandlers = Readonly<Record<Exclude<WorkKind, typeof mailKind> | typeof callKind, Handler>>;
 
 function createHandlers(pools: WorkPools, seal: Seal, config: Config, outbound: { calls: Outbound; providers: Outbound }, now: () => number): OwnHandlers {
-  const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir: config.dataDir, sandbox: config.demo, now };
+  const { dataDir, demo: sandbox } = config;
+  const connectors: ConnectorParts = { db: pools.collections, mis: pools.chores, seal, outbound: outbound.providers, dataDir, sandbox, now };
   const faults = config.demo ? createEventFaults(pools.outbox, createIsDemo(pools.outbox, now)) : undefined;
   return {
     [callKind]: createDelivery(pools.outbox, seal, outbound.calls, version, { answersFrom: parseAllowList(config.answersFrom), faults }),

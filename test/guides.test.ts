@@ -16,8 +16,6 @@ import { freePort } from './service.ts';
 type Block = { line: number; language: string; text: string };
 
 const files = ['README.md', ...Object.values(guideFiles).flat()];
-/** Whose commands are not there yet. */
-const pending: readonly string[] = ['docs/guides/back-up-and-restore.md', 'docs/guides/upgrade.md', 'docs/guides/rehearse.md'];
 /** Comes last: it makes the demo school another. */
 const movesDemo = 'docs/guides/rehearse.md';
 /** Starting and testing is what other tests do; here the service runs already. */
@@ -99,7 +97,7 @@ test('every command works when pasted, page by page', longest, async () => {
     outputs.set(file, output);
     if (code !== 0) faults.push(`${file} ended with ${code}\n${output.slice(-4_000)}`);
   };
-  const inOrder = [...files.filter((file) => file !== movesDemo), movesDemo].filter((file) => !pending.includes(file));
+  const inOrder = [...files.filter((file) => file !== movesDemo), movesDemo];
   for (const file of inOrder) await runPage(file);
   assert.deepEqual(faults, []);
   const claimed = /^x-total-count: \d+$/m.exec(readFileSync(join(repository, 'docs/guides/read-a-roster.md'), 'utf8'))?.[0] ?? assert.fail('a total is shown');

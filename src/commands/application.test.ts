@@ -27,7 +27,7 @@ test('what schools read about an application is given, changed and taken away', 
     { ...first, created: typeof first?.created },
     {
       rp: 'one', name: 'Application One', clientId: added.clientId, callbackUrl: 'https://one.example/events', redirectUris: [], requiredScopes: ['School'],
-      optionalScopes: ['Staff'], ...told, created: 'string', schools: 0,
+      optionalScopes: ['Staff'], ...told, demo: false, created: 'string', schools: 0,
     },
   );
   assert.match(

@@ -124,7 +124,7 @@ export const offenders: Offenders = [
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
-        '6baece88e4cf with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
+        'b231afba66c1 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (estab text, id text, claim uui',
       ],
     },
   },
