@@ -1,9 +1,9 @@
 // In charge of `npm run generate`: writes down what follows from the code, the schema from the migrations, the
-// descriptions of the API from the routes and the client's types from the tables. The tests compare all with what is committed.
+// descriptions of the API from the routes, the client's types and what is kept from the tables. The tests compare all with what is committed.
 // Examples in them are asked for once and kept; `npm run generate -- --examples` asks for all anew.
 import type { FastifyInstance } from 'fastify';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createSeal, type Seal } from '../src/access/seal.ts';
@@ -12,6 +12,7 @@ import { readConfig, type Config } from '../src/config.ts';
 import { connect, type Db } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { prepareDemo } from '../src/demo.ts';
+import { renderRetention } from '../src/describe-retention.ts';
 import { exampleUrl, examplesFile } from '../src/reference/examples.ts';
 import { pathOf, surfaces } from '../src/reference/surfaces.ts';
 import { renderRecordTypes, renderRowTypes } from './client-types.ts';
@@ -43,6 +44,13 @@ export async function withEmptyDatabase<T>(work: (url: string, db: Db) => Promis
   }
 }
 
+const keptPage = 'docs/what-is-kept.md';
+
+/** The page as it is, with the table of the code. */
+function renderKept(): string {
+  return readFileSync(join(root, keptPage), 'utf8').replace(/^\| What \|.*\n(?:\|.*\n)*/m, () => `${renderRetention()}\n`);
+}
+
 /** Every generated file, from its path to its content. */
 export function renderGenerated(): Promise<Record<string, string>> {
   return withEmptyDatabase(async (url, db) => {
@@ -56,6 +64,7 @@ export function renderGenerated(): Promise<Record<string, string>> {
       ...documents,
       'client/src/records.ts': renderRecordTypes(),
       'client/src/rows.ts': renderRowTypes(),
+      [keptPage]: renderKept(),
     };
   });
 }
