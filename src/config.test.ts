@@ -111,6 +111,7 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
   ['SECRET_KEY', [`short,${key}`, `,${key}`], /key 1 of 2.* at least 32/],
   ['SECRET_KEY', [`${key},short`, `${key},`], /key 2 of 2.* at least 32/],
   ['SECRET_KEY', [`${key},${key}`], /key 2 of 2.* given before/],
+  ['BACKUP_PASSPHRASE', ['short', 'eleven-sign'], /^BACKUP_PASSPHRASE: needs at least 12 characters/],
   ['ADMIN_PASSWORD', ['short', 'eleven-sign', '  eleven-sign  '], /^ADMIN_PASSWORD: needs at least 12 characters/],
   ['ADMIN_PASSWORD', ['a'.repeat(257), 'a password\nin two lines'], /more than 256 characters, nor line breaks/],
   ['ROLE', ['API', 'both', 'all,api'], /api, worker, all/],

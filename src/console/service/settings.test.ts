@@ -17,6 +17,7 @@ import { listSettings } from '../../settings.ts';
 const secrets = {
   SECRET_KEY: 'the-newest-key-of-all-keys-0123456789,an-older-key-that-still-opens-0123456789',
   ADMIN_PASSWORD: 'correct horse battery <b>staple</b>',
+  BACKUP_PASSPHRASE: 'the words of a keeper <i>of backups</i>',
   SMTP_URL: 'smtp://mailer:smtp-p4ssword@mail.example:587/?pass=query-p4ssword',
 };
 const { service, enter } = await useConsole({ ...secrets, MAIL_FROM: '<i>Bell</i> <bell@trust.example>', PURGE_AFTER_DAYS: '7', METRICS_PORT: '9464' });
@@ -33,6 +34,7 @@ test('each variable is shown with where it comes from, and a new one cannot be f
   for (const name of variables) assert.ok(text.includes(`<code>${name}</code>`), name);
   for (const [name, value, from] of [
     ['PURGE_AFTER_DAYS', '7', 'Set'], ['LOG_LEVEL', 'silent', 'Set'], ['SHRINK_LIMIT_PERCENT', '20', 'Default'], ['ADMIN_PASSWORD', 'set', 'Set'],
+    ['BACKUP_PASSPHRASE', 'set', 'Set'],
     ['SMTP_URL', 'smtp://mail.example:587', 'Set'], ['MAIL_FROM', '&#60;i&#62;Bell&#60;/i&#62; &#60;bell@trust.example&#62;', 'Set'],
     ['SECRET_KEY', 'set, 2 keys: the first seals, all of them open', 'Set'],
   ])
@@ -44,7 +46,7 @@ test('no secret of the service is in any page that is about the whole of it, nor
   const kept = await db<{ sealed: Buffer }[]>`select sealed_private_jwk as sealed from token_key where sealed_private_jwk is not null`;
   const database = new URL(service.databaseUrl);
   const forbidden = [
-    newest, older, secrets.ADMIN_PASSWORD, 'staple', 'p4ssword', 'mailer', 'the-content-of', service.databaseUrl, database.password, `${database.username}:`,
+    newest, older, secrets.ADMIN_PASSWORD, 'staple', 'keeper', 'p4ssword', 'mailer', 'the-content-of', service.databaseUrl, database.password, `${database.username}:`,
     ...kept.map(({ sealed }) => sealed.toString('base64')),
   ].filter((one) => one !== '' && one !== ':');
   const { json } = useCommands({ ...secrets, DATABASE_URL: service.databaseUrl, DATA_DIR: dataDir, MAIL_FROM: 'a@b.example' });
