@@ -163,7 +163,8 @@ export async function openConnector(parts: ConnectorParts, estab: string): Promi
 function behaviourOf(settings: Settings, sandbox: boolean, now: () => number) {
   const mode = modeOf(settings, now());
   if (!sandbox) return { mode: mode === 'half-written' ? ('normal' as const) : mode, now };
-  return { mode, now: () => now() + (settings.offsetMs ?? 0), happenings: settings.happenings ?? [] };
+  const { offsetMs = 0, happenings = [] } = settings;
+  return { mode, now: () => now() + offsetMs, moved: { happenings, rollsOver: offsetMs !== 0 } };
 }
 
 /** Tells every demo school how to behave, or one; gives their number. until: then it is normal again. */

@@ -4,7 +4,7 @@ import type { Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { requestCollection } from './component-databases.ts';
 import { modeOf, setDemoMode, type DemoSettings } from './connector-settings.ts';
-import { databaseNames } from './connector.ts';
+import { databaseNames, type DatabaseName } from './connector.ts';
 import type { DemoMode } from './connectors/demo/demo-connector.ts';
 import { mostHappenings, planHappening, type Happening, type HappeningKind } from './connectors/demo/happenings.ts';
 import { demoSchool } from './connectors/demo/school.ts';
@@ -58,25 +58,26 @@ export async function behave(tx: Tx, estab: string, mode: DemoMode, until: Date 
 /** force: what the new day does to the roster is let through, however much of it goes. */
 export async function setDemoClock(tx: Tx, estab: string, offsetMs: number, { force }: { force: boolean }): Promise<void> {
   await keep(tx, estab, { offsetMs });
-  await collectNow(tx, estab, force);
+  await collectNow(tx, estab, { force });
 }
 
 /** One at a time in a school, so that each is about somebody else. */
 export async function happen(tx: Tx, estab: string, kind: HappeningKind, now: number): Promise<Happening> {
   await tx`select from connector_setting where estab = ${estab} for update`;
-  const { clock, happenings } = await readDemo(tx, estab, now);
+  const { clock, ahead, happenings } = await readDemo(tx, estab, now);
   if (happenings.length >= mostHappenings) throw new SchoolbellError('conflict', `${mostHappenings} things happened already; reset the sandbox first`);
-  const planned = planHappening(demoSchool(clock, happenings), kind, happenings, clock.toISOString());
+  const planned = planHappening(demoSchool(clock, { happenings, rollsOver: ahead !== 0 }), kind, happenings, clock.toISOString());
   if (!planned) throw new SchoolbellError('conflict', `there is nobody left in the demo school for another ${kind}`);
   await keep(tx, estab, { happenings: [...happenings, planned] });
-  await collectNow(tx, estab);
+  // Registers follow by themselves within minutes.
+  await collectNow(tx, estab, { only: ['SchoolData'] });
   return planned;
 }
 
 /** force: as the school was before, whoever goes with that. */
 export async function resetDemo(tx: Tx, estab: string): Promise<void> {
   await tx`update connector_setting set settings = ${tx.json({ mode: 'normal' })} where estab = ${estab}`;
-  await collectNow(tx, estab, true);
+  await collectNow(tx, estab, { force: true });
 }
 
 async function keep(tx: Tx, estab: string, settings: DemoSettings): Promise<void> {
@@ -84,6 +85,8 @@ async function keep(tx: Tx, estab: string, settings: DemoSettings): Promise<void
 }
 
 /** One that is under way may have read the school as it was. */
-async function collectNow(tx: Tx, estab: string, force = false): Promise<void> {
-  for (const name of databaseNames) await requestCollection(tx, estab, name, { full: true, again: true, force, rosterFirst: name === 'Attendance' });
+async function collectNow(tx: Tx, estab: string, how: { force?: boolean; only?: readonly DatabaseName[] } = {}): Promise<void> {
+  const { force = false, only = databaseNames } = how;
+  for (const name of only)
+    await requestCollection(tx, estab, name, { full: true, again: true, force, rosterFirst: name === 'Attendance' });
 }

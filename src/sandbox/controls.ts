@@ -1,6 +1,7 @@
 // In charge of what the sandbox can do: a table which the command line, the API and the console all read. A row changes rows of the database
 // alone; whoever is concerned finds them there.
 import { misModes, type DemoMode } from '../collection/connectors/demo/demo-connector.ts';
+import { mostYears, yearBeginning } from '../collection/connectors/demo/calendar.ts';
 import { findMoment, namedMoments, parseMoment } from '../collection/connectors/demo/clock.ts';
 import { happeningKinds, type HappeningKind } from '../collection/connectors/demo/happenings.ts';
 import { behave, happen, readDemo, resetDemo, setDemoClock } from '../collection/steer-demo.ts';
@@ -112,10 +113,12 @@ export const controls: readonly Control[] = [
     name: 'clock',
     of: 'schools',
     title: 'Clock',
-    help: 'The clock of the demo schools is moved: to the start or end of a term, to a date, or by a duration; they are collected at once.',
+    help: 'The clock of the demo schools is moved: to the start or end of a term, beyond the summer, to a date, or by a duration.',
     more:
-      'It is the clock of the MIS: registers, comings and goings are those of its day, and it goes on from there. The clock of the service, of tokens and of ' +
-      'what may be written back stays as it is. By itself a large loss is held until somebody approves it, as in life; with `Force` it is let through.',
+      'It is collected at once. With `summer-roll-over` a new school year begins: pupils move up, the oldest leave, a new year 7 joins, and courses, ' +
+      'classes and enrolments are new. It is the clock of the MIS: registers, comings and goings are those of its day, and it goes on from there. The ' +
+      'clock of the service, of tokens and of what may be written back stays as it is. By itself a large loss is held until somebody approves ' +
+      'it, as in life; with `Force` it is let through.',
     fields: [
       { name: 'to', label: 'To', type: 'text', example: 'start-of-term', help: `${namedMoments.join(', ')}, now, a date or an instant` },
       { name: 'by', label: 'By', type: 'text', example: '7d', help: 'a duration from where it stands: 30m, 12h, 7d' },
@@ -181,7 +184,7 @@ function steer(tx: Tx, rp: string, kind: FaultKind, values: Values, fault: { mod
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** Beyond, the demo school has no calendar. */
-const [earliest, latest] = [Date.parse('2026-09-01'), Date.parse('2027-08-31')];
+const [earliest, latest] = [yearBeginning(0), yearBeginning(mostYears + 1)];
 
 function findTarget({ to, by }: Values, clock: Date, now: number): Date {
   if ((to === undefined) === (by === undefined))
@@ -196,7 +199,7 @@ function findTarget({ to, by }: Values, clock: Date, now: number): Date {
       'invalid_request',
       `"${String(to ?? by)}": must be ${namedMoments.join(', ')}, now, or a date such as 2027-01-04; by: 30m, 12h, 7d`,
     );
-  if (to !== 'now' && (target.getTime() < earliest || target.getTime() > latest))
-    throw new SchoolbellError('invalid_request', `${target.toISOString()}: the demo school has a calendar from 2026-09-01 to 2027-08-31`);
+  if (to !== 'now' && (target.getTime() < Date.parse(earliest) || target.getTime() >= Date.parse(latest)))
+    throw new SchoolbellError('invalid_request', `${target.toISOString()}: the demo school has a calendar from ${earliest} until before ${latest}`);
   return target;
 }

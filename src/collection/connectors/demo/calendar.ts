@@ -42,9 +42,45 @@ export const sessions: readonly DemoSession[] = [
   session('ses-2027-sum2', 'Summer 2', 'gradingPeriod', '2027-06-07', '2027-07-23', 'ses-2027-sum'),
 ];
 
-/** The day after which a year group has no more lessons (exclusive): exam years stop in June. */
-export function lessonsEnd(yearGroup: number): string {
-  return yearGroup === 11 || yearGroup === 13 ? examYearEnds : yearEnds;
+/** The day after which a year group has no more lessons (exclusive): exam years stop in June. years: so many school years later. */
+export function lessonsEnd(yearGroup: number, years = 0): string {
+  return later(yearGroup === 11 || yearGroup === 13 ? examYearEnds : yearEnds, years);
+}
+
+/** As far as the school is drawn, if somebody moves its clock. */
+export const mostYears = 3;
+const firstYear = 2027;
+
+/** How many summers lie between the school as it is drawn and an instant. */
+export function countYears(at: Date): number {
+  const date = at.toISOString();
+  const year = Number(date.slice(0, 4)) + (date.slice(5, 7) >= '09' ? 1 : 0);
+  return Math.min(mostYears, Math.max(0, year - firstYear));
+}
+
+/** Of the school year that begins so many years later than the present one; by weekdays, so that Mondays stay Mondays. */
+export function sessionsOf(years: number): DemoSession[] {
+  const [from, to] = [String(firstYear), String(firstYear + years)];
+  return sessions.filter(({ schoolYear }) => schoolYear === from).map((one) => {
+    const start = one.type === 'schoolYear' ? yearBeginning(years) : [later(one.start, years), yearBeginning(years)].sort().at(-1) ?? '';
+    return {
+      ...one,
+      id: one.id.replace(from, to),
+      parent: one.parent.replace(from, to),
+      schoolYear: to,
+      title: one.title.replace('2026/27', `${Number(to) - 1}/${to.slice(2)}`).replace(/ (2026|2027)$/, (_, year: string) => ` ${Number(year) + years}`),
+      start,
+      end: one.type === 'schoolYear' ? yearBeginning(years + 1) : later(one.end, years),
+    };
+  });
+}
+
+export const yearBeginning = (years: number) => `${firstYear - 1 + years}-09-01`;
+
+/** A day of the same week and weekday, so many years on; what has no end has none then. */
+export function later(date: string, years: number): string {
+  if (date === '') return date;
+  return new Date(Date.parse(date) + years * 364 * 86_400_000).toISOString().slice(0, 10);
 }
 
 function session(id: string, title: string, type: DemoSession['type'], start: string, end: string, parent: string): DemoSession {

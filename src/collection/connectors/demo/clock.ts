@@ -1,8 +1,8 @@
 // In charge of the moments that the clock of the demo school can be set to by name.
-import { sessions } from './calendar.ts';
+import { mostYears, sessionsOf, yearBeginning } from './calendar.ts';
 import { isSchoolDay, localTimeOf } from './school-days.ts';
 
-export const namedMoments = ['start-of-term', 'end-of-term'] as const;
+export const namedMoments = ['start-of-term', 'end-of-term', 'summer-roll-over'] as const;
 export type NamedMoment = (typeof namedMoments)[number];
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -11,10 +11,15 @@ const [morning, afternoon] = ['T10:00:00Z', 'T15:30:00Z'];
 
 /** The next one by the clock of the school; undefined: its calendar has none any more. */
 export function findMoment(name: NamedMoment, at: Date): Date | undefined {
-  const terms = sessions.filter(({ type }) => type === 'term');
-  const moments = terms.map(({ start, end }) => (name === 'start-of-term' ? firstSchoolDay(start) + morning : lastSchoolDay(end) + afternoon));
-  const next = moments.sort().find((moment) => Date.parse(moment) > at.getTime());
+  const next = listMoments(name).sort().find((moment) => Date.parse(moment) > at.getTime());
   return next === undefined ? undefined : new Date(next);
+}
+
+function listMoments(name: NamedMoment): string[] {
+  const years = Array.from({ length: mostYears + 1 }, (_, before) => before);
+  if (name === 'summer-roll-over') return years.slice(1).map((year) => firstSchoolDay(yearBeginning(year)) + morning);
+  const terms = years.flatMap((year) => sessionsOf(year)).filter(({ type }) => type === 'term');
+  return terms.map(({ start, end }) => (name === 'start-of-term' ? firstSchoolDay(start) + morning : lastSchoolDay(end) + afternoon));
 }
 
 /** A date alone is the morning of that day. */
@@ -23,14 +28,13 @@ export function parseMoment(text: string): Date | undefined {
   return /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text) && !Number.isNaN(moment.getTime()) ? moment : undefined;
 }
 
-/** A term of the year before has no lessons here. */
 const firstSchoolDay = (start: string) => walk(start, 1);
 const lastSchoolDay = (end: string) => walk(localTimeOf(new Date(Date.parse(end) - dayMs)).date, -1);
 
 function walk(from: string, step: 1 | -1): string {
   for (let days = 0; days < 14; days += 1) {
     const date = new Date(Date.parse(from) + step * days * dayMs).toISOString().slice(0, 10);
-    if (isSchoolDay(date)) return date;
+    if (isSchoolDay(date, mostYears)) return date;
   }
   return from;
 }

@@ -29,18 +29,18 @@ const days: readonly (readonly [share: number, am: string, pm: string])[] = [
   [6, 'N', 'N'],
 ];
 
-/** The days whose registers there are at an instant, oldest first. */
-export function registerDays(at: Date): string[] {
-  const last = lastSchoolDays(localTimeOf(at).date, keptDays);
+/** The days whose registers there are at an instant, oldest first. years: how many school years have begun since the present one. */
+export function registerDays(at: Date, years = 0): string[] {
+  const last = lastSchoolDays(localTimeOf(at).date, keptDays, years);
   return exampleDay < (last[0] ?? '') ? [exampleDay, ...last] : last;
 }
 
 /** Batches of the marks at an instant; `written` are those that were written to the demo MIS on these days or later. */
-export function* demoMarks(pupils: readonly Pupil[], at: Date, written: readonly DemoMark[]): Generator<MarkRow[]> {
+export function* demoMarks(pupils: readonly Pupil[], at: Date, written: readonly DemoMark[], years = 0): Generator<MarkRow[]> {
   const overlay = new Map(written.map((mark) => [keyOf(mark), mark]));
   let batch: MarkRow[] = [];
   let line = 0;
-  for (const drawn of drawMarks(pupils, localTimeOf(at), registerDays(at))) {
+  for (const drawn of drawMarks(pupils, localTimeOf(at), registerDays(at, years))) {
     const mark = overlay.get(keyOf(drawn)) ?? drawn;
     overlay.delete(keyOf(drawn));
     batch.push({ line: (line += 1), ...mark });
@@ -55,7 +55,7 @@ export function* demoMarks(pupils: readonly Pupil[], at: Date, written: readonly
 }
 
 /** Pupils who are on roll, with the days between which they have lessons. */
-export function listPupils(school: readonly DemoFile[]): Pupil[] {
+export function listPupils(school: readonly DemoFile[], years = 0): Pupil[] {
   const sheet = (name: string): Sheet => new Sheet(school.find((file) => file.name === name) ?? { name, header: ['sourcedId'], rows: [] });
   const [users, enrollments] = [sheet('users.csv'), sheet('enrollments.csv')];
   const joined = new Map<string, string>();
@@ -63,7 +63,8 @@ export function listPupils(school: readonly DemoFile[]): Pupil[] {
     const [user, begin] = [enrollments.get(enrolment, 'userSourcedId'), enrollments.get(enrolment, 'beginDate')];
     if (begin <= (joined.get(user) ?? begin)) joined.set(user, begin);
   }
-  return users.where({ role: 'student', status: '' }).map((id) => ({ id, from: joined.get(id) ?? '', until: lessonsEnd(Number(users.get(id, 'grades'))) }));
+  const endOf = (id: string) => lessonsEnd(Number(users.get(id, 'grades')), years);
+  return users.where({ role: 'student', status: '' }).map((id) => ({ id, from: joined.get(id) ?? '', until: endOf(id) }));
 }
 
 function* drawMarks(pupils: readonly Pupil[], now: LocalTime, dates: readonly string[]): Generator<DemoMark> {

@@ -6,8 +6,8 @@ import type { MarkRow } from '../../mark.ts';
 import { openCsvSource } from '../csv/csv-source.ts';
 import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { demoPackage } from './demo-package.ts';
-import type { Happening } from './happenings.ts';
-import { demoSchool } from './school.ts';
+import { countYears } from './calendar.ts';
+import { demoSchool, type Moved } from './school.ts';
 
 export const demoModes = ['normal', 'slow', 'offline', 'broken', 'rejecting'] as const;
 /** Those of `demo mode`, and what only the sandbox has. */
@@ -21,7 +21,7 @@ export type DemoConnectorParts = {
   mode: DemoMode;
   now: () => number;
   /** What somebody asked for, beside what changes by itself. */
-  happenings?: readonly Happening[];
+  moved?: Moved;
   pause: (milliseconds: number) => Promise<void>;
 };
 
@@ -61,22 +61,24 @@ const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
 
 const cutOff = 'The demo MIS stopped in the middle of the registers (it was set to half-written). Set it to normal to go on.';
 
-export function createDemoConnector({ db, estab, mode, now, happenings = [], pause }: DemoConnectorParts): Connector {
+export function createDemoConnector({ db, estab, mode, now, moved = {}, pause }: DemoConnectorParts): Connector {
   const { before = async () => {}, judge = () => [], halfWritten = false } = behaviours[mode];
   return {
     kind: 'demo',
     offers: ['SchoolData', 'Attendance'],
     async openRoster() {
       await before('read', pause);
-      return openCsvSource(demoPackage(new Date(now()), { happenings, halfWritten }));
+      return openCsvSource(demoPackage(new Date(now()), { ...moved, halfWritten }));
     },
     async *readMarks() {
       await before('read', pause);
       const at = new Date(now());
+      const years = moved.rollsOver ? countYears(at) : 0;
       const known = await selectStudents(db, estab);
       // Marks are collected more often than the roster: those of a joiner wait until the roster has met them.
-      const pupils = listPupils(demoSchool(at, happenings)).filter(({ id }) => known.size === 0 || known.has(id));
-      for (const batch of demoMarks(pupils, at, await selectWritten(db, estab, registerDays(at)[0] ?? '-infinity'))) {
+      const pupils = listPupils(demoSchool(at, moved), years).filter(({ id }) => known.size === 0 || known.has(id));
+      const written = await selectWritten(db, estab, registerDays(at, years)[0] ?? '-infinity');
+      for (const batch of demoMarks(pupils, at, written, years)) {
         yield batch;
         if (halfWritten) throw new MisError('Error', cutOff, { later: true });
       }

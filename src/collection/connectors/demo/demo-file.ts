@@ -46,6 +46,11 @@ export class Sheet {
     this.#rows.set(id, row);
   }
 
+  /** One with the same columns and no records. */
+  emptied(): Sheet {
+    return new Sheet({ ...this.#file, rows: [] });
+  }
+
   close(): DemoFile {
     return { ...this.#file, rows: [...this.#rows.values()] };
   }

@@ -2,18 +2,17 @@
 import { Readable } from 'node:stream';
 import type { CsvPackage } from '../csv/package.ts';
 import { renderCsvRow } from '../csv/write-csv.ts';
-import type { Happening } from './happenings.ts';
-import { demoSchool } from './school.ts';
+import { demoSchool, type Moved } from './school.ts';
 
 /** The file at which whoever reads it finds the end too early. */
 const halfFile = 'enrollments.csv';
 
-/** happenings: what somebody asked for. halfWritten: one file ends in the middle of a row. */
-export type Handed = Readonly<{ happenings?: readonly Happening[]; halfWritten?: boolean }>;
+/** halfWritten: one file ends in the middle of a row. */
+export type Handed = Moved & Readonly<{ halfWritten?: boolean }>;
 
 /** Without an instant the school as it was drawn, with one as it is then. */
-export function demoPackage(at?: Date, { happenings = [], halfWritten = false }: Handed = {}): CsvPackage {
-  const files = demoSchool(at, happenings).map(({ name, header, rows }) => {
+export function demoPackage(at?: Date, { halfWritten = false, ...moved }: Handed = {}): CsvPackage {
+  const files = demoSchool(at, moved).map(({ name, header, rows }) => {
     const whole = Buffer.from([header, ...rows].map(renderCsvRow).join(''));
     const content = halfWritten && name === halfFile ? cutInARow(whole) : whole;
     return { name, size: content.length, open: async () => Readable.from([content], { objectMode: false }) };

@@ -5,7 +5,7 @@
 import { departments } from './curriculum.ts';
 import { Sheet, type DemoFile } from './demo-file.ts';
 import { changesInForce, wrap, type Change, type ChangeKind } from './drift-plan.ts';
-import { enrolmentId } from './enrolments.ts';
+import { dayWithin, enrolmentId } from './enrolments.ts';
 import { houses } from './families.ts';
 import { addJoiner, driftingJoiners, type SchoolToJoin } from './joiners.ts';
 import { foldName } from './naming.ts';
@@ -78,7 +78,7 @@ const makers: Readonly<Record<ChangeKind, (school: School, lists: Lists, change:
     const gone = { status: 'tobedeleted', dateLastModified: change.since };
     users.set(id, { ...gone, enabledUser: 'false' });
     demographics.set(id, gone);
-    for (const enrolment of enrolled.get(id) ?? []) enrollments.set(enrolment, { ...gone, endDate: change.day });
+    for (const enrolment of enrolled.get(id) ?? []) enrollments.set(enrolment, { ...gone, endDate: dayWithin(enrollments, enrolment, change.day) });
   },
 };
 
@@ -92,8 +92,7 @@ function moveClass({ enrollments }: School, from: string, to: string, change: Ch
     role: 'student',
     endDate: enrollments.get(from, 'endDate'),
   };
-  // One that began in October is not ended before, whatever the clock says.
-  const day = [change.day, enrollments.get(from, 'beginDate')].sort().at(-1) ?? '';
+  const day = dayWithin(enrollments, from, change.day);
   enrollments.set(enrolmentId(to, userSourcedId, 'student'), { ...next, beginDate: day });
   enrollments.set(from, { status: 'tobedeleted', dateLastModified: change.since, endDate: day });
 }

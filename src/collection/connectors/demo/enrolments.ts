@@ -2,6 +2,7 @@
 // including what ended in the autumn: leavers, dissolved classes and changes of set.
 import { changeBegins, changeEnds, lessonsEnd, yearBegins } from './calendar.ts';
 import { bandOf, formLetters } from './curriculum.ts';
+import type { Sheet } from './demo-file.ts';
 import type { Student } from './families.ts';
 import { elementAt, seededRandom, stableId } from './seeded-random.ts';
 import type { Random } from './seeded-random.ts';
@@ -136,6 +137,12 @@ function adult(group: SchoolClass, member: StaffMember, role: Enrolment['role'],
     end: ended ? changeEnds : lessonsEnd(group.year),
     ended,
   };
+}
+
+/** Within the time that an enrolment has, whatever the clock says: one that began in October is not ended before. Some have no end. */
+export function dayWithin(enrollments: Sheet, enrolment: string, day: string): string {
+  const [, within = ''] = [enrollments.get(enrolment, 'beginDate'), day, enrollments.get(enrolment, 'endDate') || day].sort();
+  return within;
 }
 
 export function enrolmentId(classId: string, userId: string, role: Enrolment['role']): string {

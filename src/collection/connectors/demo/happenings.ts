@@ -2,7 +2,7 @@
 // Each names whom it is about, so that it stays the same whatever else changes; ids stay what they were, and references whole.
 import type { Cells, DemoFile } from './demo-file.ts';
 import { Sheet } from './demo-file.ts';
-import { enrolmentId } from './enrolments.ts';
+import { dayWithin, enrolmentId } from './enrolments.ts';
 import { addJoiner, driftingJoiners } from './joiners.ts';
 import { exampleStudent } from './named-in-reference.ts';
 import { elementAt, seededRandom, stableId } from './seeded-random.ts';
@@ -65,7 +65,7 @@ const makers: Readonly<Record<HappeningKind, (school: School, happening: Happeni
       enrolInto(enrollments, enrolment, second, {});
     for (const enrolment of enrollments.where({ classSourcedId: of, role: 'student', status: '' })) {
       if (seededRandom(`split ${enrolment}`).chance(0.5)) continue;
-      enrolInto(enrollments, enrolment, second, { beginDate: dayOf(enrollments, enrolment, at) });
+      enrolInto(enrollments, enrolment, second, { beginDate: dayWithin(enrollments, enrolment, at.slice(0, 10)) });
       end(enrollments, enrolment, at);
     }
   },
@@ -77,13 +77,7 @@ function enrolInto(enrollments: Sheet, from: string, into: string, more: Cells):
 }
 
 function end(enrollments: Sheet, enrolment: string, at: string): void {
-  enrollments.set(enrolment, { status: 'tobedeleted', dateLastModified: at, endDate: dayOf(enrollments, enrolment, at) });
-}
-
-/** Within the time that the enrolment has, whatever the clock says. */
-function dayOf(enrollments: Sheet, enrolment: string, at: string): string {
-  const [, day = ''] = [enrollments.get(enrolment, 'beginDate'), at.slice(0, 10), enrollments.get(enrolment, 'endDate')].sort();
-  return day;
+  enrollments.set(enrolment, { status: 'tobedeleted', dateLastModified: at, endDate: dayWithin(enrollments, enrolment, at.slice(0, 10)) });
 }
 
 function listLargeClasses({ classes, enrollments }: School): string[] {

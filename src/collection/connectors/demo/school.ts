@@ -1,12 +1,13 @@
 // In charge of the demo school: one synthetic English secondary school, the same on every machine and
 // in every run, written out as the files of a OneRoster 1.1 bulk CSV package; at an instant, with what has changed by then.
-import { changeRecorded, currentTerms, currentYear, sessions } from './calendar.ts';
+import { changeRecorded, countYears, currentTerms, currentYear, sessions } from './calendar.ts';
 import { courseTitle, departments, subjects } from './curriculum.ts';
 import type { DemoFile } from './demo-file.ts';
 import { driftSchool } from './drift.ts';
 import { drawEnrolments } from './enrolments.ts';
 import { drawFamilies } from './families.ts';
 import { letHappen, type Happening } from './happenings.ts';
+import { rollOver } from './roll-over.ts';
 import type { Contact, Student } from './families.ts';
 import { seededRandom } from './seeded-random.ts';
 import { drawStaff } from './staff.ts';
@@ -20,15 +21,23 @@ const mailDomain = 'thistlebrook.example';
 const schoolId = 'org-9990001';
 const trustId = 'org-lanternway';
 
-let drawn: readonly DemoFile[] | undefined;
+/** By the number of summers since. */
+const drawn: (readonly DemoFile[])[] = [];
 
 /**
  * The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. happenings: what
- * somebody asked for besides.
+ * somebody asked for besides. rollsOver: school years go by; otherwise it stays in the one that it was drawn in.
  */
-export function demoSchool(at?: Date, happenings: readonly Happening[] = []): readonly DemoFile[] {
-  drawn ??= drawSchool();
-  return at === undefined ? drawn : letHappen(driftSchool(drawn, at), drawn, happenings);
+export function demoSchool(at?: Date, { happenings = [], rollsOver = false }: Moved = {}): readonly DemoFile[] {
+  const base = drawOnce(at && rollsOver ? countYears(at) : 0);
+  return at === undefined ? base : letHappen(driftSchool(base, at), base, happenings);
+}
+
+export type Moved = Readonly<{ happenings?: readonly Happening[]; rollsOver?: boolean }>;
+
+function drawOnce(years: number): readonly DemoFile[] {
+  const known = (drawn[years] ??= years === 0 ? drawSchool() : rollOver(drawOnce(years - 1), years));
+  return known;
 }
 
 function drawSchool(): DemoFile[] {
