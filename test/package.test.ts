@@ -127,7 +127,8 @@ test('it starts in an empty folder, answers, runs commands, and Ctrl-C twice end
   assert.ok(!lstatSync(own).isSymbolicLink(), 'where Node strips no types');
   const service = await start(!noTerminal);
   assert.match(service.output(), /^The console: \S+, name admin, password \S+ \(shown this once; kept in \S+\/consumer\/data\/admin\.password\)/m);
-  const paths = ['/readyz', '/', '/README.md', '/docs', '/follow.js', '/openapi/variant-b.json', '/console/sign-in', '/school'];
+  const guides = ['/docs', '/docs/guides/run-in-production', '/docs/guides/settings'];
+  const paths = ['/readyz', '/', '/README.md', ...guides, '/follow.js', '/openapi/variant-b.json', '/console/sign-in', '/school'];
   for (const path of paths) assert.equal((await fetch(`${service.url}${path}`, { headers: { accept: '*/*' } })).status, 200, path);
   const about = (await (await fetch(service.url)).json()) as { version: string };
   assert.equal(about.version, description.version);
