@@ -56,13 +56,14 @@ async function withhold(db: Db, { estab, lane }: ClaimedWork): Promise<Outcome> 
 
 /** The first of two waits. Whether there is one already is judged under the lock of the fault's row, in whichever process. */
 async function hold(db: Db, { estab, id, rp }: ClaimedWork): Promise<boolean> {
-  const held = await db`
-    update sandbox_fault f set holding = ${`${estab} ${id}`}
-    where f.rp = ${rp} and f.kind = 'events' and not exists (
-      select from outbox o
-      where o.estab = split_part(f.holding, ' ', 1) and o.id = split_part(f.holding, ' ', 2) and o.rp = f.rp and o.state in ('running', 'waiting'))
-    returning rp`;
-  return held.length > 0;
+  return db.begin(async (tx) => {
+    const [fault] = await tx<{ holding: string | null }[]>`select holding from sandbox_fault where rp = ${rp} and kind = 'events' for update`;
+    const [atSchool = '', held = ''] = fault?.holding?.split(' ') ?? [];
+    const waiting = await tx`select from outbox where estab = ${atSchool} and id = ${held} and rp = ${rp} and state in ('running', 'waiting')`;
+    if (!fault || waiting.length > 0) return false;
+    await tx`update sandbox_fault set holding = ${`${estab} ${id}`} where rp = ${rp} and kind = 'events'`;
+    return true;
+  });
 }
 
 /** The second has gone out: the first is due. */

@@ -7,7 +7,7 @@ import { useReceiver } from '../../test/delivery.ts';
 import { rootA, rootB, testSecretKey, useService, type Client } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
-import type { Fragment, Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { forgetFaults } from './faults.ts';
 
@@ -128,13 +128,15 @@ async function change(...names: string[]): Promise<void> {
   for (const name of names) {
     await db.begin(async (tx) => {
       await announceChange(tx, estab, name);
-      await hurry(tx, tx`attempts = 0`);
+      await hurry(tx, 1);
     });
   }
 }
-async function hurry(sql: Sql = db, which: Fragment = sql`true`): Promise<void> {
-  await sql`update outbox set due_at = clock_timestamp() where kind = 'call' and state = 'waiting' and ${which}`;
-  await sql`update lane set next_at = clock_timestamp() where key in (select lane from outbox where kind = 'call' and state = 'waiting' and ${which})`;
+/** What waits is due now; lessThan: of what was tried less often. */
+async function hurry(sql: Sql = db, lessThan = 100): Promise<void> {
+  const due = await sql<{ lane: string }[]>`
+    update outbox set due_at = clock_timestamp() where estab = ${estab} and kind = 'call' and state = 'waiting' and attempts < ${lessThan} returning lane`;
+  await sql`update lane set next_at = clock_timestamp() where key = any(${due.map(({ lane }) => lane)})`;
 }
 const arrived = (path: string) => receiver.arrivals.filter((arrival) => arrival.url === path);
 const deliveries = async (rp = demo.rp) => [

@@ -244,6 +244,9 @@ export const offenders: Offenders = [
       'src/access/rostering-token.ts': [
         '1082cff9aae8 select a.rp, null as estab, s.id as "secretId", s.hash, g.scopes is not null as open, coalesce(g.sco',
       ],
+      'src/collection/steer-demo.ts': [
+        '6af8f59e9902 select a.estab from authorisation a join establishment e on e.estab = a.estab where a.rp = $n and a.',
+      ],
       'src/onboarding/application-schools.ts': [
         'ba75d50e9eb0 select p.rp, coalesce(a.live, 0) as live, coalesce(a.waiting, 0) as waiting, coalesce(a.paused, 0) a',
         'bbb4db31720c with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
