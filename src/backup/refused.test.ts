@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -20,8 +22,10 @@ import { connect } from '../db/connect.ts';
 import { isMigrated, migrate } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { DamagedBackup } from './age.ts';
+import { compareTables } from './load-tables.ts';
 import { readBackup } from './read-backup.ts';
 import { restoreBackup } from './restore-backup.ts';
+import { RowsDigest } from './rows-digest.ts';
 import { writeBackup } from './write-backup.ts';
 
 const { db, url } = await useDatabase();
@@ -179,6 +183,31 @@ test('killed while it is written, a backup has no name; the next one to that nam
   }
   await writeBackup({ db, config, passphrase, file: path, workFactor: 4 });
   assert.deepEqual([existsSync(path), existsSync(`${path}.half`)], [true, false]);
+});
+
+test('what a disk has not kept as it was written is found before it counts', async () => {
+  const path = join(folder, 'bad-disk.backup');
+  const spoil = (words: string) => {
+    if (words !== 'reading it back') return;
+    const kept = openSync(`${path}.half`, 'r+');
+    writeSync(kept, Buffer.from([0]), 0, 1, statSync(`${path}.half`).size - 20);
+    closeSync(kept);
+  };
+  await assert.rejects(writeBackup({ db, config, passphrase, file: path, workFactor: 4, tell: spoil }), DamagedBackup);
+  assert.deepEqual([existsSync(path), existsSync(`${path}.half`)], [false, false]);
+});
+
+test('rows that are others than were backed up are found by their table', async () => {
+  const connection = await db.reserve();
+  const copied = '1234567\tHill Top\n';
+  const digest = new RowsDigest();
+  digest.take(Buffer.from(copied));
+  const table = { name: 'establishment', columns: ['estab', 'name'], rows: 1, bytes: copied.length, digest: digest.value };
+  const compare = (more: Partial<typeof table>) => compareTables(connection, [{ ...table, ...more }], () => {});
+  await compare({});
+  await assert.rejects(compare({ rows: 2 }), /has 1 rows of establishment, not 2/);
+  await assert.rejects(compare({ digest: digest.value.replace(/^./, (first) => (first === '0' ? '1' : '0')) }), /other rows of establishment/);
+  connection.release();
 });
 
 test('stopped at any step, a backup leaves nothing at all', async () => {

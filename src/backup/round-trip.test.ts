@@ -86,9 +86,13 @@ test('taken under imports and deliveries it equals the original at one instant, 
   const connection = await db.reserve();
   await connection`begin isolation level repeatable read read only`;
   const [exported] = await connection<{ snapshot: string }[]>`select pg_export_snapshot() as snapshot`;
-  const [before, atSnapshot] = [changing.rounds(), receiver.arrivals.length];
+  const goneOn = async () => {
+    const [rounds, arrived] = [changing.rounds(), receiver.arrivals.length];
+    await until('it goes on changing', () => changing.rounds() > rounds && receiver.arrivals.length > arrived);
+  };
+  await goneOn();
   const facts = await back('under-load.backup', { snapshot: exported?.snapshot ?? '' });
-  await until('it went on changing', () => changing.rounds() > before && receiver.arrivals.length > atSnapshot);
+  await goneOn();
   await changing.stop();
   await worker.stop();
   const original = (await sumAll(connection)).filter((line) => !line.startsWith('{'));
@@ -211,9 +215,16 @@ test('held, nothing goes out until somebody says so; what is new does', async ()
   const { claimed, waiting, mail } = await leaveOpen();
   const facts = await back('hold.backup');
   const url = await databases.make();
-  const { schoolbell, json, assertFails } = useCommands(settings(url, 'hold'));
+  const { run, schoolbell, json, assertFails } = useCommands(settings(url, 'hold'));
   const before = receiver.arrivals.length;
   await assertFails(/2 calls and 1 mail had not gone out .* --deliveries hold.* Nothing was changed/, 'restore', facts.file);
+  const questions: string[] = [];
+  const unsure = await run(['restore', facts.file], settings(url, 'hold'), async (question) => {
+    questions.push(question);
+    return 'perhaps';
+  });
+  assert.deepEqual([unsure.code, unsure.err, questions.length], [1, 'schoolbell: nothing was changed\n', 1]);
+  assert.match(questions[0] ?? '', /^2 calls and 1 mail had not gone out .*\nhold: .* send: .*\nhold or send\? $/);
   const { held, restoredAt, unsettled } = await json<{ held: number; restoredAt: string; unsettled: object }>('restore', facts.file, '--deliveries', 'hold');
   assert.deepEqual([held, unsettled], [3, { calls: 2, mails: 1, waits: 0, writebacks: 0 }]);
 

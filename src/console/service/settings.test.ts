@@ -46,7 +46,8 @@ test('no secret of the service is in any page that is about the whole of it, nor
   const kept = await db<{ sealed: Buffer }[]>`select sealed_private_jwk as sealed from token_key where sealed_private_jwk is not null`;
   const database = new URL(service.databaseUrl);
   const forbidden = [
-    newest, older, secrets.ADMIN_PASSWORD, 'staple', 'keeper', 'p4ssword', 'mailer', 'the-content-of', service.databaseUrl, database.password, `${database.username}:`,
+    newest, older, secrets.ADMIN_PASSWORD, 'staple', 'keeper', 'p4ssword', 'mailer', 'the-content-of', service.databaseUrl, database.password,
+    `${database.username}:`,
     ...kept.map(({ sealed }) => sealed.toString('base64')),
   ].filter((one) => one !== '' && one !== ':');
   const { json } = useCommands({ ...secrets, DATABASE_URL: service.databaseUrl, DATA_DIR: dataDir, MAIL_FROM: 'a@b.example' });
