@@ -34,7 +34,9 @@ async function main(config: Config): Promise<void> {
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const tell = (words: string) => console.error(`schoolbell: ${words}`);
-    const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell });
+    const stopping = new AbortController();
+    void ending.then(() => stopping.abort());
+    const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell, signal: stopping.signal });
     const database = await openDatabase(config, tell, { before });
     closing.push(database.close);
     await sweepSpool(config.dataDir);

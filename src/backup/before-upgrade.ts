@@ -15,9 +15,18 @@ import { listBackupRuns } from './runs.ts';
 const freshMs = 60 * 60_000;
 
 /** seal: made only when it is needed, since a start that finds no plan needs no key for this. */
-export type BeforeUpgradeParts = Readonly<{ config: Config; seal: () => Seal; core: BackupCore; tell: (words: string) => void; now?: () => Date }>;
+export type BeforeUpgradeParts = Readonly<{
+  config: Config;
+  seal: () => Seal;
+  core: BackupCore;
+  tell: (words: string) => void;
+  signal?: AbortSignal;
+  now?: () => Date;
+}>;
 
-export function createBackupBeforeUpgrade({ config, seal, core, tell, now = () => new Date() }: BeforeUpgradeParts): NonNullable<MigrateOptions['before']> {
+type BeforeMigrating = NonNullable<MigrateOptions['before']>;
+
+export function createBackupBeforeUpgrade({ config, seal, core, tell, signal = new AbortController().signal, now }: BeforeUpgradeParts): BeforeMigrating {
   return async ({ db, pending }: Upgrade) => {
     const plan = await findBackupPlan(db);
     if (!plan) return;
@@ -26,7 +35,7 @@ export function createBackupBeforeUpgrade({ config, seal, core, tell, now = () =
       tell(`no backup is taken before the upgrade: ${why}`);
       return;
     }
-    const at = now();
+    const at = now?.() ?? new Date();
     const [last] = (await listBackupRuns(db, 1, plan.id)).filter(({ why, state }) => why === 'upgrade' && (state === 'good' || state === 'written'));
     if (last && at.getTime() - last.startedAt.getTime() < freshMs && (await isFileThere(last.file))) {
       tell(`the backup before the upgrade is ${last.file}`);
@@ -34,7 +43,7 @@ export function createBackupBeforeUpgrade({ config, seal, core, tell, now = () =
     }
     tell(`a version that is new to this database${pending.length > 0 ? `, with ${pending.length} migrations` : ''}: a backup goes to ${plan.folder} first`);
     try {
-      const parts = { db, long: db, config, seal: seal(), core, signal: new AbortController().signal };
+      const parts = { db, long: db, config, seal: seal(), core, signal };
       await withRunLocks(parts, (locks) => writeRun(parts, locks, plan, 'upgrade', at));
     } catch (error) {
       throw new SchoolbellError(

@@ -229,6 +229,17 @@ test('one that fails stops the upgrade and says what can be done; a folder that 
   assert.match(told.join(), /^no backup is taken before the upgrade: its folder \/not\/here is not on this machine$/);
 });
 
+test('a start that is stopped during its backup changes nothing, and leaves nothing', async () => {
+  await set();
+  const stopping = new AbortController();
+  const stopped: BackupCore = { ...core, write: () => {
+    stopping.abort();
+    return Promise.reject(new Error('aborted'));
+  } };
+  await assert.rejects(before({ core: stopped, signal: stopping.signal })({ db, pending: [] }), /nothing was changed: aborted/);
+  assert.deepEqual([await states(), files()], [['upgrade cut off'], []]);
+});
+
 test('one before an upgrade that does not restore stays until there are enough good ones', async () => {
   await set(2);
   await before()({ db, pending: [] });
