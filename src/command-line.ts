@@ -127,7 +127,8 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
 }
 
 async function run(command: AnyCommand, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
-  const config = readConfig(env);
+  const withoutDatabase = 'runAlone' in command && command.needsNoDatabase?.(given) === true;
+  const config = readConfig(env, withoutDatabase ? ['DATABASE_URL', 'SECRET_KEY'] : []);
   if ('runAlone' in command) return command.runAlone(config, given, ask);
   const tell = (words: string) => void process.stderr.write(`schoolbell: ${words}\n`);
   const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });

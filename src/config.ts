@@ -67,9 +67,10 @@ const minimumAdminPasswordLength = 12;
 const longestAdminPassword = 256;
 export const shortestPassphrase = 12;
 
-export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+/** without: what counts as not set. */
+export function readConfig(env: Record<string, string | undefined> = process.env, without: readonly Variable[] = []): Config {
   const problems: string[] = [];
-  const text = (name: Variable) => (env[name]?.trim() === '' ? undefined : env[name]?.trim());
+  const text = (name: Variable) => (without.includes(name) || env[name]?.trim() === '' ? undefined : env[name]?.trim());
 
   function number(name: Variable, fallback: number, min: number, max: number): number {
     const value = text(name);

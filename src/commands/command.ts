@@ -42,7 +42,11 @@ export type Command = Readonly<{
  * writes its own line in the trail. ask: as for what destroys.
  */
 export type StandaloneCommand = Pick<Command, 'name' | 'help' | 'options' | 'positional'> &
-  Readonly<{ runAlone(config: Config, given: Given, ask: Ask): Promise<Outcome> }>;
+  Readonly<{
+    runAlone(config: Config, given: Given, ask: Ask): Promise<Outcome>;
+    /** Settings of a database do not count then, not even where they are not complete. */
+    needsNoDatabase?(given: Given): boolean;
+  }>;
 
 /** `value` undefined is a switch. */
 export function parseOptionsOf(options: Command['options']): ParseArgsOptionsConfig {

@@ -24,6 +24,8 @@ export const restoreCommands: readonly StandaloneCommand[] = [
       check: { value: undefined, help: 'read the file to its end and hold it against its own list; nothing else' },
       'secret-key-to': { value: '<file>', help: 'write what SECRET_KEY has to be for this backup into a new file; nothing else' },
     },
+    // Whoever asks for the key has none to set.
+    needsNoDatabase: ({ options }) => options.check === true || options['secret-key-to'] !== undefined,
     async runAlone(config, given, ask) {
       const file = requireFile(given);
       const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
