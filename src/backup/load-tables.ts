@@ -25,8 +25,10 @@ export async function matchTables(tx: Sql, end: End): Promise<readonly TableFact
 
 /** truncate: what migrations put there, the rows of the backup have too. analyze: so that the first requests are planned well. */
 export async function doWithTables(tx: Sql, what: 'truncate' | 'analyze'): Promise<void> {
-  const names = `select string_agg(quote_ident(tablename), ', ') from pg_tables where schemaname = current_schema()`;
-  await tx.unsafe(`do $do$ begin execute '${what} ' || (${names}); end $do$`);
+  // Those of an extension are not ours.
+  await tx.unsafe(`do $do$ begin execute '${what} ' || (
+    select string_agg(quote_ident(c.relname), ', ') from pg_class c where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+      and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')); end $do$`);
 }
 
 /** Gives how to make again what was taken away. Keys and unique constraints stay. */

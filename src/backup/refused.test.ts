@@ -113,6 +113,24 @@ test('only an empty database is restored into, that nobody else uses', async () 
   await assertNothingChanged();
 });
 
+test('a role that is no superuser restores, sees others whose connections it cannot look into, and leaves tables of extensions alone', async () => {
+  const [target, role] = [await databases.make(), `restorer_${randomBytes(6).toString('hex')}`];
+  const as = Object.assign(new URL(target), { username: role, password: 'pw' }).href;
+  const its = { ...into, DATABASE_URL: as, DATA_DIR: join(folder, 'its') };
+  await databases.look(target, async (there) => {
+    await there.unsafe(`create role ${role} login password 'pw'; alter database ${new URL(target).pathname.slice(1)} owner to ${role}`);
+    await there.unsafe(`create table of_extension as select 1 as kept; alter extension plpgsql add table of_extension`);
+    assertFailed(await restore(its), /others are connected to DATABASE_URL .*; end them first/);
+  });
+  try {
+    assert.equal((await restore(its)).code, 0);
+    await databases.look(target, async (there) => assert.equal((await there`select from of_extension`).length, 1));
+  } finally {
+    await databases.look(target, (there) =>
+      there.unsafe(`drop owned by ${role} cascade; alter database ${new URL(target).pathname.slice(1)} owner to current_user; drop role ${role}`));
+  }
+});
+
 test('the keys must be those of the backup, which it gives out', async () => {
   const strange = { ...into, SECRET_KEY: 'another key for tests that is long enough' };
   assertFailed(await restore(strange), /SECRET_KEY does not hold the key of the backup; restore <file> --secret-key-to <new file>/);
@@ -120,6 +138,10 @@ test('the keys must be those of the backup, which it gives out', async () => {
   assert.equal((await restore(strange, '--secret-key-to', keyFile)).code, 0);
   assert.deepEqual([readFileSync(keyFile, 'utf8'), statSync(keyFile).mode & 0o777], [`${testSecretKey}\n`, 0o600]);
   assertFailed(await restore(strange, '--secret-key-to', keyFile), /EEXIST/);
+  const { SECRET_KEY: _, ...lost } = into;
+  assertFailed(await restore(lost), /SECRET_KEY: required with DATABASE_URL/);
+  assert.equal((await restore(lost, '--secret-key-to', join(folder, 'key2'))).code, 0, 'whoever has lost it gets it back');
+  assert.equal((await restore(lost, '--check')).code, 0);
   mkdirSync(join(folder, 'taken'));
   writeFileSync(join(folder, 'taken/secret.key'), 'another key for tests that is long enough');
   const embedded = { DATA_DIR: join(folder, 'taken'), BACKUP_PASSPHRASE: passphrase };

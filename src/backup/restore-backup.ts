@@ -150,11 +150,12 @@ async function requireEmpty(sql: Sql, config: Config): Promise<void> {
   );
 }
 
-/** own: what connections of this pool are called. */
+/** own: what connections of this pool are called. Of those of others a role that is no superuser sees little but that they are there. */
 async function requireAlone(sql: Sql, config: Config, own: string): Promise<void> {
   const others = await sql<{ pid: number; name: string; host: string }[]>`
     select pid, coalesce(nullif(application_name, ''), usename, 'unknown') as name, coalesce(host(client_addr), 'this machine') as host from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid() and application_name <> ${own}
+    where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
+      and pid <> pg_backend_pid() and application_name is distinct from ${own}
     order by pid limit 5`;
   if (others.length === 0) return;
   const named = others.map(({ pid, name, host }) => `"${name}" from ${host} (process ${pid})`).join(', ');
