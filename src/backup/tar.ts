@@ -77,5 +77,6 @@ function readHeader(header: Buffer): Header {
   const [size, sum] = [Number.parseInt(text(124, 136), 8), Number.parseInt(header.toString('latin1', sumAt.from, sumAt.to), 8)];
   if (sum !== sumOf(header) || text(257, 263) !== 'ustar' || text(156, 157) !== '0' || !(size <= largestEntry))
     throw new DamagedBackup('this is no backup of Schoolbell: what it holds is no archive of plain files');
-  return { name: text(0, longestName), size };
+  // A name may hold spaces.
+  return { name: header.toString('utf8', 0, longestName).replace(/\0.*$/s, ''), size };
 }
