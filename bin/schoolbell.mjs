@@ -14,6 +14,8 @@ const program = join(root, isClone ? 'src/cli.ts' : 'dist/cli.js');
 const compiled = process.env.NODE_COMPILE_CACHE ?? findCache();
 /** The one that all of it is tested with; a newer one only where that did not come along. */
 const wanted = 24;
+/** npx has a shell in between, which a SIGTERM ends without handing it on. */
+const isBelowNpx = process.env.npm_lifecycle_event === 'npx' && /schoolbell/.test(process.env.npm_lifecycle_script ?? '');
 
 if (isClone) await import(pathToFileURL(join(root, 'scripts/install.mjs')).href);
 const major = Number(process.versions.node.split('.')[0]);
@@ -21,6 +23,7 @@ const better = major === wanted ? undefined : findNode();
 if (better !== undefined) handOver(better);
 else if (major >= wanted) {
   module.enableCompileCache(compiled);
+  whenOrphaned(() => process.kill(process.pid, 'SIGTERM'));
   await import(pathToFileURL(program).href);
 } else {
   process.stderr.write(
@@ -55,17 +58,30 @@ function findNode() {
   return existsSync(linked) ? linked : undefined;
 }
 
+/** Whoever ends npx means what it runs. */
+function whenOrphaned(end) {
+  if (!isBelowNpx || process.platform === 'win32') return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    end();
+  }, 500);
+  timer.unref();
+}
+
 /** Streams, signals and the way it ends are those of the one that takes over. */
 function handOver(node) {
   const args = [program, ...process.argv.slice(2)];
   const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
-  // From Node 22.15 on it becomes that process, but not on Windows.
-  if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env);
+  // From Node 22.15 on it becomes that process, but not on Windows, and not where its own parent has to be watched.
+  if (process.execve && process.platform !== 'win32' && !isBelowNpx) process.execve(node, [node, ...args], env);
   // What a terminal sends reaches both; the service takes what comes twice in a moment for one.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
   const child = spawn(node, args, { stdio: 'inherit', env });
   const hand = (signal) => child.kill(signal);
   for (const signal of signals) process.on(signal, hand);
+  whenOrphaned(() => hand('SIGTERM'));
   child.on('error', (error) => {
     process.stderr.write(`schoolbell: ${node} does not start: ${error.message}\n`);
     process.exit(1);

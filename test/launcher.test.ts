@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -99,4 +99,22 @@ test('in a clone npx schoolbell runs the sources, after what is missing was inst
   assert.equal(npx.status, 7, npx.stderr);
   assert.equal((JSON.parse(npx.stdout) as { from: string }).from, join(clone, 'src/cli.ts'));
   assert.ok(existsSync(join(clone, 'installed')));
+});
+
+test('who ends npx ends the program too, although the shell between them does not hand a signal on', async () => {
+  const folder = join(home, 'consumer');
+  writeFileSync(join(folder, 'package.json'), '{}');
+  mkdirSync(join(modules, '.bin'));
+  chmodSync(join(packed, 'bin/schoolbell.mjs'), 0o755);
+  symlinkSync('../schoolbell/bin/schoolbell.mjs', join(modules, '.bin/schoolbell'));
+  for (const path of new Set([dirname(node), dirname(process.execPath)])) {
+    const own = { ...env, PATH: `${path}:${env.PATH}` };
+    const npx = spawn('npx', ['--offline', 'schoolbell', 'wait'], { cwd: folder, env: own, stdio: ['ignore', 'pipe', 'inherit'] });
+    let said = '';
+    for await (const piece of npx.stdout.setEncoding('utf8')) {
+      said += piece as string;
+      if (said === 'ready\n') npx.kill('SIGTERM');
+    }
+    assert.match(said, /^ready\nSIGTERM [12]\n$/, path);
+  }
 });
