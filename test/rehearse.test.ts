@@ -1,11 +1,11 @@
 // Runs the script of the CI job as it is, in a process of its own, against a real service with a worker and the demo.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { testSecretKey, useService } from './service.ts';
+import { freePort, testSecretKey, useService } from './service.ts';
 import { readConfig } from '../src/config.ts';
 import { prepareDemo } from '../src/demo.ts';
 
@@ -21,6 +21,19 @@ test('the rehearsal of the CI job goes through, and leaves nothing in force', as
   assert.match(stdout, /the summer: \d+ left/);
   assert.match(stdout, /all went well\n$/);
   assert.deepEqual([...(await service.db`select from sandbox_fault`)], []);
+});
+
+test('a service that the script has started is ended, also when the rehearsal fails', async () => {
+  const ended = join(service.dataDir, 'ended');
+  const standIn = join(service.dataDir, 'stand-in.mjs');
+  writeFileSync(standIn, `import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+if (process.argv[2] !== 'start') process.exit(1);
+createServer((_, answer) => answer.end()).listen(Number(process.env.PORT), '127.0.0.1');
+process.on('SIGTERM', () => { writeFileSync(${JSON.stringify(ended)}, ''); process.exit(0); });`);
+  const env = { PATH: process.env.PATH, PORT: String(await freePort()), SCHOOLBELL: `${process.execPath} ${standIn}` };
+  await assert.rejects(promisify(execFile)(process.execPath, [join(root, 'samples/ci/rehearse.mjs')], { env, timeout: 60_000 }), /sandbox application/);
+  assert.ok(existsSync(ended));
 });
 
 test('the job runs that script', () => {

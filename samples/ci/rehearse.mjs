@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const [program = 'npx', ...before] = (process.env.SCHOOLBELL ?? 'npx schoolbell').split(' ');
-const url = process.env.SCHOOLBELL_URL ?? 'http://127.0.0.1:8080';
+const url = process.env.SCHOOLBELL_URL ?? `http://127.0.0.1:${process.env.PORT ?? 8080}`;
 const longestMs = 120_000;
 const say = (words) => console.log(`rehearse: ${words}`);
 
@@ -39,12 +39,19 @@ async function start() {
     throw new Error('the service ended');
   });
   ended.catch(() => {});
-  const ready = () => fetch(`${url}/readyz`).then(({ ok }) => ok, () => false);
-  await Promise.race([until('the service answers', ready), ended]);
-  return async () => {
+  const ask = () => fetch(`${url}/readyz`).catch(() => undefined);
+  // npx ends before what it runs has.
+  const end = async () => {
     service.kill('SIGTERM');
-    await once(service, 'exit');
+    await until('the service has ended', async () => (await ask()) === undefined);
   };
+  try {
+    await Promise.race([until('the service answers', async () => (await ask())?.ok), ended]);
+  } catch (error) {
+    service.kill('SIGTERM');
+    throw error;
+  }
+  return end;
 }
 
 /** The application under rehearsal: it keeps a copy of the students, and does what every client has to do. */
