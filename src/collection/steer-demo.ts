@@ -31,6 +31,16 @@ export async function isDemoSchool(sql: Sql, estab: string): Promise<boolean> {
   return (await sql`select from establishment where estab = ${estab} and connector = 'demo'`).length > 0;
 }
 
+/** Those that still are demo schools, and stay so until the transaction ends: what is done to one must not meet the source that it was given since. */
+export async function holdDemoSchools(tx: Tx, estabs: readonly string[]): Promise<string[]> {
+  const held: string[] = [];
+  for (const estab of estabs) {
+    const [school] = await tx`select from establishment where estab = ${estab} and connector = 'demo' for share`;
+    if (school) held.push(estab);
+  }
+  return held;
+}
+
 export async function readDemo(sql: Sql, estab: string, now: number): Promise<DemoStanding> {
   const settings = await readSettings(sql, estab);
   const mode = modeOf(settings, now);

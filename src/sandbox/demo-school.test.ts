@@ -10,6 +10,8 @@ import { openConnector, setConnector, type ConnectorParts } from '../collection/
 import type { MarkRow } from '../collection/mark.ts';
 import { Problems } from '../collection/problem.ts';
 import { createOutbound } from '../http/outbound.ts';
+import { controls } from './controls.ts';
+import { useControl } from './steer.ts';
 
 /** A Tuesday in term. */
 const now = Date.parse('2026-11-17T10:00:00Z');
@@ -162,4 +164,15 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
   assert.equal(asking?.force, true);
   const dates = (await marks(parts)).map(({ date }) => date);
   assert.equal(dates.sort().at(-1), '2027-09-02');
+});
+
+test('a school that was given another source since it was looked up is left as it is', async () => {
+  const readSource = () => db`select settings from connector_setting where estab = 'csv1'`;
+  await db.begin((tx) => setConnector(tx, seal, 'csv1', { kind: 'csv', folder: '/srv/csv1' }));
+  const before = [...(await readSource())];
+  const find = (name: string) => controls.find((control) => control.name === name) ?? assert.fail();
+  const whom = { rp, estabs: ['csv1'] };
+  await useControl(db, find('reset'), whom, {}, now);
+  await assert.rejects(useControl(db, find('clock'), whom, { to: '2027-01-04' }, now), /no demo school authorises/);
+  assert.deepEqual([...(await readSource())], before);
 });

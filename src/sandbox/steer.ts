@@ -1,5 +1,5 @@
 // In charge of using the sandbox: whom it may be used on, doing what a control says, and what is in force then.
-import { listDemoSchools, readDemo, type DemoStanding } from '../collection/steer-demo.ts';
+import { holdDemoSchools, listDemoSchools, readDemo, type DemoStanding } from '../collection/steer-demo.ts';
 import type { Config } from '../config.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -28,9 +28,12 @@ export async function requireWhom(sql: Sql, rp: string): Promise<Whom> {
 }
 
 export async function useControl(db: Db, control: Control, whom: Whom, values: Values, now: number): Promise<void> {
-  if (control.of === 'schools' && whom.estabs.length === 0)
-    throw new SchoolbellError('conflict', `no demo school authorises ${whom.rp} at present, so that there is none to steer`);
-  await db.begin((tx) => control.apply(tx, whom, values, now));
+  await db.begin(async (tx) => {
+    const estabs = await holdDemoSchools(tx, whom.estabs);
+    if (control.of === 'schools' && estabs.length === 0)
+      throw new SchoolbellError('conflict', `no demo school authorises ${whom.rp} at present, so that there is none to steer`);
+    await control.apply(tx, { ...whom, estabs }, values, now);
+  });
 }
 
 /** In words, for people. */
