@@ -156,6 +156,16 @@ test('events are made twice under one id, and those of another application once'
   assert.deepEqual([last?.state, last?.classes], ['done', ['fine', 'fine']]);
 });
 
+test('a test that is made twice has arrived, and did not fail', async () => {
+  await set('/events', { Mode: 'duplicated' });
+  const [webhook] = ((await (await demo.s(estab, 'Webhook')).json()) as { Webhook: { Id: string }[] }).Webhook;
+  assert.equal((await demo.s(estab, `Webhook/${webhook?.Id}/Test`, { method: 'POST' })).status, 202);
+  await settled();
+  assert.equal(receiver.arrivals.length, 2);
+  const [last] = await deliveries();
+  assert.deepEqual([last?.state, last?.classes], ['done', ['fine', 'fine']]);
+});
+
 test('events come late, and a second try is not put off again', async () => {
   assert.deepEqual({ ...((await set('/events', { Mode: 'delayed', Seconds: 900 })).Events as Json), Until: '' }, { Mode: 'delayed', Seconds: 900, Until: '' });
   await change('SchoolData');
