@@ -1,7 +1,7 @@
 // In charge of the folder that recurring backups go to. A small file in it says whose it is: a folder of the same name on another
 // machine, or the empty place where a disk is to be mounted, is not taken for it.
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SchoolbellError } from '../errors.ts';
 
@@ -17,10 +17,14 @@ export async function isFolderHere({ folder, id }: { folder: string; id: string 
   return (await readMark(folder)) === id;
 }
 
+/** Whose the files are that root makes for the service. */
+export type Owner = Readonly<{ uid: number; gid: number }>;
+
 /** Makes it, where it is not there, and gives the id that is in it. own: the plan that is being replaced. */
-export async function claimFolder(folder: string, own: string | undefined): Promise<string> {
+export async function claimFolder(folder: string, own: string | undefined, owner?: Owner): Promise<string> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (made !== undefined && owner) await chown(folder, owner.uid, owner.gid);
     const mark = await readMark(folder);
     if (mark !== undefined && mark === own) return mark;
     if (mark !== undefined) {
@@ -30,11 +34,19 @@ export async function claimFolder(folder: string, own: string | undefined): Prom
     const id = randomUUID();
     const text = `${id}\nBackups of Schoolbell are written here and removed again; do not remove this file.\n`;
     await writeFile(join(folder, markFile), text, { mode: 0o600, flag: 'wx' });
+    if (owner) await chown(join(folder, markFile), owner.uid, owner.gid);
     return id;
   } catch (error) {
     if (error instanceof SchoolbellError) throw error;
     throw new SchoolbellError('invalid_request', `backups cannot go to ${folder}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+/** Where root sets up what a service does that runs as somebody else: whose DATA_DIR is, is whose the service is. */
+export async function findOwner(dataDir: string): Promise<Owner | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const found = await stat(dataDir).catch(() => undefined);
+  return found && found.uid !== 0 ? { uid: found.uid, gid: found.gid } : undefined;
 }
 
 /** Whatever is in it stays. */

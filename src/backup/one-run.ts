@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Seal } from '../access/seal.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
+import { DamagedBackup } from './age.ts';
 import type { BackupCore } from './core.ts';
 import { openPassphrase, type BackupPlan } from './plan.ts';
 import type { BackupRun, RunReason } from './runs.ts';
@@ -76,14 +77,17 @@ export async function writeRun(parts: PlanParts, locks: RunLocks, plan: BackupPl
 }
 
 /**
- * Restored into a cluster of its own and compared: only now it counts. One that does not pass is of no use to anybody; but that
- * of an upgrade is the last of its version, and stays for whoever wants to look.
+ * Restored into a cluster of its own and compared: only now it counts. One that is damaged is of no use to anybody; but that of an
+ * upgrade is the last of its version, and stays for whoever wants to look. One that could not be tried out, for want of room or
+ * of a server, may be good, and stays until a newer one is there.
  */
 export async function verifyRun({ db, config, seal, core, signal }: PlanParts, run: Begun): Promise<void> {
   try {
     await core.verify({ file: run.file, passphrase: await openPassphrase(db, seal), scratch: join(config.dataDir, scratchFolder), signal });
   } catch (error) {
-    if (!signal.aborted) await endRun(db, run, 'failed', `it was written, but does not restore: ${(error as Error).message}`, run.why !== 'upgrade');
+    const damaged = error instanceof DamagedBackup;
+    const what = damaged ? 'it was written, but does not restore' : 'it was written, but could not be restored to try it out';
+    if (!signal.aborted) await endRun(db, run, 'failed', `${what}: ${(error as Error).message}`, damaged && run.why !== 'upgrade');
     throw error;
   }
   await db`update backup_run set state = 'good', verified_at = clock_timestamp(), trouble = null where number = ${run.number}`;

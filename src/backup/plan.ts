@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Seal } from '../access/seal.ts';
 import type { Sql } from '../db/connect.ts';
-import { claimFolder, leaveFolder } from './folder.ts';
+import { claimFolder, leaveFolder, type Owner } from './folder.ts';
 
 /** moved: the plan was made for another database, of which this one is a copy; then nothing is written. */
 export type BackupPlan = Readonly<{
@@ -36,18 +36,20 @@ export async function openPassphrase(db: Sql, seal: Seal): Promise<string> {
   return seal.open(row.sealed);
 }
 
-export type NewPlan = { folder: string; everySeconds: number; keep: number; passphrase: string; by: string };
+/** owner: whose its folder is to be, where that is made. */
+export type NewPlan = { folder: string; everySeconds: number; keep: number; passphrase: string; by: string; owner?: Owner | undefined };
 
 /**
  * The only one from now on. In the same folder it goes on; in another, what the one before has made stays where it is. Of a
  * copy of the database it is a new one, since what the table says of files is about those of the original.
  */
-export async function setBackupPlan(db: Sql, seal: Seal, { folder: given, everySeconds, keep, passphrase, by }: NewPlan, now: Date): Promise<BackupPlan> {
+export async function setBackupPlan(db: Sql, seal: Seal, wanted: NewPlan, now: Date): Promise<BackupPlan> {
+  const { folder: given, everySeconds, keep, passphrase, by, owner } = wanted;
   const before = await findBackupPlan(db);
   const folder = resolve(given);
   const same = before?.folder === folder;
   if (before && same && before.moved) await leaveFolder(before);
-  const id = await claimFolder(folder, same ? before.id : undefined);
+  const id = await claimFolder(folder, same ? before.id : undefined, owner);
   if (before && !same && !before.moved) await leaveFolder(before);
   const since = before?.id === id ? before.since : now;
   await db`

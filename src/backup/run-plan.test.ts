@@ -14,6 +14,7 @@ import { connect } from '../db/connect.ts';
 import { createBackupBeforeUpgrade } from './before-upgrade.ts';
 import type { BackupCore } from './core.ts';
 import type { PlanParts } from './one-run.ts';
+import { DamagedBackup } from './age.ts';
 import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from './plan.ts';
 import { keepBackupPlan } from './run-plan.ts';
 import { listBackupRuns, readBackupStanding } from './runs.ts';
@@ -35,7 +36,8 @@ const core: BackupCore = {
   },
   verify: async ({ file }) => void verified.push(file),
 };
-const failing = (what: 'write' | 'verify', message = 'no room is left'): BackupCore => ({ ...core, [what]: () => Promise.reject(new Error(message)) });
+const rejecting = (what: 'write' | 'verify', error: Error): BackupCore => ({ ...core, [what]: () => Promise.reject(error) });
+const failing = (what: 'write' | 'verify', message = 'no room is left') => rejecting(what, new Error(message));
 const parts = (more: Partial<PlanParts> = {}): PlanParts => ({ db, long: db, config, seal, core, signal: new AbortController().signal, ...more });
 
 const hour = 3_600_000;
@@ -82,16 +84,25 @@ test('one that fails leaves no file, removes nothing, is tried again in an hour,
   await keepBackupPlan(parts(), at(0));
   for (const what of ['write', 'verify'] as const) {
     const hours = what === 'write' ? 24 : 25.1;
-    await assert.rejects(keepBackupPlan(parts({ core: failing(what) }), at(hours)), /no room is left/);
+    await assert.rejects(keepBackupPlan(parts({ core: rejecting(what, new DamagedBackup('other rows')) }), at(hours)), /other rows/);
     await keepBackupPlan(parts({ core: failing(what, 'too soon') }), at(hours + 0.9));
     assert.deepEqual(files(), ['schoolbell-2026-11-17T023000Z.backup']);
   }
   const standing = await readBackupStanding(db, at(49));
   assert.deepEqual([standing?.last?.state, standing?.overdue, standing?.newest?.number], ['failed', true, (await listBackupRuns(db, 9)).at(-1)?.number]);
-  assert.match(standing?.last?.trouble ?? '', /^it was written, but does not restore: no room is left$/);
+  assert.match(standing?.last?.trouble ?? '', /^it was written, but does not restore: other rows$/);
   await keepBackupPlan(parts(), at(49));
   assert.deepEqual(await states(), ['plan good', 'plan failed', 'plan failed', 'plan good']);
   assert.deepEqual([(await readBackupStanding(db, at(49)))?.overdue, files().length], [false, 1]);
+});
+
+test('of those that could not be tried out the newest stays, until one is good', async () => {
+  await set(1);
+  for (const hours of [0, 1.1, 2.2]) await assert.rejects(keepBackupPlan(parts({ core: failing('verify') }), at(hours)), /no room is left/);
+  assert.deepEqual(files(), ['schoolbell-2026-11-17T033600Z.backup', 'schoolbell-2026-11-17T044200Z.backup']);
+  assert.match((await readBackupStanding(db, at(3)))?.last?.trouble ?? '', /^it was written, but could not be restored to try it out: no room is left$/);
+  await keepBackupPlan(parts(), at(3.3));
+  assert.deepEqual([await states(), files()], [['plan failed', 'plan failed', 'plan failed', 'plan good'], ['schoolbell-2026-11-17T054800Z.backup']]);
 });
 
 test('of several processes one makes it, and one without the folder does not', async () => {

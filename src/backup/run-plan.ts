@@ -28,6 +28,7 @@ async function keep(parts: PlanParts, locks: RunLocks, plan: BackupPlan, now: Da
   // One that was written before an upgrade was not verified then, so as not to keep the start.
   for (const run of (await runs()).filter(({ state, goneAt }) => state === 'written' && goneAt === null)) await verifyRun(parts, run);
   const why = findDue(plan, await runs(), now);
+  if (why) await removeUntried(db, await runs(), now);
   if (why) await verifyRun(parts, await writeRun(parts, locks, plan, why, now));
   await rotate(db, plan, await runs(), now);
 }
@@ -59,6 +60,15 @@ async function clearLeft(db: Db, locks: RunLocks, runs: readonly BackupRun[], no
     } else if (state !== 'writing' && goneAt === null && !(await isFileThere(file))) {
       await db`update backup_run set gone_at = ${now} where number = ${number}`;
     }
+  }
+}
+
+/** Of those that could not be tried out the newest is enough: what goes on failing must not fill the disk. */
+async function removeUntried(db: Db, runs: readonly BackupRun[], now: Date): Promise<void> {
+  const [, ...older] = runs.filter(({ state, why, goneAt }) => state === 'failed' && why !== 'upgrade' && goneAt === null);
+  for (const { number, file } of older) {
+    await removeRun(file);
+    await db`update backup_run set gone_at = ${now} where number = ${number}`;
   }
 }
 

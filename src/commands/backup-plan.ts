@@ -1,6 +1,6 @@
 // In charge of what the command line says and changes of the plan of backups.
 import { whoIsHere } from '../access/who-is-here.ts';
-import { isFileThere, isFolderHere } from '../backup/folder.ts';
+import { findOwner, isFileThere, isFolderHere } from '../backup/folder.ts';
 import { requirePassphrase } from '../backup/passphrase.ts';
 import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from '../backup/plan.ts';
 import { listBackupRuns, readBackupStanding, type BackupRun } from '../backup/runs.ts';
@@ -44,7 +44,8 @@ async function setUp({ db, seal, config }: Context, given: Given): Promise<Outco
   const folder = optionalText(given, 'to') ?? '';
   if (folder === '') throw new SchoolbellError('invalid_request', '--to: names no folder');
   const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
-  const plan = await setBackupPlan(db, seal, { folder, everySeconds, keep, passphrase, by: whoIsHere().name }, new Date());
+  const owner = await findOwner(config.dataDir);
+  const plan = await setBackupPlan(db, seal, { folder, everySeconds, keep, passphrase, by: whoIsHere().name, owner }, new Date());
   const every = formatDuration(everySeconds * 1000);
   return {
     data: plan,
