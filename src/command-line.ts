@@ -132,7 +132,7 @@ async function run(command: AnyCommand, given: Given, env: Record<string, string
   if ('runAlone' in command) return command.runAlone(config, given, ask);
   const tell = (words: string) => void process.stderr.write(`schoolbell: ${words}\n`);
   const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });
-  const database = await openDatabase(config, undefined, { existing: true, before });
+  const database = await openDatabase(config, undefined, { existing: true, before, asIs: command.leavesSchema?.(given) ?? false });
   try {
     const seal = createSeal(readSecretKeys(config));
     const context = { db: database.pool(policies.commands), seal, config };

@@ -15,6 +15,8 @@ export const backupCommands: readonly Command[] = [
     help: 'Writes a backup while the service runs: the whole database as of one instant, keys and files; encrypted, and read back before it counts.',
     positional: { name: '<file>', help: 'a new file; none is overwritten', optional: true },
     options: { 'passphrase-file': passphraseFile, ...planOptions },
+    // One that is taken before an upgrade, by the new version, must not be of what that has changed already.
+    leavesSchema: (given) => !isAboutPlan(given),
     async run(context, given) {
       if (isAboutPlan(given)) return runPlan(context, given);
       const { db, config } = context;

@@ -30,6 +30,8 @@ export type Command = Readonly<{
   options: Readonly<Record<string, Option>>;
   /** record: the id of one of a roster, which the trail has as it is, so that it goes from there with whom it names. */
   positional?: { name: string; help: string; optional?: true; secret?: true; record?: true };
+  /** Whether it works on the schema as it is found, of this version or of an older one, and leaves it so. */
+  leavesSchema?(given: Given): boolean;
   /** Of a command that takes away what no other brings back: it then asks, or needs --yes. Undefined: this time nothing goes. */
   destroys?(context: Context, given: Given): Promise<Loss | undefined>;
   /** Of whose it is, where no option says so: for the trail of that school and application. */

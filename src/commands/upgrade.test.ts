@@ -28,7 +28,7 @@ for (const { name } of readMigrations().filter((one) => one.version <= before)) 
 test('on the database of an older version it says what would be done, and only then does it', async () => {
   await withEmptyDatabase(async (url, old) => {
     await migrate(old, { folder: home });
-    const { run, json } = useCommands({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });
+    const { run, json } = useCommands({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home, BACKUP_PASSPHRASE: 'a long passphrase' });
     const applied = async () => (await old`select max(version) as at from migration`)[0]?.at as number;
 
     const { code, out, err } = await run(['upgrade', '--check']);
@@ -39,11 +39,15 @@ test('on the database of an older version it says what would be done, and only t
     assert.match(out, /^backup +warn +none is set up: the first start takes none +take one before/m);
     assert.match(out, new RegExp(`^The first start of ${version} here: applies \\d+ migrations?, in a moment; notes .*; serves\\.$`, 'm'));
 
+    const taken = await json<{ migration: number }>(`backup ${join(home, 'before.backup')}`);
+    assert.deepEqual([taken.migration, await applied()], [before, before], 'a backup before it is of the older version');
+
     assert.equal((await json<{ migration: number }>('upgrade')).migration, readMigrations().at(-1)?.version);
     const after = await json<ForeseenUpgrade & { ok: boolean }>('upgrade --check');
     assert.deepEqual([after.ok, after.pending, after.versions.map((one) => one.version)], [true, [], [version]]);
     assert.deepEqual(after.firstStart, ['changes nothing in the database', 'serves']);
-    assert.deepEqual((await old`select action, outcome from audit_event`).map((one) => ({ ...one })), [{ action: 'upgrade', outcome: 'done' }]);
+    const trail = (await old`select action, outcome from audit_event order by number`).map(({ action, outcome }) => `${action} ${outcome}`);
+    assert.deepEqual(trail, ['backup done', 'upgrade done']);
   });
 });
 
