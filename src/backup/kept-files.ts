@@ -11,6 +11,8 @@ export type KeptFile = { name: string; bytes: Buffer };
 const demoFile = 'demo.json';
 /** Marks for schools that fetch them as files. */
 const folders = ['writeback'] as const;
+/** As we name them, once they are whole; what others put beside them is theirs, and may be called whatever they like. */
+const ownName = /^writeback\/[\w.-]{1,32}\/[\w-]{1,40}\.csv$/;
 
 export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -18,9 +20,8 @@ export async function* gatherFiles({ dataDir }: Pick<Config, 'dataDir'>): AsyncG
   for (const name of [adminPasswordFile, demoFile].filter((one) => one !== undefined)) yield* gather(dataDir, name);
   for (const folder of folders) {
     const found = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true }).catch(onlyIfMissing);
-    // One that is being written has another name until it is whole.
-    for (const file of (found ?? []).filter((one) => one.isFile() && !one.name.endsWith('.tmp')))
-      yield* gather(dataDir, relative(dataDir, join(file.parentPath, file.name)).split(sep).join('/'));
+    const names = (found ?? []).filter((one) => one.isFile()).map((file) => relative(dataDir, join(file.parentPath, file.name)).split(sep).join('/'));
+    for (const name of names.filter((one) => ownName.test(one))) yield* gather(dataDir, name);
   }
 }
 

@@ -79,6 +79,8 @@ test('taken under imports and deliveries it equals the original at one instant, 
   await delivering.register(school, `${receiver.origin}/events`);
   mkdirSync(join(service.dataDir, 'writeback', school.estab), { recursive: true });
   writeFileSync(join(service.dataDir, 'writeback', school.estab, 'marks.csv'), 'studentSourcedId\r\np1\r\n');
+  // Somebody else's, with a name that no archive of ours has room for.
+  writeFileSync(join(service.dataDir, 'writeback', school.estab, `${'long '.repeat(30)}.csv`), 'x');
   const worker = await delivering.start();
   const changing = keepChanging(school);
   await until('it changes', () => changing.rounds() > 2 && receiver.arrivals.length > 0);
