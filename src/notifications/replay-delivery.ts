@@ -1,6 +1,6 @@
 // In charge of sending deliveries again: one, for the operator or for its application, refused where it could only be
 // cancelled again, so that what became of it stays known; and all that failed since a time, for the operator.
-import type { Db } from '../db/connect.ts';
+import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { listEndedLanes, replayFailedSince, replayOne, requireReplayable, type EndedLane, type Owner, type Replayable } from '../outbox/replay.ts';
 import { announceMissing } from './announce.ts';
@@ -22,9 +22,20 @@ export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Pro
         `the school has to approve again, which issues a new one (operator: authorise --rp ${rp} --estab ${estab}).`,
     );
   const replayed = await replayOne(db, found);
-  await db.begin((tx) => announceMissing(tx, { estab, rp }));
+  await db.begin(async (tx) => {
+    await forgetMissed(tx, found);
+    await announceMissing(tx, { estab, rp });
+  });
   if (replayed.length === 0) throw new SchoolbellError('conflict', 'A newer event for the same registration is waiting already; it will be sent.');
   return { id: found.id, ended, paused };
+}
+
+/** What its registration had missed until then it is told by this: a newer event would only take the place of what somebody asked for. */
+async function forgetMissed(tx: Tx, { estab, id, lane }: Replayable): Promise<void> {
+  await tx`
+    update webhook w set missed_at = null from outbox o
+    where o.estab = ${estab} and o.id = ${id} and o.payload ->> 'event' = 'database' and w.estab = ${estab} and 'webhook ' || w.id = ${lane}
+      and w.missed_at <= o.due_at`;
 }
 
 export type FailedDeliveries = { since: Date; rp?: string | undefined; lane?: string | undefined; most: number };

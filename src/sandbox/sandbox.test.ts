@@ -207,6 +207,9 @@ test('an event that never comes is seen as withheld, and is sent when it is miss
   await json(`replay ${withheld?.id}`);
   await settled();
   assert.deepEqual(arrived('/demo').map(({ id }) => id), [withheld?.id]);
+  assert.deepEqual(await json('replay --missing'), { announced: 0 }, 'it was told by that');
+  await change('SchoolData');
+  await until('the next is withheld', async () => (await deliveries())[0]?.state === 'cancelled' && (await deliveries())[0]?.id !== withheld?.id);
   await set('/events', { Mode: 'normal' });
   assert.deepEqual(await json('replay --missing'), { announced: 1 });
   await hurry();
