@@ -1,7 +1,8 @@
 // In charge of saying what is kept and for how long: for docs/what-is-kept.md, and with the periods that are in force.
+import { keptMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
 import type { Config } from './config.ts';
 import { keptDays, type Age } from './kept.ts';
-import { retainedFiles, retention } from './retention.ts';
+import { retention } from './retention.ts';
 
 /** where: tables. days: how many, where it is so many after something. */
 export type Retained = Readonly<{ what: string; where: readonly string[]; days: number | undefined; howLong: string; purged: string; less: string }>;
@@ -24,11 +25,11 @@ function listKept(lasting: (days: Age['days'], namesPeople: boolean) => Lasting)
       less,
     })),
     {
-      what: retainedFiles.what,
+      what: keptMarksFiles.what,
       where: [],
-      ...describe(lasting(retainedFiles.days, true), retainedFiles.after),
-      purged: retainedFiles.purged,
-      less: retainedFiles.less,
+      ...describe(lasting(keptMarksFiles.days, true), keptMarksFiles.after),
+      purged: keptMarksFiles.purged,
+      less: keptMarksFiles.less,
     },
   ];
 }

@@ -1,11 +1,11 @@
 // In charge of forgetting, by the table of what is kept: what is over age, and what is about people who are purged.
 import type { Pseudonym } from './access/pseudonym.ts';
-import { forgetMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
+import { forgetMarksFiles, keptMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
 import { sweepSpool } from './collection/spool.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { keptDays } from './kept.ts';
-import { retainedFiles, retention } from './retention.ts';
+import { retention } from './retention.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
@@ -26,7 +26,7 @@ export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays
 
 export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
   await sweepSpool(dataDir);
-  await forgetMarksFiles(db, dataDir, keptDays(retainedFiles.days, true, { purgeAfterDays }));
+  await forgetMarksFiles(db, dataDir, keptDays(keptMarksFiles.days, true, { purgeAfterDays }));
 }
 
 /** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */

@@ -292,12 +292,3 @@ export const retention: readonly Kept[] = [
     less: 'the operator, by `school remove`, `application remove`, `operator remove` and `backup --stop`',
   },
 ];
-
-/** What lies on the disk of each machine, so that each process looks after its own. */
-export const retainedFiles = {
-  what: 'Marks handed over as files (`DATA_DIR/writeback`) to schools whose packages are uploaded',
-  days: 30,
-  after: 'they were written',
-  purged: 'go',
-  less: setting,
-} as const;

@@ -9,6 +9,15 @@ import { attendanceColumns } from './read-attendance.ts';
 import { renderCsvRow } from './write-csv.ts';
 import { replaceFile } from './write-marks.ts';
 
+/** What is said of them where it is told what is kept. */
+export const keptMarksFiles = {
+  what: 'Marks handed over as files (`DATA_DIR/writeback`) to schools whose packages are uploaded',
+  days: 30,
+  after: 'they were written',
+  purged: 'go',
+  less: 'the operator, by `PURGE_AFTER_DAYS`',
+} as const;
+
 const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 const root = (dataDir: string) => join(dataDir, 'writeback');
