@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readDiskRoom, type DiskRoom } from '../disk-room.ts';
 import { SchoolbellError } from '../errors.ts';
 
 const markFile = '.schoolbell-backups';
@@ -15,6 +16,11 @@ async function readMark(folder: string): Promise<string | undefined> {
 
 export async function isFolderHere({ folder, id }: { folder: string; id: string }): Promise<boolean> {
   return (await readMark(folder)) === id;
+}
+
+/** Of the folder, where it is on this machine. */
+export async function readFolderRoom(plan: { folder: string; id: string }): Promise<DiskRoom | undefined> {
+  return (await isFolderHere(plan)) ? readDiskRoom(plan.folder) : undefined;
 }
 
 /** Whose the files are that root makes for the service. */

@@ -24,7 +24,7 @@ import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { DamagedBackup } from './age.ts';
 import { compareTables } from './load-tables.ts';
 import { readBackup } from './read-backup.ts';
-import { restoreBackup } from './restore-backup.ts';
+import { requireDiskFor, restoreBackup } from './restore-backup.ts';
 import { RowsDigest } from './rows-digest.ts';
 import { writeBackup } from './write-backup.ts';
 
@@ -129,6 +129,12 @@ test('a role that is no superuser restores, sees others whose connections it can
     await databases.look(target, (there) =>
       there.unsafe(`drop owned by ${role} cascade; alter database ${new URL(target).pathname.slice(1)} owner to current_user; drop role ${role}`));
   }
+});
+
+test('a disk that is too small for it is told before anything is begun', () => {
+  requireDiskFor(2 * 1024 ** 3, 3 * 1024 ** 3, '/data');
+  const small = () => requireDiskFor(2 * 1024 ** 3, 3 * 1024 ** 3 - 1, '/data');
+  assert.throws(small, /takes 3\.0 GiB at least, and 3\.0 GiB are free in \/data; nothing was changed/);
 });
 
 test('the keys must be those of the backup, which it gives out', async () => {

@@ -9,11 +9,13 @@ import { leaveTurn, makeSchema, migrateInside, takeTurn } from '../db/migrate.ts
 import { readMigrations, type Migration } from '../db/migrations.ts';
 import { describePlace, openBare } from '../db/open.ts';
 import { processTag } from '../db/pool.ts';
+import { readDiskRoom } from '../disk-room.ts';
 import { SchoolbellError } from '../errors.ts';
+import { formatBytes } from '../http/pages/figures.ts';
 import { version } from '../version.ts';
 import { DamagedBackup } from './age.ts';
 import { fixTexts } from './catalogue.ts';
-import { newestMigrationOf, type Head, type TableFacts, type Unsettled } from './format.ts';
+import { newestMigrationOf, type End, type Head, type TableFacts, type Unsettled } from './format.ts';
 import { settleDeliveries, type Deliveries } from './hold-deliveries.ts';
 import { chooseFiles, placeFiles, requireRoom, type KeptFile } from './kept-files.ts';
 import { compareTables, doWithTables, dropLinks, matchTables, setCounters, TableLoader } from './load-tables.ts';
@@ -67,7 +69,10 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> 
   const { db, close } = await openBare(config, parts.trial);
   try {
     const given = { ...parts, config, deliveries, tell };
-    const { held, at, tables } = await inEmptyDatabase(db, config, tell, (connection) => fill(connection, given, contents, known, files));
+    const { held, at, tables } = await inEmptyDatabase(db, config, tell, async (connection) => {
+      if (!config.databaseUrls) await requireDisk(connection, end);
+      return fill(connection, given, contents, known, files);
+    });
     return {
       file,
       into: describePlace(config),
@@ -86,6 +91,22 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> 
   } finally {
     await close();
   }
+}
+
+/** Of the disk of the embedded server; of another server's nothing is known here. */
+async function requireDisk(sql: Sql, { tables }: End): Promise<void> {
+  const [server] = await sql<{ folder: string }[]>`select current_setting('data_directory') as folder`;
+  const room = await readDiskRoom(server?.folder ?? '/');
+  if (room) requireDiskFor(tables.reduce((sum, { bytes }) => sum + bytes, 0), room.free, server?.folder ?? '');
+}
+
+/** A table takes at least this much more than its rows as text: their heads, and indexes. */
+const leastGrowth = 1.5;
+
+export function requireDiskFor(bytes: number, free: number, folder: string): void {
+  const needed = leastGrowth * bytes;
+  if (free < needed)
+    throw new SchoolbellError('unavailable', `it takes ${formatBytes(needed)} at least, and ${formatBytes(free)} are free in ${folder}; nothing was changed`);
 }
 
 /** Gives the migrations that were applied to it, in their order. */

@@ -6,7 +6,7 @@ import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from '../
 import { listBackupRuns, readBackupStanding, type BackupRun } from '../backup/runs.ts';
 import { SchoolbellError } from '../errors.ts';
 import { formatCount, formatDuration } from '../http/pages/figures.ts';
-import { judgeStanding } from '../needs/judge-backups.ts';
+import { judgeHere } from '../needs/judge-backups.ts';
 import { optionalText, type Command, type Context, type Given, type Option, type Outcome } from './command.ts';
 import { parseDuration } from './duration.ts';
 import { renderPairs, renderTable } from './table.ts';
@@ -84,7 +84,7 @@ export const backupListCommand: Command = {
     const standing = await readBackupStanding(db, new Date());
     const runs: ShownRun[] = await Promise.all((await listBackupRuns(db, shownRuns)).map(async (run) => ({ ...run, there: await isFileThere(run.file) })));
     const here = standing !== undefined && (await isFolderHere(standing.plan));
-    const judged = standing && judgeStanding(standing);
+    const judged = standing && (await judgeHere(standing));
     return {
       data: { plan: standing?.plan ?? null, here, standing: judged ?? null, runs },
       lines: [

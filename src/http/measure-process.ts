@@ -1,8 +1,7 @@
 // In charge of what a process knows of itself: its version and age, memory, how late its timers come, what its database
 // pools do, and the room on its disk.
-import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Db } from '../db/connect.ts';
+import { readDiskRoom } from '../disk-room.ts';
 import { Histogram } from '../histogram.ts';
 import { version } from '../version.ts';
 import { gauge, type Metric } from './metrics.ts';
@@ -49,12 +48,11 @@ export async function measureProcess({ role, dataDir, lag }: { role: string; dat
 
 /** Of DATA_DIR, where the embedded database lives as a rule, and where what is being read is put down. */
 async function measureDisk(dataDir: string): Promise<Metric[]> {
-  const disk = await statfs(dataDir).catch(() => undefined);
-  // With a database elsewhere it is made when something is put down there.
-  if (!disk) return dirname(dataDir) === dataDir ? [] : measureDisk(dirname(dataDir));
+  const disk = await readDiskRoom(dataDir);
+  if (!disk) return [];
   return [
-    gauge('schoolbell_disk_size_bytes', 'Size of the disk under DATA_DIR', disk.blocks * disk.bsize),
-    gauge('schoolbell_disk_free_bytes', 'Room on the disk under DATA_DIR', disk.bavail * disk.bsize),
+    gauge('schoolbell_disk_size_bytes', 'Size of the disk under DATA_DIR', disk.size),
+    gauge('schoolbell_disk_free_bytes', 'Room on the disk under DATA_DIR', disk.free),
   ];
 }
 

@@ -7,10 +7,12 @@ import { after, test } from 'node:test';
 import { assertFailed, useCommands } from '../../test/commands.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 import { useService } from '../../test/service.ts';
+import type { BackupRun } from '../backup/runs.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { policies } from '../db/policies.ts';
 import { checkLive, judgeOffset, judgeRoom } from './check-live.ts';
+import { judgeStanding } from './judge-backups.ts';
 import type { Finding } from './finding.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-check-'));
@@ -87,6 +89,15 @@ test('clocks that are apart, and a disk that is nearly full', () => {
   assert.deepEqual([0, 1.9, 3, 29, 31, 3600].map((seconds) => judgeOffset(seconds).verdict), ['ok', 'ok', 'warn', 'warn', 'fail', 'fail']);
   assert.deepEqual([20, 5, 4.9, 1, 0.9, 0].map((gib) => judgeRoom(gib * 1024 ** 3, '/data').verdict), ['ok', 'ok', 'warn', 'warn', 'fail', 'fail']);
   assert.match(judgeOffset(3600).todo ?? '', /NTP/);
+});
+
+test('a folder of backups without room for the next is told, where it is on this machine', () => {
+  const plan = { id: 'x', folder: '/backups', everySeconds: 86_400, keep: 14, since: new Date(0), by: 'ann', askedAt: null, moved: false };
+  const newest = { bytes: 3 * 1024 ** 3 } as BackupRun;
+  const judge = (free?: number) =>
+    judgeStanding({ plan, newest, last: newest, underWay: undefined, ageMs: 1, overdue: false }, free === undefined ? free : { free, size: 9e12 });
+  assert.deepEqual([undefined, 6 * 1024 ** 3, 5 * 1024 ** 3].map((free) => judge(free).verdict), ['ok', 'ok', 'warn']);
+  assert.match(judge(1024 ** 2).found, /^1 MiB are free in \/backups, of which the newest takes 3\.0 GiB/);
 });
 
 test('a role without the right to make tables is found', async () => {

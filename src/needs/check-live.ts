@@ -1,13 +1,15 @@
 // In charge of what must be right before a service goes live, and of what of it can go wrong again while it runs: each check
 // with what was found and what is to be done.
 import { constants } from 'node:fs';
-import { access, stat, statfs } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { findConnectionShortage } from '../db/check-server.ts';
 import type { Db } from '../db/connect.ts';
 import { provesWritable } from '../db/migrate.ts';
 import { connectionsOf, policies } from '../db/policies.ts';
+import { readDiskRoom } from '../disk-room.ts';
+import { formatBytes } from '../http/pages/figures.ts';
 import { findMailTrouble } from '../mail/mail.ts';
 import { fail, ok, warn, type Finding, type Judged } from './finding.ts';
 import { judgeBackups, judgeBackupsLive } from './judge-backups.ts';
@@ -139,12 +141,11 @@ export function judgeOffset(off: number): Judged {
 async function judgeDisk({ dataDir }: Config): Promise<Judged> {
   const folder = await findExisting(dataDir);
   await access(folder, constants.W_OK);
-  const { bavail, bsize } = await statfs(folder);
-  return judgeRoom(bavail * bsize, dataDir);
+  return judgeRoom((await readDiskRoom(folder))?.free ?? 0, dataDir);
 }
 
 export function judgeRoom(free: number, dataDir: string): Judged {
-  const found = `${(free / gib).toFixed(1)} GiB free for DATA_DIR ${dataDir}`;
+  const found = `${formatBytes(free)} free for DATA_DIR ${dataDir}`;
   if (free >= room.comfortable) return ok(found);
   return (free >= room.least ? warn : fail)(found, 'make room: imports, marks and the embedded database live there');
 }

@@ -1,26 +1,34 @@
-// In charge of whether there is a backup to go back to: that one is set up, that the newest good one is not too old, and that the
-// last one went well.
+// In charge of whether there is a backup to go back to: that one is set up, that the newest good one is not too old, that the
+// last one went well, and that there is room for the next.
+import { readFolderRoom } from '../backup/folder.ts';
 import { readBackupStanding, type BackupStanding } from '../backup/runs.ts';
 import type { Db } from '../db/connect.ts';
-import { formatDuration } from '../http/pages/figures.ts';
+import type { DiskRoom } from '../disk-room.ts';
+import { formatBytes, formatDuration } from '../http/pages/figures.ts';
 import { fail, ok, warn, type Judged } from './finding.ts';
 
+const roomForNext = 2;
 const setUp = 'backup --to <folder> --every 24h --keep 14 --passphrase-file <file>';
 
 /** Before going live; the demo has nothing that its next start would not make again. */
 export async function judgeBackupsLive(db: Db, { demo }: { demo: boolean }): Promise<Judged> {
   const standing = await readBackupStanding(db, new Date());
-  if (standing) return judgeStanding(standing);
+  if (standing) return judgeHere(standing);
   return demo ? ok('none is set up, and the demo needs none') : warn('none is set up: what is lost is lost for good', setUp);
 }
 
 /** While it runs: whoever has set none up has decided so. */
 export async function judgeBackups(db: Db): Promise<Judged> {
   const standing = await readBackupStanding(db, new Date());
-  return standing ? judgeStanding(standing) : ok('none is set up');
+  return standing ? judgeHere(standing) : ok('none is set up');
 }
 
-export function judgeStanding({ plan, newest, last, ageMs, overdue }: BackupStanding): Judged {
+/** With the room that there is, where this machine has the folder. */
+export async function judgeHere(standing: BackupStanding): Promise<Judged> {
+  return judgeStanding(standing, await readFolderRoom(standing.plan));
+}
+
+export function judgeStanding({ plan, newest, last, ageMs, overdue }: BackupStanding, room?: DiskRoom): Judged {
   const every = formatDuration(plan.everySeconds * 1000);
   if (plan.moved) return warn('this database is a copy of the one that backups were set up for: none is made of it', setUp);
   if (overdue) {
@@ -29,5 +37,11 @@ export function judgeStanding({ plan, newest, last, ageMs, overdue }: BackupStan
     return fail(`${found}, of one every ${every}; ${why}`, 'backup list, which shows each of them; then backup --now');
   }
   if (last?.state === 'failed') return warn(`the last one failed: ${last.trouble}`, 'mend that; it is tried again within the hour, or at once: backup --now');
+  // One is removed only when the next is good, and a school's data grows.
+  if (room && newest?.bytes && room.free < roomForNext * newest.bytes)
+    return warn(
+      `${formatBytes(room.free)} are free in ${plan.folder}, of which the newest takes ${formatBytes(newest.bytes)}: there is hardly room for the next`,
+      `make room there, or keep fewer than ${plan.keep}: backup --to … --keep <n>`,
+    );
   return ok(newest ? `the newest good one is ${formatDuration(ageMs)} old, of one every ${every}` : `one every ${every}; the first is due`);
 }

@@ -7,11 +7,11 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderBadge, type Badge } from '../../http/pages/badge.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
-import { formatCount, formatDuration } from '../../http/pages/figures.ts';
+import { formatBytes, formatCount, formatDuration } from '../../http/pages/figures.ts';
 import { renderAgo } from '../../http/pages/moment.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import type { Verdict } from '../../needs/finding.ts';
-import { judgeStanding } from '../../needs/judge-backups.ts';
+import { judgeHere } from '../../needs/judge-backups.ts';
 import { renderDoing } from '../doing.ts';
 import { pageLength, renderConsole } from '../layout.ts';
 import { backupsPath } from '../links.ts';
@@ -26,7 +26,7 @@ export const backupsPage: Page = {
     const body = html`<h1>Backups</h1>
 <p class="quiet">The whole database as of one instant, with keys and files, encrypted. Each is restored into a database of its own and compared before it
 counts.</p>
-${standing ? renderPlan(visit, standing, now()) : renderNone()}
+${standing ? await renderPlan(visit, standing, now()) : renderNone()}
 ${runs.length > 0 && renderRuns(runs, standing, now())}
 ${renderWayBack(standing)}`;
     return renderConsole(visit, { title: 'Backups', section: 'backups', body });
@@ -60,9 +60,9 @@ const verdicts: Readonly<Record<Verdict, Badge>> = {
   fail: { badge: 'Too old', tone: 'bad' },
 };
 
-function renderPlan(visit: Visit, standing: BackupStanding, now: number): Html {
+async function renderPlan(visit: Visit, standing: BackupStanding, now: number): Promise<Html> {
   const { plan, underWay } = standing;
-  const { verdict, found } = judgeStanding(standing);
+  const { verdict, found } = await judgeHere(standing);
   return html`<section class="card" id="plan"><h2>The plan</h2>
 <p>${renderBadge(verdicts[verdict])} <bdi>${found}</bdi>.</p>
 ${plan.moved && setUp}
@@ -71,7 +71,7 @@ ${renderFacts([
   ['How often', `every ${formatDuration(plan.everySeconds * 1000)}`],
   ['Kept', `the newest ${formatCount(plan.keep)} good ones`],
   ['Set up', html`${renderAgo(plan.since, now)} by <bdi>${plan.by}</bdi>`],
-  ['Under way', underWay && html`since ${renderAgo(underWay.startedAt, now)}`],
+  underWay && ['Under way', html`since ${renderAgo(underWay.startedAt, now)}`],
 ])}
 ${!plan.moved && renderDoing(visit, { path: `${backupsPath}/now`, id: 'now', label: 'Back up now', look: 'second' })}
 <p class="quiet">To change it, run the command again; <code>backup --stop</code> ends it and leaves what was made.</p></section>`;
@@ -88,7 +88,6 @@ const states: Readonly<Record<RunState, Badge>> = {
 const reasons: Readonly<Record<RunReason, string>> = { plan: 'by the plan', asked: 'asked for', upgrade: 'before an upgrade' };
 
 function renderRuns(runs: readonly BackupRun[], standing: BackupStanding | undefined, now: number): Html {
-  const mb = (bytes: number) => `${formatCount(Math.max(1, Math.round(bytes / 1024 ** 2)))} MB`;
   const whereabouts = ({ plan, state, goneAt, trouble }: BackupRun): HtmlValue => {
     if (trouble !== null) return trouble;
     if (goneAt !== null) return html`<span class="quiet">removed ${renderAgo(goneAt, now)}</span>`;
@@ -103,7 +102,7 @@ function renderRuns(runs: readonly BackupRun[], standing: BackupStanding | undef
       renderBadge(states[run.state]),
       renderAgo(run.startedAt, now),
       reasons[run.why],
-      run.bytes === null ? undefined : mb(run.bytes),
+      run.bytes === null ? undefined : formatBytes(run.bytes),
       run.tookMs === null ? undefined : formatDuration(run.tookMs),
       whereabouts(run),
     ]),

@@ -28,6 +28,10 @@ export function formatDuration(ms: number): string {
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} minutes` : `${Math.round(ms / 3_600_000)} hours`;
 }
 
+export function formatBytes(bytes: number): string {
+  return bytes < 1024 ** 3 ? `${formatCount(Math.max(1, Math.round(bytes / 1024 ** 2)))} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
 /** A day of the ledger is the school's own day already, as text or as its midnight in UTC: it must not move again. */
 export function formatLedgerDay(day: Date | string): string {
   return ledgerDays.format(new Date(day));
