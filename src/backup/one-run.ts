@@ -28,7 +28,12 @@ const lockClass = 5_219;
 export const everyRun = 0;
 
 /** Held by a process while it lives, and with it by nobody any more. */
-export type RunLocks = Readonly<{ take(number: number): Promise<boolean>; leave(number: number): Promise<void> }>;
+export type RunLocks = Readonly<{
+  take(number: number): Promise<boolean>;
+  leave(number: number): Promise<void>;
+  /** Its lock is taken with its row: nobody sees the one without the other. */
+  begin(run: Pick<BackupRun, 'plan' | 'why' | 'file' | 'host' | 'startedAt'>): Promise<number>;
+}>;
 
 /** All on one connection of those that backups have, which is given back at the end. */
 export async function withRunLocks<T>({ long }: Pick<PlanParts, 'long'>, work: (locks: RunLocks) => Promise<T>): Promise<T> {
@@ -41,6 +46,13 @@ export async function withRunLocks<T>({ long }: Pick<PlanParts, 'long'>, work: (
       },
       async leave(number) {
         await connection`select pg_advisory_unlock(${lockClass}::int, ${number}::int)`;
+      },
+      async begin({ plan, why, file, host, startedAt }) {
+        const [row] = await connection<{ number: number; mine: boolean }[]>`
+          insert into backup_run (plan, why, file, host, started_at) values (${plan}, ${why}, ${file}, ${host}, ${startedAt})
+          returning number, pg_try_advisory_lock(${lockClass}::int, number::int) as mine`;
+        if (!row?.mine) throw new Error('a backup could not be begun: its lock is held already');
+        return row.number;
       },
     });
   } finally {
@@ -58,10 +70,7 @@ type Begun = Pick<BackupRun, 'number' | 'file' | 'why'>;
 export async function writeRun(parts: PlanParts, locks: RunLocks, plan: BackupPlan, why: RunReason, now: Date): Promise<Begun> {
   const { db, long, config, seal, core, signal, tell } = parts;
   const file = fileOf(plan, now);
-  const [row] = await db<{ number: number }[]>`
-    insert into backup_run (plan, why, file, host, started_at) values (${plan.id}, ${why}, ${file}, ${hostname()}, ${now}) returning number`;
-  const run = { number: row?.number ?? 0, file, why };
-  await locks.take(run.number);
+  const run = { number: await locks.begin({ plan: plan.id, why, file, host: hostname(), startedAt: now }), file, why };
   try {
     const passphrase = await openPassphrase(db, seal);
     const { bytes, rows, version, migration, tookMs } = await core.write({ db: long, config, passphrase, file, signal, ...(tell ? { tell } : {}) });

@@ -1,7 +1,7 @@
 // Covers the plan of backups: when one is due, who makes it, what counts and what is removed; what a stop, a death and a failure leave.
 // How a backup is written and verified has its own tests; here it is a small file, so that time can pass.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
@@ -13,6 +13,7 @@ import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { createBackupBeforeUpgrade } from './before-upgrade.ts';
 import type { BackupCore } from './core.ts';
+import { claimFolder, findOwner } from './folder.ts';
 import type { PlanParts } from './one-run.ts';
 import { DamagedBackup } from './age.ts';
 import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from './plan.ts';
@@ -195,6 +196,21 @@ test('the folder of another plan is refused, and left as it is', async () => {
   });
   await keepBackupPlan(parts(), at(0));
   assert.deepEqual(await states(), ['plan good']);
+});
+
+const nobody = { uid: 65_534, gid: 65_534 };
+test('a folder that root makes is the service’s, and one that is there stays whose it is', { skip: process.getuid?.() !== 0 && 'not as root' }, async () => {
+  const dataDir = mkdtempSync(join(home, 'data-'));
+  assert.equal(await findOwner(dataDir), undefined, 'the service runs as root itself');
+  chownSync(dataDir, nobody.uid, nobody.gid);
+  const owner = await findOwner(dataDir);
+  assert.deepEqual(owner, nobody);
+  await claimFolder(folder, undefined, owner);
+  const ownersIn = (of: string) => [of, join(of, '.schoolbell-backups')].map((path) => statSync(path).uid);
+  assert.deepEqual(ownersIn(folder), [nobody.uid, nobody.uid]);
+  const there = mkdtempSync(join(home, 'there-'));
+  await claimFolder(there, undefined, owner);
+  assert.deepEqual(ownersIn(there), [0, nobody.uid]);
 });
 
 test('a copy of the database writes nothing into the folder of the original, and takes it over only when it is told to', async () => {
