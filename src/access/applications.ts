@@ -35,24 +35,26 @@ export type Application = {
 };
 
 export async function addApplication(db: Db, seal: Seal, given: Given): Promise<NewApplication> {
+  return db.begin((tx) => insertApplication(tx, seal, given));
+}
+
+export async function insertApplication(tx: Tx, seal: Seal, given: Given): Promise<NewApplication> {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": 1 to 64 of A-Z a-z 0-9 . _ -`);
   if (isDots(given.rp)) throw new SchoolbellError('invalid_request', `--rp "${given.rp}": no address could hold it; choose another`);
   requireUsable(given);
   const { required, optional } = parseScopes(given.scopes);
   const clientId = `${given.rp}.${randomBytes(6).toString('hex')}`;
-  return db.begin(async (tx) => {
-    const added = await tx`
-      insert into application
-        (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events, demo)
-      values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId}, ${given.website || null},
-        ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true}, ${given.demo === true})
-      on conflict do nothing returning rp`;
-    if (added.length === 0) throw new SchoolbellError('conflict', `the application ${given.rp} exists already`);
-    const clientSecret = await storeSecret(tx, seal, given.rp, 'client');
-    const managementSecret = await storeSecret(tx, seal, given.rp, 'management');
-    const signingSecret = await storeSecret(tx, seal, given.rp, 'signing');
-    return { rp: given.rp, clientId, clientSecret, managementSecret, signingSecret };
-  });
+  const added = await tx`
+    insert into application
+      (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, website, privacy_notice, contact, state_events, demo)
+    values (${given.rp}, ${given.name}, ${given.callbackUrl}, ${[...given.redirectUris]}, ${required}, ${optional}, ${clientId}, ${given.website || null},
+      ${given.privacyNotice || null}, ${given.contact || null}, ${given.stateEvents === true}, ${given.demo === true})
+    on conflict do nothing returning rp`;
+  if (added.length === 0) throw new SchoolbellError('conflict', `the application ${given.rp} exists already`);
+  const clientSecret = await storeSecret(tx, seal, given.rp, 'client');
+  const managementSecret = await storeSecret(tx, seal, given.rp, 'management');
+  const signingSecret = await storeSecret(tx, seal, given.rp, 'signing');
+  return { rp: given.rp, clientId, clientSecret, managementSecret, signingSecret };
 }
 
 function requireUsable({ name, callbackUrl, redirectUris, website, privacyNotice, contact }: ApplicationChange): void {

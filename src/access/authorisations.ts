@@ -10,6 +10,9 @@ export type AuthorisationState = 'Approved' | 'Paused' | 'Revoked';
 
 export type IssuedSecret = { id: string; text: string };
 
+type Approval = { rp: string; estab: string; scopes?: string | undefined; replaces?: string | undefined };
+type Meanwhile = (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown>;
+
 const nothing = async () => {};
 
 const decidedMeanwhile = 'It has been decided since the page was opened; nothing was changed now. See below how it stands.';
@@ -18,26 +21,24 @@ const decidedMeanwhile = 'It has been decided since the page was opened; nothing
  * Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. replaces: the id of
  * the secret that is there, empty for none; if that is not so any more, nothing is done.
  */
-export async function authorise(
-  db: Db,
-  given: { rp: string; estab: string; scopes?: string | undefined; replaces?: string | undefined },
-  meanwhile: (tx: Tx, issued: IssuedSecret, scopes: readonly string[]) => Promise<unknown> = nothing,
-): Promise<Authorised> {
-  return db.begin(async (tx) => {
-    const asked = await requirePair(tx, given.rp, given.estab);
-    const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
-    const scopes = given.scopes === undefined ? [...asked.required, ...asked.optional] : chosenScopes(given.scopes, asked);
-    await tx`
-      insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
-      on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
-    // Only now does everybody else who approves the same wait: one of two that come at once was first.
-    await requireStill(tx, { rp: given.rp, estab: given.estab, kind: 'school' }, given.replaces, decidedMeanwhile);
-    if (before?.state === 'Revoked') await tx`delete from school_secret where estab = ${given.estab} and rp = ${given.rp}`;
-    await tx`update school_secret set valid_until = now() + interval '24 hours' where estab = ${given.estab} and rp = ${given.rp} and valid_until is null`;
-    const issued = await storeSchoolSecret(tx, given.estab, given.rp);
-    await meanwhile(tx, issued, scopes);
-    return { rp: given.rp, estab: given.estab, scopes, state: 'Approved', schoolSecret: issued.text };
-  });
+export async function authorise(db: Db, given: Approval, meanwhile?: Meanwhile): Promise<Authorised> {
+  return db.begin((tx) => authoriseWithin(tx, given, meanwhile));
+}
+
+export async function authoriseWithin(tx: Tx, given: Approval, meanwhile: Meanwhile = nothing): Promise<Authorised> {
+  const asked = await requirePair(tx, given.rp, given.estab);
+  const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
+  const scopes = given.scopes === undefined ? [...asked.required, ...asked.optional] : chosenScopes(given.scopes, asked);
+  await tx`
+    insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
+    on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
+  // Only now does everybody else who approves the same wait: one of two that come at once was first.
+  await requireStill(tx, { rp: given.rp, estab: given.estab, kind: 'school' }, given.replaces, decidedMeanwhile);
+  if (before?.state === 'Revoked') await tx`delete from school_secret where estab = ${given.estab} and rp = ${given.rp}`;
+  await tx`update school_secret set valid_until = now() + interval '24 hours' where estab = ${given.estab} and rp = ${given.rp} and valid_until is null`;
+  const issued = await storeSchoolSecret(tx, given.estab, given.rp);
+  await meanwhile(tx, issued, scopes);
+  return { rp: given.rp, estab: given.estab, scopes, state: 'Approved', schoolSecret: issued.text };
 }
 
 /** The state of authorisation a at establishment e as people see it: what was approved is installed, and then live. */

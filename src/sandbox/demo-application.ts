@@ -1,15 +1,15 @@
 // In charge of an application to rehearse with, made in one step: added, authorised by the demo school for everything, and the sandbox's to
 // do things to.
 import { randomBytes } from 'node:crypto';
-import { addApplication, type NewApplication } from '../access/applications.ts';
-import { authorise } from '../access/authorisations.ts';
+import { insertApplication, type NewApplication } from '../access/applications.ts';
+import { authoriseWithin } from '../access/authorisations.ts';
 import { scopeNames } from '../access/scopes.ts';
 import type { Seal } from '../access/seal.ts';
-import { isDemoSchool } from '../collection/steer-demo.ts';
-import type { Db } from '../db/connect.ts';
+import { holdDemoSchools } from '../collection/steer-demo.ts';
+import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
-export const mostDemoApplications = 100;
+const mostDemoApplications = 100;
 /** Where nobody listens, as a rule: nothing is sent there unless the application asks for it. */
 const usualCallbackUrl = 'http://127.0.0.1:8081/events';
 const usualSchool = '9990001';
@@ -24,21 +24,30 @@ export async function makeDemoApplication(db: Db, seal: Seal, wanted: Wanted): P
   const { name, ending, rp, callbackUrl = usualCallbackUrl, estab = usualSchool } = wanted;
   if (name.trim() === '' || name.length > longestName)
     throw new SchoolbellError('invalid_request', `--name "${name.slice(0, longestName)}": 1 to ${longestName} characters`);
-  if (!(await isDemoSchool(db, estab)))
-    throw new SchoolbellError('conflict', `${estab} is no demo school; start with DEMO=on, or add one: school add --connector demo`);
-  const [known] = await db<{ many: number }[]>`select count(*)::int as many from application where demo`;
+  return db.begin(async (tx) => {
+    const [school] = await holdDemoSchools(tx, [estab]);
+    if (school === undefined)
+      throw new SchoolbellError('conflict', `${estab} is no demo school; start with DEMO=on, or add one: school add --connector demo`);
+    await requireFew(tx);
+    const made = await insertApplication(tx, seal, {
+      rp: rp ?? makeRp(name, ending || randomBytes(3).toString('hex')),
+      name: name.trim(),
+      callbackUrl,
+      scopes: scopeNames.join(','),
+      redirectUris: [],
+      demo: true,
+    });
+    const { schoolSecret } = await authoriseWithin(tx, { rp: made.rp, estab });
+    return { ...made, estab, schoolSecret };
+  });
+}
+
+/** Until the transaction ends nobody makes another one. */
+async function requireFew(tx: Tx): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtext('demo applications'))`;
+  const [known] = await tx<{ many: number }[]>`select count(*)::int as many from application where demo`;
   if ((known?.many ?? 0) >= mostDemoApplications)
     throw new SchoolbellError('conflict', `there are ${mostDemoApplications} applications of the demo already; remove one first: application remove`);
-  const made = await addApplication(db, seal, {
-    rp: rp ?? makeRp(name, ending || randomBytes(3).toString('hex')),
-    name: name.trim(),
-    callbackUrl,
-    scopes: scopeNames.join(','),
-    redirectUris: [],
-    demo: true,
-  });
-  const { schoolSecret } = await authorise(db, { rp: made.rp, estab });
-  return { ...made, estab, schoolSecret };
 }
 
 function makeRp(name: string, ending: string): string {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
+import { until } from '../../test/until.ts';
 import { collectDatabase } from '../collection/collect.ts';
 import { openConnector, setConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import type { MarkRow } from '../collection/mark.ts';
@@ -76,6 +77,25 @@ test('an application to rehearse with is made in one step, and reads the demo sc
   assert.equal(((await answer.json()) as { users: object[] }).users.length, 1);
   await assertFails(/--name "": 1 to 60 characters/, 'sandbox application --name', '');
   await assertFails(/csv1 is no demo school/, 'sandbox application --name x --estab csv1');
+});
+
+test('there are so many of them and no more, also when two are made at once; one that fails leaves nothing', async () => {
+  const known = (await db`select from application where demo`).length;
+  await db`
+    insert into application (rp, name, callback_url, redirect_uris, required_scopes, optional_scopes, client_id, demo)
+    select 'many-' || n, 'Many', 'http://127.0.0.1/', '{}', '{}', '{}', 'many-' || n, true from generate_series(1, ${99 - known}::int) n`;
+  await assertFails(/no address could hold it/, 'sandbox application --name x --rp ..');
+  const outcomes = await db.begin(async (tx) => {
+    await tx`lock table application in share row exclusive mode`;
+    const both = Promise.allSettled(['one', 'two'].map((name) => json(`sandbox application --name ${name}`)));
+    const waiting = () => db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await until('both have counted, or wait until they may', async () => (await waiting()).length === 2);
+    return { both };
+  });
+  assert.deepEqual((await outcomes.both).map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+  assert.equal((await db`select from application where demo`).length, 100);
+  await assertFails(/there are 100 applications of the demo already/, 'sandbox application --name three');
+  await db`delete from application where rp like 'many-%'`;
 });
 
 test('a joiner, a leaver and a split class are collected at once, and a reset takes them back', async () => {
