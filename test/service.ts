@@ -44,7 +44,7 @@ export type Service = {
   /** Another process on the same database, as far as what a process remembers goes, until the end of the test file. */
   join(env?: Record<string, string>, parts?: Partial<AppParts>): Promise<{ url: string; app: FastifyInstance }>;
   /** Runs a worker with the chores until the end of the test file. */
-  work(): Promise<void>;
+  work(env?: Record<string, string>): Promise<void>;
   /** Those workers stop before the end, so that nothing changes by itself. */
   rest(): Promise<void>;
   load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
@@ -125,9 +125,10 @@ export async function useService(env: Record<string, string> = {}, { patience = 
       await joined.listen({ host: '127.0.0.1', port: joining.port });
       return { url: `http://127.0.0.1:${joining.port}`, app: joined };
     },
-    async work() {
+    async work(others = {}) {
       const workPools = createWorkPools(openPool);
-      const stop = await startWork({ pools: workPools, seal, config, log: app.log, ...(parts.now ? { now: parts.now } : {}) });
+      const own = readConfig({ PORT: String(port), ...settings, ...others });
+      const stop = await startWork({ pools: workPools, seal, config: own, log: app.log, ...(parts.now ? { now: parts.now } : {}) });
       let stopped: Promise<void> | undefined;
       const once = () => (stopped ??= stop());
       workers.push(once);

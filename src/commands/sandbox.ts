@@ -1,14 +1,15 @@
 // In charge of the commands of the sandbox: a row for each thing that it can do, what is in force, and an application to rehearse with.
 import { isDemoSchool } from '../collection/steer-demo.ts';
 import { SchoolbellError } from '../errors.ts';
-import { controls, type Control, type Whom } from '../sandbox/controls.ts';
+import { controls, type Control } from '../sandbox/controls.ts';
 import { makeDemoApplication } from '../sandbox/demo-application.ts';
 import { parseValues, type Field } from '../sandbox/field.ts';
 import { renderStanding } from '../sandbox/routes.ts';
-import { describeStanding, readStanding, requireSandbox, requireWhom, useControl } from '../sandbox/steer.ts';
+import { describeStanding, readStanding, type Whom } from '../sandbox/standing.ts';
+import { requireSandbox, requireWhom, useControl } from '../sandbox/steer.ts';
 import { optionalText, text, type Command, type Context, type Given, type Option, type Outcome } from './command.ts';
 import { shownOnce } from './secrets.ts';
-import { renderPairs } from './table.ts';
+import { renderPairs, renderTime } from './table.ts';
 
 const usualRp = 'demo.example';
 const whomOptions = {
@@ -88,5 +89,5 @@ async function findWhom({ db, config }: Context, given: Given): Promise<Whom> {
 
 async function show({ db }: Context, whom: Whom): Promise<Outcome> {
   const standing = await readStanding(db, whom, Date.now());
-  return { data: renderStanding(standing), lines: renderPairs(describeStanding(standing)) };
+  return { data: renderStanding(standing), lines: renderPairs({ application: standing.rp, ...describeStanding(standing, renderTime) }) };
 }

@@ -29,7 +29,7 @@ export function createEventFaults(db: Db, isDemo: (rp: string) => Promise<boolea
       const fault = isFirst(work) ? await find(work) : undefined;
       if (fault?.mode === 'never') return withhold(db, work);
       if (fault?.mode === 'delayed') return later('delayed', fault.seconds, `the sandbox sends this ${fault.seconds} s late`);
-      if (fault?.mode === 'out-of-order' && (await hold(db, work))) 
+      if (fault?.mode === 'out-of-order' && (await hold(db, work)))
         return { ...later('out_of_order', longestHeldSeconds, 'the sandbox sends the next one first'), waitsFor };
       return undefined;
     },

@@ -10,9 +10,7 @@ import { SchoolbellError } from '../errors.ts';
 import { eventFaults } from '../notifications/event-faults.ts';
 import type { Field, Values } from './field.ts';
 import { endFault, setFault, type FaultKind } from './faults.ts';
-
-/** Whom it is done to: an application of the demo, and the demo schools that authorise it. */
-export type Whom = Readonly<{ rp: string; estabs: readonly string[] }>;
+import type { Standing, Whom } from './standing.ts';
 
 export type Control = Readonly<{
   /** Of the command, and of the end of the address. */
@@ -26,6 +24,8 @@ export type Control = Readonly<{
   fields: readonly Field[];
   /** A body of the API. */
   example: Readonly<Record<string, unknown>>;
+  /** What its fields are at present; without, nothing of it lasts. */
+  inForce?(standing: Standing): Values;
   apply(tx: Tx, whom: Whom, values: Values, now: number): Promise<void>;
 }>;
 
@@ -55,6 +55,7 @@ export const controls: readonly Control[] = [
       minutes,
     ],
     example: { Mode: 'duplicated', Minutes: 10 },
+    inForce: ({ faults: { events } }) => ({ mode: events?.mode ?? normal, ...(events?.mode === 'delayed' ? { seconds: events.seconds ?? undefined } : {}) }),
     apply: (tx, { rp }, values) => steer(tx, rp, 'events', values, { mode: text(values, 'mode'), seconds: whole(values, 'seconds', 30) }),
   },
   {
@@ -68,6 +69,7 @@ export const controls: readonly Control[] = [
       minutes,
     ],
     example: { Seconds: 5 },
+    inForce: ({ faults: { tokens } }) => ({ seconds: tokens?.seconds ?? undefined }),
     apply: (tx, { rp }, values) =>
       steer(tx, rp, 'tokens', values, { mode: whole(values, 'seconds', 0) === 0 ? normal : 'short', seconds: whole(values, 'seconds', 0) }),
   },
@@ -86,6 +88,8 @@ export const controls: readonly Control[] = [
       minutes,
     ],
     example: { Status: '429', Count: 3, RetryAfter: 2 },
+    inForce: ({ faults: { answers } }) =>
+      ({ status: answers?.mode ?? normal, count: answers?.remaining ?? undefined, 'retry-after': answers?.seconds ?? undefined }),
     apply: (tx, { rp }, values) =>
       steer(tx, rp, 'answers', values, {
         mode: text(values, 'status'), seconds: whole(values, 'retry-after', 1), remaining: values.count as number | undefined,
@@ -104,6 +108,7 @@ export const controls: readonly Control[] = [
       { ...minutes, help: 'when it is normal again; not by itself unless given' },
     ],
     example: { Mode: 'offline', Minutes: 5 },
+    inForce: ({ schools: [school] }) => ({ mode: school?.mode }),
     async apply(tx, { estabs }, values, now) {
       const until = values.minutes === undefined ? null : new Date(now + whole(values, 'minutes', 0) * 60_000);
       for (const estab of estabs) await behave(tx, estab, text(values, 'mode') as DemoMode, until);

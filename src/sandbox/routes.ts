@@ -7,7 +7,8 @@ import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import { described, describeShow, sandboxSchemas } from './describe.ts';
 import { parseValues, pascal } from './field.ts';
-import { readStanding, requireWhom, useControl, type Standing } from './steer.ts';
+import { readStanding, type Standing } from './standing.ts';
+import { requireWhom, useControl } from './steer.ts';
 
 /** requireManagement: of callers whose requests the sandbox lets through, so that it can always be steered. */
 export type Sandbox = { db: Db; requireManagement: RequireManagementCaller; now: () => number };

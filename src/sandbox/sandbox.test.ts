@@ -156,6 +156,21 @@ test('events are made twice under one id, and those of another application once'
   assert.deepEqual([last?.state, last?.classes], ['done', ['fine', 'fine']]);
 });
 
+test('a call that was made is not made again because the sandbox cannot be asked after it', async () => {
+  receiver.answer = async ({ url: path }) => {
+    if (path === '/demo') await db`alter table sandbox_fault rename to sandbox_fault_away`;
+    return 200;
+  };
+  try {
+    await change('SchoolData');
+    await settled();
+  } finally {
+    await db`alter table if exists sandbox_fault_away rename to sandbox_fault`;
+  }
+  const [last] = await deliveries();
+  assert.deepEqual([arrived('/demo').length, last?.state, last?.classes], [1, 'done', ['fine']]);
+});
+
 test('a test that is made twice has arrived, and did not fail', async () => {
   await set('/events', { Mode: 'duplicated' });
   const [webhook] = ((await (await demo.s(estab, 'Webhook')).json()) as { Webhook: { Id: string }[] }).Webhook;
@@ -259,6 +274,12 @@ test('without a demo nothing of it is there, and nothing in force', async () => 
   assert.doesNotMatch(await (await fetch(`${plain.url}/openapi/management.json`)).text(), /sandbox/);
   const token = await demo.tokenB(estab);
   assert.equal((await fetch(`${plain.url}${rootB}/orgs`, { headers: { authorization: `Bearer ${token}` } })).status, 200);
+  await set('/events', { Mode: 'never' });
+  await service.rest();
+  await service.work({ DEMO: 'off' });
+  await change('SchoolData');
+  await settled();
+  assert.deepEqual([arrived('/demo').length, arrived('/other').length], [1, 1]);
   const off = useCommands({ ...settings, DEMO: 'off' });
   for (const line of ['sandbox show', 'sandbox answers 503', 'sandbox reset', 'sandbox application --name x'])
     await off.assertFails(/there is no sandbox/, line);

@@ -29,9 +29,15 @@ test('a developer makes an application to rehearse with, which is theirs, and st
   assert.equal((await ada.get(own)).status, 200);
   assert.equal((await (await enter('developer', 'eve', ['reader'])).get(own)).status, 404, 'it is nobody else’s');
   assert.equal((await ada.post(`${own}/tokens`, { 'tokens-seconds': '5' })).status, 303);
-  assert.match((await ada.get(own)).text, /live 5 s, until/);
+  const steered = (await ada.get(own)).text;
+  assert.match(steered, /<dt>Tokens<\/dt><dd>live 5 s, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC</);
+  assert.match(steered, /id="tokens-seconds"[^>]+value="5"/, 'what is in force stands in its form');
+  assert.equal((await ada.post(`${own}/events`, { 'events-mode': 'never' })).status, 303);
+  assert.match((await ada.get(own)).text, /<option value="never" selected>/);
   const refused = await ada.post(`${own}/tokens`, { 'tokens-seconds': 'x' });
   assert.equal(refused.status, 400);
+  assert.match(refused.text, /id="tokens-seconds"[^>]+value="x"/);
+  assert.match(refused.text, /<option value="never" selected>/, 'the forms beside it stay as they were');
   assert.match(refused.text, /Seconds .{1,8}x.{1,8}: must be a whole number from 0 to 3600/);
 });
 

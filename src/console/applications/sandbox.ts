@@ -8,11 +8,13 @@ import type { Form } from '../../http/forms.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
 import { renderCheck, renderInput, renderSelect } from '../../http/pages/field.ts';
+import { formatExact } from '../../http/pages/moment.ts';
 import { addOwnDeveloper } from '../../operators/developers.ts';
 import { controls, type Control } from '../../sandbox/controls.ts';
 import { makeDemoApplication } from '../../sandbox/demo-application.ts';
-import { parseValues, type Field } from '../../sandbox/field.ts';
-import { describeStanding, readStanding, requireWhom, useControl } from '../../sandbox/steer.ts';
+import { parseValues, type Field, type Values } from '../../sandbox/field.ts';
+import { describeStanding, readStanding } from '../../sandbox/standing.ts';
+import { requireWhom, useControl } from '../../sandbox/steer.ts';
 import { renderDoing } from '../doing.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
 import { renderShownOnce } from '../shown-once.ts';
@@ -51,31 +53,34 @@ async function renderSteering({ db, now }: ConsoleParts, visit: Visit, { rp }: A
   return html`<p>Rehearse here what goes wrong in life. What is done holds for this application, and for the demo schools that authorise it, which other
 applications of the demo read too. Everything ends by itself, or with a reset.</p>
 <section class="card" aria-labelledby="in-force"><h2 id="in-force">In force</h2>
-${renderFacts(Object.entries(describeStanding(standing)))}</section>
-${controls.map((control) => renderControl(visit, rp, control))}`;
+${renderFacts(Object.entries(describeStanding(standing, formatExact)).map(([name, value]) => [capital(name), value]))}</section>
+${controls.map((control) => renderControl(visit, rp, control, control.inForce?.(standing) ?? {}))}`;
 }
 
-function renderControl(visit: Visit, rp: string, { name, title, help, fields }: Control): Html | undefined {
+function renderControl(visit: Visit, rp: string, { name, title, help, fields }: Control, inForce: Values): Html | undefined {
   const form = renderDoing(visit, {
     path: `${applicationPath(rp)}/sandbox/${name}`,
     id: `sandbox-${name}`,
     look: 'second',
     label: fields.length === 0 ? title : html`Set<span class="unseen"> ${title}</span>`,
-    body: fields.map((field) => renderField(visit, name, field)),
+    body: fields.map((field) => renderField(visit, name, field, inForce[field.name])),
   });
   return form && html`<section class="card" aria-labelledby="${name}-title"><h2 id="${name}-title">${title}</h2><p>${help}</p>${form}</section>`;
 }
 
+const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
 /** Several forms stand on the page: a field has the name of its own before it. */
 const nameOf = (control: string, field: Field) => `${control}-${field.name}`;
 
-function renderField({ typed }: Visit, control: string, field: Field): Html {
+/** What was typed stands there again; in the forms beside it, what is in force. */
+function renderField({ typed }: Visit, control: string, field: Field, inForce: Values[string]): Html {
   const name = nameOf(control, field);
   const { label, help } = field;
-  const value = typed?.one(name) ?? '';
+  const value = typed?.all(name)[0] ?? String(inForce ?? '');
   if (field.type === 'choice') return renderSelect({ name, label, value, choices: field.choices.map((one) => ({ value: one, label: one })) });
   if (field.type === 'switch') return renderCheck({ name, label, checked: value !== '' });
-  const hint = `${help.slice(0, 1).toUpperCase()}${help.slice(1)}.`;
+  const hint = `${capital(help)}.`;
   return renderInput({ name, label, type: 'text', autocomplete: 'off', value, longest: 40, optional: !field.required, hint });
 }
 
