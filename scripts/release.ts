@@ -49,7 +49,7 @@ function describeChanges(tree: string, from: string, to: string, day: string): M
     ['package-lock.json', once(read('package-lock.json'), 2)],
     ['client/package.json', once(read('client/package.json'))],
     ['CHANGELOG.md', dateChangelog(read('CHANGELOG.md'), to, day)],
-    ...globSync('openapi/*.json', { cwd: tree }).map((file) => [file, once(read(file))] as const),
+    ...globSync('openapi/*.json', { cwd: tree }).map((file) => [file, once(read(file)).replaceAll(`Schoolbell/${from}`, `Schoolbell/${to}`)] as const),
     ...globSync(pages, { cwd: tree }).map((file) => [file, read(file).replaceAll(named, `$1${to}`)] as const),
   ]);
   return new Map([...changes].filter(([file, text]) => text !== read(file)));
@@ -115,6 +115,8 @@ function release(version: string, { test = false, dryRun = false }): string[] {
     for (const [file, text] of changes) writeFileSync(join(staged, file), text);
     makeFiles(staged, join(folder, version), version);
     mkdirSync(join(root, 'release'), { recursive: true });
+    // Of one that was cut off.
+    rmSync(`${into}.half`, { recursive: true, force: true });
     cpSync(join(folder, version), `${into}.half`, { recursive: true });
     for (const [file, text] of changes) writeFileSync(join(root, file), text);
     renameSync(`${into}.half`, into);

@@ -7,6 +7,7 @@ import { exactly, oneOf, text } from '../http/describe-route.ts';
 import { databases } from '../notifications/databases.ts';
 import type { FormField } from '../onboarding/authentication-event.ts';
 import { retryDelays } from '../outbox/schedule.ts';
+import { version } from '../version.ts';
 import { listOperations, type Media, type OperationObject, type Parameter, type PathItem, type Response, type Schema } from './document.ts';
 
 export const eventExamplesFile = 'openapi/examples/events.json';
@@ -26,7 +27,7 @@ const headers: readonly Parameter[] = [
       ' (whsec_…). Several, with a blank between them, while the secret is being changed.',
     'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   ),
-  header('user-agent', 'Schoolbell and its version.', 'Schoolbell/0.1.0'),
+  header('user-agent', 'Schoolbell and its version.', `Schoolbell/${version}`),
 ];
 const testHeader = header('schoolbell-test', 'true where somebody sent this to try the address; nothing has changed.', 'true', false);
 
