@@ -30,19 +30,20 @@ const momentMs = 50;
 export function foresee({ version, name, outside, breaksBefore, statements }: Migration, sizes: Sizes): Foreseen {
   const read = statements.map(readSteps);
   // What it makes itself is empty, and nobody else knows it.
-  const made = new Set(read.flat().flatMap(({ kind, table }) => (kind === 'create table' && table !== undefined ? [table] : [])));
-  const foreseen = read.map((steps) => steps.map((step): ForeseenStep => ({ ...step, ...(made.has(step.table ?? '') ? asNew : timed(step, sizes)) })));
+  const made = new Set(read.flat().flatMap(({ kind, table }) => (kind.startsWith('create table') && table !== undefined ? [table] : [])));
+  const old = new Map([...sizes].filter(([table]) => !made.has(table)));
+  const foreseen = read.map((steps) =>
+    steps.map((step): ForeseenStep => ({ ...step, ...(made.has(step.table ?? '') ? { holdsUp: 'nobody' } : {}), takesMs: findTime(step, old) })),
+  );
   return { version, name, outside, breaksBefore, steps: foreseen.flat(), holdsMs: Math.max(0, ...foreseen.map(heldBy)) };
 }
 
-const asNew = { holdsUp: 'nobody', cost: 'moment', takesMs: 0 } as const;
-
-function timed({ cost, table }: Step, sizes: Sizes): { takesMs: number } {
-  if (cost === 'moment') return { takesMs: 0 };
+function findTime({ cost, table, names }: Step, sizes: Sizes): number {
+  if (cost === 'moment') return 0;
   // What no table is named for may concern any.
-  const bytes = table === undefined ? Math.max(0, ...sizes.values()) : (sizes.get(table) ?? 0);
+  const bytes = table === undefined ? Math.max(0, ...sizes.values()) : Math.max(...[table, ...names].map((name) => sizes.get(name) ?? 0));
   const ms = Math.round(bytes / bytesPerMs[cost]);
-  return { takesMs: ms < momentMs ? 0 : ms };
+  return ms < momentMs ? 0 : ms;
 }
 
 /** Locks last until the transaction ends: from the first step that has one on, whatever follows keeps people waiting. */

@@ -6,10 +6,13 @@ export type HoldsUp = 'nobody' | 'writers' | 'everybody';
 /** moment: however large the table. scan: each row is read. rewrite: each row is written, or sorted into an index. */
 export type Cost = 'moment' | 'scan' | 'rewrite';
 
-/** words: what it does, as it stands behind "it". table: the one that waits are about; of functions there is none. */
-export type Step = Readonly<{ kind: string; table: string | undefined; words: string; holdsUp: HoldsUp; cost: Cost }>;
+/**
+ * words: what it does, as it stands behind "it". table: the one that waits are about; of functions there is none. names: all that stand in a
+ * statement which reads rows of whichever tables are among them.
+ */
+export type Step = Readonly<{ kind: string; table: string | undefined; names: readonly string[]; words: string; holdsUp: HoldsUp; cost: Cost }>;
 
-type Kind = Readonly<{ kind: string; pattern: RegExp; words: string; holdsUp: HoldsUp; cost: Cost }>;
+type Kind = Readonly<{ kind: string; pattern: RegExp; words: string; holdsUp: HoldsUp; cost: Cost; readsAny?: true }>;
 
 const name = '(?:only\\s+)?"?(?:\\w+\\.)?(?<table>\\w+)"?';
 const ifThere = '(?:if\\s+(?:not\\s+)?exists\\s+)?';
@@ -17,6 +20,10 @@ const matching = (text: string) => new RegExp(`^${text.replaceAll(' ', '\\s+').r
 
 /** Tried in this order. `$` in the words is what the pattern calls `what`. */
 const kinds: readonly Kind[] = [
+  {
+    kind: 'create table as', pattern: matching('create (?:unlogged )?table IF?NAME(?=[^(]*(?:\\([^()]*\\)[^(]*)? as )'),
+    words: 'makes the table and fills it', holdsUp: 'nobody', cost: 'rewrite', readsAny: true,
+  },
   { kind: 'create table', pattern: matching('create (?:unlogged )?table IF?NAME'), words: 'makes the table', holdsUp: 'nobody', cost: 'moment' },
   {
     kind: 'create index concurrently', pattern: matching('create (?:unique )?index concurrently IF?(?<what>\\w+) on NAME'),
@@ -35,10 +42,14 @@ const kinds: readonly Kind[] = [
   },
   { kind: 'comment', pattern: matching('comment on '), words: 'writes a comment', holdsUp: 'nobody', cost: 'moment' },
   { kind: 'analyze', pattern: matching('analyze NAME'), words: 'counts what plans need', holdsUp: 'nobody', cost: 'scan' },
-  { kind: 'update', pattern: matching('update NAME'), words: 'changes rows', holdsUp: 'writers', cost: 'rewrite' },
-  { kind: 'delete', pattern: matching('delete from NAME'), words: 'deletes rows', holdsUp: 'writers', cost: 'rewrite' },
-  { kind: 'insert', pattern: matching('insert into NAME'), words: 'adds rows', holdsUp: 'nobody', cost: 'rewrite' },
+  { kind: 'update', pattern: matching('update NAME'), words: 'changes rows', holdsUp: 'writers', cost: 'rewrite', readsAny: true },
+  { kind: 'delete', pattern: matching('delete from NAME'), words: 'deletes rows', holdsUp: 'writers', cost: 'rewrite', readsAny: true },
+  { kind: 'insert', pattern: matching('insert into NAME'), words: 'adds rows', holdsUp: 'nobody', cost: 'rewrite', readsAny: true },
 ];
+
+/** A value that is written out, or the time, and nothing computed of it. */
+const oneForAll =
+  "(?:-?[\\d.]+|true|false|null|now\\(\\)|current_(?:timestamp|date)|'(?:[^']|'')*')(?:::[\\w ]+(?:\\[\\])?)?\\s*(?:$|(?:not|null|check|references|constraint|unique|primary)\\b)";
 
 /** What stands behind `alter table x`, each part for itself. */
 const alterations: readonly Kind[] = [
@@ -46,19 +57,35 @@ const alterations: readonly Kind[] = [
     kind: 'add column that is computed', pattern: matching('add column IF?(?<what>\\w+)\\b(?=.*\\bgenerated )'),
     words: 'adds the column $ and fills it', holdsUp: 'everybody', cost: 'rewrite',
   },
+  {
+    kind: 'add column that counts', pattern: matching('add column IF?(?<what>\\w+) (?:small|big)?serial\\b'),
+    words: 'adds the column $ and fills it', holdsUp: 'everybody', cost: 'rewrite',
+  },
   // A default that is the same for every row is kept once, not in each row.
   {
-    kind: 'add column with a default of its own in each row', pattern: matching('add column IF?(?<what>\\w+)\\b(?=.*\\bdefault (?!now\\(\\))\\w+\\()'),
+    kind: 'add column with a default of its own in each row', pattern: matching(`add column IF?(?<what>\\w+)\\b(?=.*\\bdefault (?!${oneForAll}))`),
     words: 'adds the column $ and fills it', holdsUp: 'everybody', cost: 'rewrite',
   },
   {
-    kind: 'add column that is checked', pattern: matching('add column IF?(?<what>\\w+)\\b(?=.*\\b(?:check|references|unique|primary)\\b)'),
+    kind: 'add column with an index', pattern: matching('add column IF?(?<what>\\w+)\\b(?=.*\\b(?:unique|primary)\\b)'),
+    words: 'adds the column $ and its index', holdsUp: 'everybody', cost: 'rewrite',
+  },
+  {
+    kind: 'add column that is checked', pattern: matching('add column IF?(?<what>\\w+)\\b(?=.*\\b(?:check|references)\\b)'),
     words: 'adds the column $ with a rule', holdsUp: 'everybody', cost: 'scan',
   },
   { kind: 'add column', pattern: matching('add column IF?(?<what>\\w+)'), words: 'adds the column $', holdsUp: 'everybody', cost: 'moment' },
   {
     kind: 'add constraint not valid', pattern: matching('add constraint (?<what>\\w+)(?=.*\\bnot valid\\b)'),
     words: 'adds the rule $ for what is written from then on', holdsUp: 'everybody', cost: 'moment',
+  },
+  {
+    kind: 'add constraint of an index', pattern: matching('add constraint (?<what>\\w+)(?= (?:unique|primary key) using index )'),
+    words: 'makes the index a rule $', holdsUp: 'everybody', cost: 'moment',
+  },
+  {
+    kind: 'add constraint with an index', pattern: matching('add (?:constraint (?<what>\\w+) )?(?:unique|primary key|exclude)\\b'),
+    words: 'adds the rule $ and makes its index', holdsUp: 'everybody', cost: 'rewrite',
   },
   {
     kind: 'add constraint', pattern: matching('add constraint (?<what>\\w+)'),
@@ -93,12 +120,16 @@ export function readSteps(sql: string): Step[] {
 }
 
 function classify(of: readonly Kind[], text: string, altered: string | undefined): Step {
-  for (const { kind, pattern, words, holdsUp, cost } of of) {
+  for (const { kind, pattern, words, holdsUp, cost, readsAny } of of) {
     const found = pattern.exec(text);
-    if (found) return { kind, table: altered ?? found.groups?.table, words: words.replace('$', found.groups?.what ?? ''), holdsUp, cost };
+    if (!found) continue;
+    return { kind, table: altered ?? found.groups?.table, names: readsAny ? namesIn(text) : [], words: words.replace('$', found.groups?.what ?? ''), holdsUp, cost };
   }
-  return { kind: unknownKind, table: altered, words: `runs "${text.replaceAll(/\s+/g, ' ').slice(0, 60)}"`, holdsUp: 'everybody', cost: 'rewrite' };
+  return { kind: unknownKind, table: altered, names: [], words: `runs "${text.replaceAll(/\s+/g, ' ').slice(0, 60)}"`, holdsUp: 'everybody', cost: 'rewrite' };
 }
+
+/** Not what stands in texts. */
+const namesIn = (statement: string) => [...new Set(statement.replaceAll(/'(?:[^']|'')*'/g, '').toLowerCase().match(/\w+/g))];
 
 /** Comments, texts and bodies of functions may hold whatever ends a statement elsewhere. */
 const pieces = /--[^\n]*|\/\*[^]*?\*\/|'(?:[^']|'')*'|"[^"]*"|\$(\w*)\$[^]*?\$\1\$|;|[(),]|[^-/'"$;(),]+|[^]/g;
