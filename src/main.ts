@@ -13,6 +13,7 @@ import { openDatabase, type OpenPool } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
 import { noteProcess } from './db/service-versions.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
+import { endOnSignal } from './end-on-signal.ts';
 import { createLogStream } from './http/log-lines.ts';
 import { startLagMeter } from './http/measure-process.ts';
 import { listenForMetrics } from './http/metrics.ts';
@@ -21,22 +22,16 @@ import { createMeasure } from './measure.ts';
 import { findAdminPassword, keepAdmin, type AdminPassword } from './operators/admin.ts';
 import { createWorkPools, startWork } from './work.ts';
 
-/** npm hands a terminal's signal on, so that it comes twice; signals this close together are one. */
-const sameSignalMs = 2_000;
-/** Whatever is under way: what was not finished by then is repeated later, by whoever runs then. */
-const longestEndMs = 29_000;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
   const seal = createSeal(readOrMakeSecretKeys(config));
-  const ending = endOnSignal();
+  const { signal, ended } = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const tell = (words: string) => console.error(`schoolbell: ${words}`);
-    const stopping = new AbortController();
-    void ending.then(() => stopping.abort());
-    const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell, signal: stopping.signal });
+    const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell, signal });
     const database = await openDatabase(config, tell, { before });
     closing.push(database.close);
     await sweepSpool(config.dataDir);
@@ -71,7 +66,7 @@ async function main(config: Config): Promise<void> {
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
     if (admin?.file !== undefined) console.log(renderAdminLine(config, admin));
     console.log(`schoolbell ready ${config.publicUrl}`);
-    await ending;
+    await ended;
 
     async function loadDemo(patient: Db): Promise<DemoCredentials> {
       return prepareDemo(patient, seal, config).finally(() => patient.end());
@@ -106,20 +101,6 @@ async function prepareAdmin(config: Config, db: Db): Promise<AdminPassword | und
 /** Shown by the start that made it, and never again. */
 function renderAdminLine({ publicUrl }: Config, { password, file, made }: AdminPassword): string {
   return `The console: ${publicUrl}/console, name admin, ${made ? `password ${password} (shown this once; kept in ${file})` : `password in ${file}`}\n`;
-}
-
-/** The first signal ends the process cleanly, as do those that come with it; a later one ends it at once. */
-function endOnSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let first: number | undefined;
-    const onSignal = () => {
-      first ??= performance.now();
-      if (performance.now() - first > sameSignalMs) process.exit(1);
-      setTimeout(() => process.exit(1), longestEndMs).unref();
-      resolve();
-    };
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
-  });
 }
 
 try {

@@ -5,6 +5,7 @@ import { SchoolbellError } from '../errors.ts';
 import { optionalText, type Command, type Given, type Option } from './command.ts';
 import { backupListCommand, isAboutPlan, planOptions, runPlan } from './backup-plan.ts';
 import { startProgressLine } from './progress-line.ts';
+import { stoppable } from './stoppable.ts';
 
 export const passphraseFile: Option = { value: '<file>', help: 'holds the passphrase, in its first line; without it BACKUP_PASSPHRASE' };
 
@@ -23,7 +24,8 @@ export const backupCommands: readonly Command[] = [
       const file = requireFile(given);
       const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
       const progress = startProgressLine('backup');
-      const facts = await writeBackup({ db, config, passphrase, file, tell: progress.show }).finally(progress.end);
+      const write = (signal: AbortSignal) => writeBackup({ db, config, passphrase, file, signal, tell: progress.show });
+      const facts = await stoppable('no file was made', write).finally(progress.end);
       return { data: facts, lines: describeBackup(facts) };
     },
   },

@@ -9,6 +9,7 @@ import { SchoolbellError } from '../errors.ts';
 import { passphraseFile, requireFile } from './backup.ts';
 import { optionalText, type Ask, type Given, type Outcome, type StandaloneCommand } from './command.ts';
 import { startProgressLine } from './progress-line.ts';
+import { stoppable } from './stoppable.ts';
 
 export const restoreCommands: readonly StandaloneCommand[] = [
   {
@@ -44,7 +45,8 @@ export const restoreCommands: readonly StandaloneCommand[] = [
         progress = startProgressLine('restore');
         return decided;
       };
-      const facts = await restoreBackup({ config, file, passphrase, deliveries, tell: (words) => progress.show(words) }).finally(() => progress.end());
+      const restore = (signal: AbortSignal) => restoreBackup({ config, file, passphrase, deliveries, signal, tell: (words) => progress.show(words) });
+      const facts = await stoppable('nothing was changed', restore).finally(() => progress.end());
       return { data: facts, lines: describeRestored(facts) };
     },
   },
