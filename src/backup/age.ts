@@ -20,6 +20,9 @@ export class DamagedBackup extends SchoolbellError {
   }
 }
 
+/** Or the beginning of the file, in which alone that shows, is damaged. */
+export class WrongPassphrase extends DamagedBackup {}
+
 export async function* sealAge(source: AsyncIterable<Uint8Array>, passphrase: string, workFactor = usualWorkFactor): AsyncGenerator<Buffer> {
   const fileKey = randomBytes(fileKeyBytes);
   const salt = randomBytes(saltBytes);
@@ -92,7 +95,7 @@ async function openHeader(bytes: Buffer, passphrase: string): Promise<{ fileKey:
   if (Number(factor) > largestWorkFactor) throw new DamagedBackup(`opening this file would take 2^${factor} steps: its beginning is damaged`);
   const wrapped = decode(body);
   const fileKey = open(await deriveWrapKey(passphrase, decode(salt), Number(factor)), Buffer.alloc(nonceBytes), wrapped);
-  if (!fileKey) throw new DamagedBackup('the passphrase is wrong, or the beginning of the file is damaged');
+  if (!fileKey) throw new WrongPassphrase('the passphrase is wrong, or the beginning of the file is damaged');
   // A letter that stands for the same bytes as another is a change, too.
   const same = encode(decode(salt)) === salt && encode(wrapped) === body && encode(decode(mac)) === mac;
   if (!same || !timingSafeEqual(macOf(fileKey, header), decode(mac))) throw new DamagedBackup('the beginning of the file was changed');

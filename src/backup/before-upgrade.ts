@@ -5,11 +5,12 @@ import type { Seal } from '../access/seal.ts';
 import type { Config } from '../config.ts';
 import type { MigrateOptions, Upgrade } from '../db/migrate.ts';
 import { SchoolbellError } from '../errors.ts';
+import { version } from '../version.ts';
 import type { BackupCore } from './core.ts';
 import { isFileThere, isFolderHere } from './folder.ts';
 import { withRunLocks, writeRun } from './one-run.ts';
 import { findBackupPlan } from './plan.ts';
-import { listBackupRuns } from './runs.ts';
+import { isAhead, listBackupRuns, type BackupRun } from './runs.ts';
 
 /** A start that fails after its backup, and is repeated again and again, does not fill the disk. */
 const freshMs = 60 * 60_000;
@@ -24,6 +25,11 @@ export type BeforeUpgradeParts = Readonly<{
   now?: () => Date;
 }>;
 
+/** By this version, of the schema that is there: not one before an upgrade that has been made since. */
+const isOfThis = (run: BackupRun, migration: number) =>
+  run.why === 'upgrade' && (run.state === 'good' || run.state === 'written') && run.version === version && run.migration === migration;
+const isFresh = (run: BackupRun, now: Date) => !isAhead(run, now) && now.getTime() - run.startedAt.getTime() < freshMs;
+
 type BeforeMigrating = NonNullable<MigrateOptions['before']>;
 
 export function createBackupBeforeUpgrade({ config, seal, core, tell, signal = new AbortController().signal, now }: BeforeUpgradeParts): BeforeMigrating {
@@ -36,8 +42,9 @@ export function createBackupBeforeUpgrade({ config, seal, core, tell, signal = n
       return;
     }
     const at = now?.() ?? new Date();
-    const [last] = (await listBackupRuns(db, 1, plan.id)).filter(({ why, state }) => why === 'upgrade' && (state === 'good' || state === 'written'));
-    if (last && at.getTime() - last.startedAt.getTime() < freshMs && (await isFileThere(last.file))) {
+    const [applied] = await db<{ newest: number }[]>`select max(version) as newest from migration`;
+    const [last] = (await listBackupRuns(db, 1, plan.id)).filter((run) => isOfThis(run, applied?.newest ?? 0) && isFresh(run, at));
+    if (last && (await isFileThere(last.file))) {
       tell(`the backup before the upgrade is ${last.file}`);
       return;
     }

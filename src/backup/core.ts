@@ -9,8 +9,11 @@ export type WrittenBackup = Readonly<{ bytes: number; rows: number; version: str
 export type BackupCore = Readonly<{
   /** Whole, or it throws. */
   write(given: { db: Db; config: Config; passphrase: string; file: string; signal?: AbortSignal; tell?: (words: string) => void }): Promise<WrittenBackup>;
-  /** scratch: a folder that is empty, and gone afterwards. Throws unless what was restored is what was written. */
-  verify(given: { file: string; passphrase: string; scratch: string; signal?: AbortSignal }): Promise<unknown>;
+  /**
+   * scratch: a folder that is empty, and gone afterwards. mostBytes: what the database takes where it is. Throws unless what was restored is what was
+   * written.
+   */
+  verify(given: { file: string; passphrase: string; scratch: string; signal?: AbortSignal; mostBytes?: number }): Promise<unknown>;
 }>;
 
 export const backupCore: BackupCore = { write: writeBackup, verify: verifyBackup };

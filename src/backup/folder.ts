@@ -2,7 +2,7 @@
 // machine, or the empty place where a disk is to be mounted, is not taken for it.
 import { randomUUID } from 'node:crypto';
 import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readDiskRoom, type DiskRoom } from '../disk-room.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -30,7 +30,7 @@ export type Owner = Readonly<{ uid: number; gid: number }>;
 export async function claimFolder(folder: string, own: string | undefined, owner?: Owner): Promise<string> {
   try {
     const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (made !== undefined && owner) await chown(folder, owner.uid, owner.gid);
+    if (made !== undefined && owner) await chownAll(made, folder, owner);
     const mark = await readMark(folder);
     if (mark !== undefined && mark === own) return mark;
     if (mark !== undefined) {
@@ -46,6 +46,19 @@ export async function claimFolder(folder: string, own: string | undefined, owner
     if (error instanceof SchoolbellError) throw error;
     throw new SchoolbellError('invalid_request', `backups cannot go to ${folder}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+/** From the first that was made down to the last: whoever cannot pass the first cannot use the last. */
+async function chownAll(first: string, last: string, { uid, gid }: Owner): Promise<void> {
+  await chown(last, uid, gid);
+  if (last !== first && dirname(last) !== last) await chownAll(first, dirname(last), { uid, gid });
+}
+
+/** What root writes into a folder of another's is theirs: whoever runs the service has to read it, and to remove it. */
+export async function giveToOwnerOf(folder: string, file: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(folder);
+  if (uid !== 0) await chown(file, uid, gid);
 }
 
 /** Where root sets up what a service does that runs as somebody else: whose DATA_DIR is, is whose the service is. */

@@ -1,7 +1,7 @@
 // In charge of what belongs to a database and is kept in DATA_DIR: gathered for a backup, and put back by a restore, each file whole
 // or not at all. The spool, the cluster and its password are of this machine, and no part of it.
 import { createHash } from 'node:crypto';
-import { link, lstat, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { adminPasswordFile, secretKeyFile, type Config } from '../config.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -46,10 +46,16 @@ export function chooseFiles({ databaseUrls, adminPassword, secretKeys }: Config,
 export async function requireRoom(dataDir: string, files: readonly KeptFile[]): Promise<void> {
   for (const { name, bytes } of files) {
     requireInside(name);
-    const there = await readFile(join(dataDir, name)).catch(onlyIfMissing);
-    if (there && there.toString('utf8').trim() !== bytes.toString('utf8').trim())
-      throw new SchoolbellError('conflict', `${join(dataDir, name)} is there already, and is not that of the backup; restore with a DATA_DIR of its own`);
+    await isPlaced(join(dataDir, name), bytes);
   }
+}
+
+/** Whether it is there; another one in its place is refused. */
+async function isPlaced(path: string, bytes: Buffer): Promise<boolean> {
+  const there = await readFile(path).catch(onlyIfMissing);
+  if (there && there.toString('utf8').trim() !== bytes.toString('utf8').trim())
+    throw new SchoolbellError('conflict', `${path} is there already, and is not that of the backup; restore with a DATA_DIR of its own`);
+  return there !== undefined;
 }
 
 function requireInside(name: string): void {
@@ -57,12 +63,19 @@ function requireInside(name: string): void {
     throw new SchoolbellError('unprocessable', `the backup holds a file with a name that leads elsewhere: ${JSON.stringify(name)}`);
 }
 
+/**
+ * The key first of all: a start that comes meanwhile, and would make one for itself, finds it. It also stays whatever becomes of the
+ * restore, since such a start may use it by then.
+ */
+export async function placeKey(dataDir: string, files: readonly KeptFile[]): Promise<void> {
+  for (const { name, bytes } of files.filter((file) => file.name === secretKeyFile)) await placeFile(join(dataDir, name), bytes);
+}
+
 export async function placeFiles(dataDir: string, files: readonly KeptFile[]): Promise<void> {
   const placed: string[] = [];
   try {
     for (const { name, bytes } of files) {
       const path = join(dataDir, name);
-      await mkdir(dirname(path), { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
       if (await placeFile(path, bytes)) placed.push(path);
     }
   } catch (error) {
@@ -72,7 +85,8 @@ export async function placeFiles(dataDir: string, files: readonly KeptFile[]): P
 }
 
 async function placeFile(path: string, bytes: Buffer): Promise<boolean> {
-  if (await lstat(path).catch(onlyIfMissing)) return false;
+  if (await isPlaced(path, bytes)) return false;
+  await mkdir(dirname(path), { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const half = `${path}.${process.pid}`;
   await rm(half, { force: true });
   await writeFile(half, bytes, { mode: 0o600, flag: 'wx', flush: true });

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import type { Seal } from '../access/seal.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
-import { DamagedBackup } from './age.ts';
+import { DamagedBackup, WrongPassphrase } from './age.ts';
 import type { BackupCore } from './core.ts';
+import { giveToOwnerOf, isFileThere } from './folder.ts';
 import { openPassphrase, type BackupPlan } from './plan.ts';
 import type { BackupRun, RunReason } from './runs.ts';
 
@@ -61,24 +62,41 @@ export async function withRunLocks<T>({ long }: Pick<PlanParts, 'long'>, work: (
   }
 }
 
-/** As schoolbell-2026-11-17T023000Z.backup: in the order of time, and a name on every system. */
-const fileOf = ({ folder }: BackupPlan, at: Date) => join(folder, `schoolbell-${at.toISOString().replaceAll(/:|\.\d+/g, '')}.backup`);
+/** As schoolbell-2026-11-17T023000Z.backup: in the order of time, and a name on every system. A clock that was set back gives one twice. */
+async function findName({ folder }: BackupPlan, at: Date): Promise<string> {
+  const name = join(folder, `schoolbell-${at.toISOString().replaceAll(/:|\.\d+/g, '')}`);
+  for (let number = 1; ; number += 1) {
+    const file = `${name}${number === 1 ? '' : `-${number}`}.backup`;
+    if (!(await isFileThere(file))) return file;
+  }
+}
 
 type Begun = Pick<BackupRun, 'number' | 'file' | 'why'>;
 
-/** Written and checked as it was written, but not yet good. */
-export async function writeRun(parts: PlanParts, locks: RunLocks, plan: BackupPlan, why: RunReason, now: Date): Promise<Begun> {
+/** Written and checked as it was written, but not yet good; with the passphrase that it opens with. */
+export async function writeRun(
+  parts: PlanParts,
+  locks: RunLocks,
+  plan: BackupPlan,
+  why: RunReason,
+  now: Date,
+): Promise<{ run: Begun; passphrase: string }> {
   const { db, long, config, seal, core, signal, tell } = parts;
-  const file = fileOf(plan, now);
+  const file = await findName(plan, now);
   const run = { number: await locks.begin({ plan: plan.id, why, file, host: hostname(), startedAt: now }), file, why };
+  let written = false;
   try {
     const passphrase = await openPassphrase(db, seal);
     const { bytes, rows, version, migration, tookMs } = await core.write({ db: long, config, passphrase, file, signal, ...(tell ? { tell } : {}) });
+    written = true;
+    await giveToOwnerOf(plan.folder, file);
     await db`
       update backup_run set state = 'written', ended_at = clock_timestamp(), bytes = ${bytes}, rows = ${rows}, version = ${version}, migration = ${migration},
         took_ms = ${Math.round(tookMs)} where number = ${run.number}`;
-    return run;
+    return { run, passphrase };
   } catch (error) {
+    // What was not written to its end has left nothing; and a file of that name, if there is one by now, is another's.
+    if (written) await removeRun(file).catch(() => {});
     // One that was stopped is begun anew, without waiting.
     await (signal.aborted ? endRun(db, run, 'cut off', 'the service was stopped', true) : endRun(db, run, 'failed', (error as Error).message, true));
     throw error;
@@ -87,16 +105,22 @@ export async function writeRun(parts: PlanParts, locks: RunLocks, plan: BackupPl
 
 /**
  * Restored into a cluster of its own and compared: only now it counts. One that is damaged is of no use to anybody; but that of an
- * upgrade is the last of its version, and stays for whoever wants to look. One that could not be tried out, for want of room or
- * of a server, may be good, and stays until a newer one is there.
+ * upgrade is the last of its version, and stays for whoever wants to look. One that could not be tried out, for want of room, of a
+ * server or of its passphrase, may be good, and stays until a newer one is there. passphrase: that of the plan, unless it is known better.
  */
-export async function verifyRun({ db, config, seal, core, signal }: PlanParts, run: Begun): Promise<void> {
+export async function verifyRun({ db, config, seal, core, signal }: PlanParts, run: Begun, passphrase?: string): Promise<void> {
   try {
-    await core.verify({ file: run.file, passphrase: await openPassphrase(db, seal), scratch: join(config.dataDir, scratchFolder), signal });
+    const [size] = await db<{ bytes: number }[]>`select pg_database_size(current_database())::float8 as bytes`;
+    const scratch = join(config.dataDir, scratchFolder);
+    await core.verify({ file: run.file, passphrase: passphrase ?? (await openPassphrase(db, seal)), scratch, signal, mostBytes: size?.bytes ?? 0 });
   } catch (error) {
-    const damaged = error instanceof DamagedBackup;
+    const damaged = error instanceof DamagedBackup && !(error instanceof WrongPassphrase);
     const what = damaged ? 'it was written, but does not restore' : 'it was written, but could not be restored to try it out';
-    if (!signal.aborted) await endRun(db, run, 'failed', `${what}: ${(error as Error).message}`, damaged && run.why !== 'upgrade');
+    const remove = damaged && run.why !== 'upgrade';
+    if (!signal.aborted) {
+      if (remove) await removeRun(run.file).catch(() => {});
+      await endRun(db, run, 'failed', `${what}: ${(error as Error).message}`, remove);
+    }
     throw error;
   }
   await db`update backup_run set state = 'good', verified_at = clock_timestamp(), trouble = null where number = ${run.number}`;
@@ -104,11 +128,11 @@ export async function verifyRun({ db, config, seal, core, signal }: PlanParts, r
 
 const scratchFolder = 'backup-check';
 
-async function endRun(db: Db, { number, file }: Begun, state: 'failed' | 'cut off', trouble: string, remove: boolean): Promise<void> {
-  if (remove) await removeRun(file).catch(() => {});
+/** gone: there is no file. */
+async function endRun(db: Db, { number }: Begun, state: 'failed' | 'cut off', trouble: string, gone: boolean): Promise<void> {
   await db`
     update backup_run set state = ${state}, trouble = ${trouble.slice(0, longestTrouble)}, ended_at = clock_timestamp(),
-      gone_at = case when ${remove} then clock_timestamp() end
+      gone_at = case when ${gone} then clock_timestamp() end
     where number = ${number}`;
 }
 

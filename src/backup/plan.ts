@@ -19,9 +19,13 @@ export type BackupPlan = Readonly<{
 /** An older schema has no such thing. */
 const isKept = async (db: Sql) => (await db<{ kept: boolean }[]>`select to_regclass('backup_plan') is not null as kept`)[0]?.kept === true;
 
-/** The same for as long as it is the same database: also after a failover, and not of a copy, as one is that was restored. */
+/**
+ * The same for as long as it is the same database, also after a failover. Of a server on this machine its folder counts as well: that of
+ * another one was copied.
+ */
 const databaseName = (db: Sql) => db`(select system_identifier::text from pg_control_system()) || '/' ||
-  (select oid::text from pg_database where datname = current_database())`;
+  (select oid::text from pg_database where datname = current_database()) ||
+  coalesce((select '/' || setting from pg_settings where name = 'data_directory' and inet_server_addr() <<= '127.0.0.0/8'), '')`;
 
 export async function findBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
   if (!(await isKept(db))) return undefined;
@@ -67,6 +71,17 @@ export async function stopBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
   await db`delete from backup_plan where id = ${plan.id}`;
   if (!plan.moved) await leaveFolder(plan);
   return plan;
+}
+
+/**
+ * What was restored is a copy, also in the very database that the backup came from: it says that its own backup is being written, and knows
+ * nothing of those that were made since.
+ */
+export async function endPlan(sql: Sql): Promise<void> {
+  await sql`update backup_plan set database = 'restored'`;
+  await sql`
+    update backup_run set state = 'cut off', trouble = 'it was under way when the backup was taken that this database was restored from', ended_at = now()
+    where state = 'writing'`;
 }
 
 /** Beside the plan, as soon as a worker looks. */

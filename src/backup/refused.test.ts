@@ -20,11 +20,12 @@ import { addEstablishment } from '../access/establishments.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { isMigrated, migrate } from '../db/migrate.ts';
+import { findCluster } from '../db/embedded-place.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { DamagedBackup } from './age.ts';
 import { compareTables } from './load-tables.ts';
 import { readBackup } from './read-backup.ts';
-import { requireDiskFor, restoreBackup } from './restore-backup.ts';
+import { restoreBackup } from './restore-backup.ts';
 import { RowsDigest } from './rows-digest.ts';
 import { writeBackup } from './write-backup.ts';
 
@@ -131,10 +132,24 @@ test('a role that is no superuser restores, sees others whose connections it can
   }
 });
 
-test('a disk that is too small for it is told before anything is begun', () => {
-  requireDiskFor(2 * 1024 ** 3, 3 * 1024 ** 3, '/data');
-  const small = () => requireDiskFor(2 * 1024 ** 3, 3 * 1024 ** 3 - 1, '/data');
-  assert.throws(small, /takes 3\.0 GiB at least, and 3\.0 GiB are free in \/data; nothing was changed/);
+test('a start that makes a key of its own meanwhile is found, and what it made is left', async () => {
+  const dataDir = join(folder, 'meanwhile');
+  const own = 'a key that another process made just now';
+  const deliveries = async () => {
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'secret.key'), own);
+    return 'hold' as const;
+  };
+  await assert.rejects(restoreBackup({ config: readConfig({ DATA_DIR: dataDir }), file, passphrase, deliveries }), /secret\.key is there already/);
+  assert.equal(readFileSync(join(dataDir, 'secret.key'), 'utf8'), own);
+});
+
+test('Ctrl-C in the midst of a restore is told, and leaves no server behind', async () => {
+  const { code, err, dataDir } = await interruptRestore();
+  assert.deepEqual([code, err], [1, 'schoolbell: stopped; nothing was changed\n']);
+  assert.ok(existsSync(join(dataDir, 'secret.key')), 'a start may use the key already');
+  const cluster = findCluster(dataDir) ?? assert.fail();
+  assert.ok(!existsSync(join(cluster, 'postmaster.pid')));
 });
 
 test('the keys must be those of the backup, which it gives out', async () => {
@@ -267,6 +282,20 @@ test('killed or stopped at any step, a restore leaves a database as empty as it 
   assert.match(out, /^restored [\d,]+ rows of \d+ tables into DATABASE_URL .*\nthey are as of /);
   assert.equal((await databases.look(empty, (there) => there`select from establishment where estab = '1234567'`)).length, 1);
 });
+
+/** Ctrl-C once a restore into an embedded database has begun to change it. */
+async function interruptRestore(): Promise<{ code: number | null; err: string; dataDir: string }> {
+  const dataDir = join(folder, 'interrupted');
+  const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, DATA_DIR: dataDir, BACKUP_PASSPHRASE: passphrase };
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../cli.ts'), 'restore', file], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let err = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+  const closed = once(child, 'close');
+  await until('it has put the key there', () => existsSync(join(dataDir, 'secret.key')));
+  child.kill('SIGINT');
+  const [code] = (await closed) as [number | null];
+  return { code, err, dataDir };
+}
 
 /** A server finds out a moment later that whom it worked for is gone. */
 async function untilAlone(): Promise<void> {

@@ -9,16 +9,15 @@ import { leaveTurn, makeSchema, migrateInside, takeTurn } from '../db/migrate.ts
 import { readMigrations, type Migration } from '../db/migrations.ts';
 import { describePlace, openBare } from '../db/open.ts';
 import { processTag } from '../db/pool.ts';
-import { readDiskRoom } from '../disk-room.ts';
 import { SchoolbellError } from '../errors.ts';
-import { formatBytes } from '../http/pages/figures.ts';
 import { version } from '../version.ts';
 import { DamagedBackup } from './age.ts';
 import { fixTexts } from './catalogue.ts';
-import { newestMigrationOf, type End, type Head, type TableFacts, type Unsettled } from './format.ts';
+import { newestMigrationOf, type Head, type TableFacts, type Unsettled } from './format.ts';
 import { settleDeliveries, type Deliveries } from './hold-deliveries.ts';
-import { chooseFiles, placeFiles, requireRoom, type KeptFile } from './kept-files.ts';
+import { chooseFiles, placeFiles, placeKey, requireRoom, type KeptFile } from './kept-files.ts';
 import { compareTables, doWithTables, dropLinks, matchTables, setCounters, TableLoader } from './load-tables.ts';
+import { endPlan } from './plan.ts';
 import { readBackup, type BackupContents } from './read-backup.ts';
 
 /** held: how many calls and mails. leftOut: tables of the backup that are not Schoolbell's. */
@@ -69,10 +68,7 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> 
   const { db, close } = await openBare(config, parts.trial);
   try {
     const given = { ...parts, config, deliveries, tell };
-    const { held, at, tables } = await inEmptyDatabase(db, config, tell, async (connection) => {
-      if (!config.databaseUrls) await requireDisk(connection, end);
-      return fill(connection, given, contents, known, files);
-    });
+    const { held, at, tables } = await inEmptyDatabase(db, config, tell, (connection) => fill(connection, given, contents, known, files));
     return {
       file,
       into: describePlace(config),
@@ -91,22 +87,6 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> 
   } finally {
     await close();
   }
-}
-
-/** Of the disk of the embedded server; of another server's nothing is known here. */
-async function requireDisk(sql: Sql, { tables }: End): Promise<void> {
-  const [server] = await sql<{ folder: string }[]>`select current_setting('data_directory') as folder`;
-  const room = await readDiskRoom(server?.folder ?? '/');
-  if (room) requireDiskFor(tables.reduce((sum, { bytes }) => sum + bytes, 0), room.free, server?.folder ?? '');
-}
-
-/** A table takes at least this much more than its rows as text: their heads, and indexes. */
-const leastGrowth = 1.5;
-
-export function requireDiskFor(bytes: number, free: number, folder: string): void {
-  const needed = leastGrowth * bytes;
-  if (free < needed)
-    throw new SchoolbellError('unavailable', `it takes ${formatBytes(needed)} at least, and ${formatBytes(free)} are free in ${folder}; nothing was changed`);
 }
 
 /** Gives the migrations that were applied to it, in their order. */
@@ -192,6 +172,7 @@ async function fill(
   applied: readonly Migration[],
   files: readonly KeptFile[],
 ): Promise<Filled> {
+  await placeKey(config.dataDir, files);
   tell('making the tables');
   await makeSchema(tx, applied);
   const tables = await matchTables(tx, end);
@@ -212,6 +193,7 @@ async function fill(
   await migrateInside(tx, readMigrations().filter((one) => !applied.some((other) => other.version === one.version)));
   // What comes from here on is another history: names and tags of versions that were given out after the backup must not fit it.
   await tx`update roster set id = gen_random_uuid()`;
+  await endPlan(tx);
   const { held, at } = await settleDeliveries(tx, deliveries);
   await noteLook(tx, whoIsHere(), {
     action: 'restore',

@@ -157,6 +157,9 @@ test('it is proven in a scratch folder, of which nothing is left', async () => {
   const { rows, tables } = await verifyBackup({ file: join(folder, 'at-rest.backup'), passphrase, scratch });
   assert.ok(rows > 100 && tables > 80);
   assert.ok(!existsSync(scratch));
+  const large = verifyBackup({ file: join(folder, 'at-rest.backup'), passphrase, scratch, mostBytes: 2 ** 60 });
+  await assert.rejects(large, /that may take 1073741824\.0 GiB, and .+ are free in /);
+  assert.ok(!existsSync(scratch));
   mkdirSync(scratch);
   writeFileSync(join(scratch, 'mine'), '');
   await assert.rejects(verifyBackup({ file: join(folder, 'at-rest.backup'), passphrase, scratch }), /is not empty/);

@@ -11,12 +11,14 @@ import { testSecretKey } from '../../test/service.ts';
 import { createSeal } from '../access/seal.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
+import { readMigrations } from '../db/migrations.ts';
+import { version } from '../version.ts';
 import { createBackupBeforeUpgrade } from './before-upgrade.ts';
 import type { BackupCore } from './core.ts';
-import { claimFolder, findOwner } from './folder.ts';
+import { claimFolder, findOwner, giveToOwnerOf } from './folder.ts';
 import type { PlanParts } from './one-run.ts';
-import { DamagedBackup } from './age.ts';
-import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from './plan.ts';
+import { DamagedBackup, WrongPassphrase } from './age.ts';
+import { askForBackup, endPlan, findBackupPlan, setBackupPlan, stopBackupPlan } from './plan.ts';
 import { keepBackupPlan } from './run-plan.ts';
 import { listBackupRuns, readBackupStanding } from './runs.ts';
 
@@ -27,13 +29,14 @@ const config = readConfig({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_D
 const seal = createSeal([testSecretKey]);
 const passphrase = 'correct horse battery staple';
 
+const newestMigration = readMigrations().at(-1)?.version ?? 0;
 let folder = '';
 let verified: string[] = [];
 const core: BackupCore = {
   async write({ file, passphrase: given }) {
     assert.equal(given, passphrase);
     writeFileSync(file, 'whole');
-    return { bytes: 5, rows: 7, version: '0.1.0', migration: 36, tookMs: 3 };
+    return { bytes: 5, rows: 7, version, migration: newestMigration, tookMs: 3 };
   },
   verify: async ({ file }) => void verified.push(file),
 };
@@ -61,7 +64,7 @@ test('the first at once, then at the hour of the plan; however many were missed,
   const made = await listBackupRuns(db, 100);
   assert.deepEqual(made.toReversed().map(({ startedAt }) => (startedAt.getTime() - at(0).getTime()) / hour), [0, 24.1, 96.2, 120.05]);
   const [newest] = made;
-  assert.deepEqual([newest?.state, newest?.bytes, newest?.rows, newest?.migration], ['good', 5, 7, 36]);
+  assert.deepEqual([newest?.state, newest?.bytes, newest?.rows, newest?.migration], ['good', 5, 7, newestMigration]);
   // Three are kept; the oldest is gone.
   assert.deepEqual(files(), ['schoolbell-2026-11-18T023600Z.backup', 'schoolbell-2026-11-21T024200Z.backup', 'schoolbell-2026-11-22T023300Z.backup']);
   assert.equal(made.at(-1)?.goneAt?.getTime(), at(120.05).getTime());
@@ -167,6 +170,91 @@ test('what a process that died has left is removed by the next, and not what ano
   assert.deepEqual(files().filter((name) => name.endsWith('.half')), ['writes.half']);
 });
 
+test('while it is written, its lock is held', async () => {
+  await set();
+  const other = connect(url, { max: 1, name: 'another process' });
+  const free: (boolean | undefined)[] = [];
+  const looking: BackupCore = {
+    ...core,
+    async write(given) {
+      const [run] = await listBackupRuns(db, 1);
+      const [lock] = await other<{ free: boolean }[]>`select pg_try_advisory_lock(5219, ${run?.number ?? 0}::int) as free`;
+      free.push(lock?.free);
+      return core.write(given);
+    },
+  };
+  await keepBackupPlan(parts({ core: looking }), at(0)).finally(() => other.end({ timeout: 1 }));
+  assert.deepEqual(free, [false]);
+});
+
+test('one that was stamped by a clock that was ahead does not stand for those that are due', async () => {
+  await set();
+  for (const what of ['verify', 'write'] as const)
+    await assert.rejects(keepBackupPlan(parts({ core: failing(what) }), at(24 * 365 + (what === 'write' ? 2 : 0))), /no room/);
+  await keepBackupPlan(parts(), at(24 * 365 + 4));
+  assert.equal((await readBackupStanding(db, at(24)))?.newest, undefined);
+  await keepBackupPlan(parts(), at(24));
+  await askForBackup(db, at(25));
+  await keepBackupPlan(parts(), at(25.1));
+  assert.deepEqual((await states()).slice(-2), ['plan good', 'asked good']);
+  assert.equal((await readBackupStanding(db, at(25.1)))?.ageMs, 0);
+  const told: string[] = [];
+  await db`update backup_run set why = 'upgrade', version = ${version}, migration = (select max(version) from migration)`;
+  await before({ now: () => at(3) }, told)({ db, pending: [] });
+  assert.match(told.join(), /a backup goes to .+ first$/, 'nor for that of an upgrade');
+});
+
+test('a clock that was set back gives a name once more, and nothing is written over or removed', async () => {
+  await set();
+  await keepBackupPlan(parts(), at(0));
+  await askForBackup(db, new Date(at(0).getTime() + 1));
+  await db`update backup_run set started_at = ${at(-24)}`;
+  await keepBackupPlan(parts({ core: { ...core, verify: () => Promise.reject(new DamagedBackup('other rows')) } }), at(0)).catch(() => {});
+  await keepBackupPlan(parts({ core: failing('write', 'is there already') }), at(2)).catch(() => {});
+  await keepBackupPlan(parts(), at(4));
+  assert.deepEqual(files(), ['schoolbell-2026-11-17T023000Z.backup', 'schoolbell-2026-11-17T063000Z.backup']);
+  writeFileSync(join(folder, 'schoolbell-2026-11-18T023000Z.backup'), 'of somebody else');
+  await keepBackupPlan(parts(), at(24));
+  assert.deepEqual(files().slice(2), ['schoolbell-2026-11-18T023000Z-2.backup', 'schoolbell-2026-11-18T023000Z.backup']);
+});
+
+test('one that was written with an earlier passphrase is verified with that, or stays untried', async () => {
+  await set();
+  const other = 'another passphrase of tests';
+  const change = () => setBackupPlan(db, seal, { folder, everySeconds: 86_400, keep: 3, passphrase: other, by: 'ann' }, at(0));
+  const opened: string[] = [];
+  const careful: BackupCore = {
+    async write(given) {
+      const written = await core.write(given);
+      await change();
+      return written;
+    },
+    async verify(given) {
+      opened.push(given.passphrase);
+      if (given.passphrase !== passphrase) throw new WrongPassphrase('the passphrase is wrong');
+    },
+  };
+  await keepBackupPlan(parts({ core: careful }), at(0));
+  assert.deepEqual([await states(), opened], [['plan good'], [passphrase]]);
+  // Of one that was cut off before it was verified, nobody knows the passphrase any more.
+  await db`update backup_run set state = 'written'`;
+  await assert.rejects(keepBackupPlan(parts({ core: careful }), at(0.1)), /passphrase is wrong/);
+  assert.deepEqual([await states(), files().length, opened.at(-1)], [['plan failed'], 1, other]);
+});
+
+test('however many are kept or have failed, those that are there are known', async () => {
+  const { id } = await set(1000, 1);
+  await db`
+    insert into backup_run (plan, why, file, host, started_at, state, gone_at)
+    select ${id}, 'plan', ${folder} || '/' || n, 'here', ${at(-3000)}::timestamptz + n * interval '1 hour', case when n > 1003 then 'failed' else 'good' end,
+      case when n > 1003 then now() end
+    from generate_series(1, 1203) n`;
+  for (let n = 1; n <= 1003; n += 1) writeFileSync(join(folder, String(n)), '');
+  assert.equal((await readBackupStanding(db, at(0)))?.newest?.file, join(folder, '1003'));
+  await keepBackupPlan(parts(), at(0));
+  assert.deepEqual([files().length, existsSync(join(folder, '4')), existsSync(join(folder, '5'))], [1000, false, true]);
+});
+
 test('one that is asked for is made beside the plan, once', async () => {
   await set();
   await keepBackupPlan(parts(), at(0));
@@ -206,8 +294,14 @@ test('a folder that root makes is the service’s, and one that is there stays w
   const owner = await findOwner(dataDir);
   assert.deepEqual(owner, nobody);
   await claimFolder(folder, undefined, owner);
-  const ownersIn = (of: string) => [of, join(of, '.schoolbell-backups')].map((path) => statSync(path).uid);
+  const ownersIn = (of: string) => [of, join(of, '.schoolbell-backups')].map((path) => statSync(path, { throwIfNoEntry: false })?.uid);
   assert.deepEqual(ownersIn(folder), [nobody.uid, nobody.uid]);
+  const deep = join(folder, 'more', 'and', 'more');
+  await claimFolder(deep, undefined, owner);
+  assert.deepEqual([...ownersIn(deep), ...ownersIn(join(folder, 'more/and')).slice(0, 1), statSync(join(folder, 'more')).uid], Array(4).fill(nobody.uid));
+  writeFileSync(join(deep, 'x'), '');
+  await giveToOwnerOf(deep, join(deep, 'x'));
+  assert.equal(statSync(join(deep, 'x')).uid, nobody.uid);
   const there = mkdtempSync(join(home, 'there-'));
   await claimFolder(there, undefined, owner);
   assert.deepEqual(ownersIn(there), [0, nobody.uid]);
@@ -217,9 +311,15 @@ test('a copy of the database writes nothing into the folder of the original, and
   const original = await set(1);
   await keepBackupPlan(parts(), at(0));
   await db`insert into backup_run (plan, why, file, host, started_at) values (${original.id}, 'plan', ${join(folder, files()[0] ?? '')}, 'here', ${at(0)})`;
-  await db`update backup_plan set database = 'the one that this was restored from'`;
+  const [plan] = await db<{ database: string }[]>`select database from backup_plan`;
+  await db`update backup_plan set database = regexp_replace(database, '/[^/]*$', '/copied')`;
+  assert.equal((await findBackupPlan(db))?.moved, true, 'the folder of a server on this machine is another');
+  await db`update backup_plan set database = ${plan?.database ?? ''}`;
+  assert.equal((await findBackupPlan(db))?.moved, false);
+  await endPlan(db);
   await keepBackupPlan(parts({ core: failing('write') }), at(48));
   assert.equal((await readBackupStanding(db, at(48)))?.plan.moved, true);
+  assert.deepEqual(await states(), ['plan good', 'plan cut off'], 'of its own backup it says nothing wrong');
   await set(1);
   await keepBackupPlan(parts(), at(72));
   await keepBackupPlan(parts(), at(96));
@@ -241,6 +341,16 @@ test('before an upgrade one is written, and verified by the worker that comes af
   assert.match(told.join(), /^the backup before the upgrade is .+2026-11-18T083000Z\.backup$/, 'a start that is repeated makes no other');
   await keepBackupPlan(parts(), at(31));
   assert.deepEqual(await states(), ['upgrade good'], 'which is that of the day as well');
+});
+
+test('each of two upgrades within the hour takes one', async () => {
+  await set();
+  await before()({ db, pending: ['9000_x.sql'] });
+  await db`update backup_run set migration = migration - 1`;
+  await before({ now: () => at(30.5) })({ db, pending: ['9001_y.sql'] });
+  await db`update backup_run set version = '0.0.9'`;
+  await before({ now: () => at(30.8) })({ db, pending: [] });
+  assert.deepEqual(await states(), ['upgrade written', 'upgrade written', 'upgrade written']);
 });
 
 test('one that fails stops the upgrade and says what can be done; a folder that is elsewhere is told', async () => {

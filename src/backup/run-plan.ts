@@ -4,11 +4,10 @@ import type { Db } from '../db/connect.ts';
 import { isFileThere, isFolderHere } from './folder.ts';
 import { everyRun, removeRun, verifyRun, withRunLocks, writeRun, type PlanParts, type RunLocks } from './one-run.ts';
 import { findBackupPlan, type BackupPlan } from './plan.ts';
-import { listBackupRuns, type BackupRun, type RunReason } from './runs.ts';
+import { isAhead, listPlanRuns, type BackupRun, type RunReason } from './runs.ts';
 
 /** One that failed is tried again after this, or after the plan's own time if that is shorter. */
 const tryAgainMs = 60 * 60_000;
-const looksAt = 1_000;
 
 /** Nothing, where nothing is due, somebody else is at it or the folder is not here. */
 export async function keepBackupPlan(parts: PlanParts, now: Date): Promise<void> {
@@ -23,13 +22,16 @@ export async function keepBackupPlan(parts: PlanParts, now: Date): Promise<void>
 
 async function keep(parts: PlanParts, locks: RunLocks, plan: BackupPlan, now: Date): Promise<void> {
   const { db } = parts;
-  const runs = () => listBackupRuns(db, looksAt, plan.id);
+  const runs = () => listPlanRuns(db, plan.id);
   await clearLeft(db, locks, await runs(), now);
   // One that was written before an upgrade was not verified then, so as not to keep the start.
   for (const run of (await runs()).filter(({ state, goneAt }) => state === 'written' && goneAt === null)) await verifyRun(parts, run);
   const why = findDue(plan, await runs(), now);
   if (why) await removeUntried(db, await runs(), now);
-  if (why) await verifyRun(parts, await writeRun(parts, locks, plan, why, now));
+  if (why) {
+    const { run, passphrase } = await writeRun(parts, locks, plan, why, now);
+    await verifyRun(parts, run, passphrase);
+  }
   await rotate(db, plan, await runs(), now);
 }
 
@@ -37,7 +39,8 @@ async function keep(parts: PlanParts, locks: RunLocks, plan: BackupPlan, now: Da
  * At the hour at which it was set up: the turn that has come last is due until one was made since. However many were missed,
  * one makes up for them.
  */
-export function findDue({ since, everySeconds, askedAt }: BackupPlan, runs: readonly BackupRun[], now: Date): RunReason | undefined {
+export function findDue({ since, everySeconds, askedAt }: BackupPlan, made: readonly BackupRun[], now: Date): RunReason | undefined {
+  const runs = made.filter((run) => !isAhead(run, now));
   const everyMs = everySeconds * 1000;
   const turn = since.getTime() + Math.floor((now.getTime() - since.getTime()) / everyMs) * everyMs;
   const counts = ({ state }: BackupRun) => state === 'good' || state === 'written';

@@ -30,10 +30,23 @@ export type BackupRun = Readonly<{
 /** Newest first. */
 export async function listBackupRuns(db: Sql, most: number, plan?: string): Promise<BackupRun[]> {
   return db<BackupRun[]>`
-    select number, plan, why, file, host, state, started_at as "startedAt", ended_at as "endedAt", verified_at as "verifiedAt", version, migration,
-      bytes::float8 as bytes, rows::float8 as rows, took_ms as "tookMs", trouble, gone_at as "goneAt"
-    from backup_run where ${plan === undefined ? db`true` : db`plan = ${plan}`} order by number desc limit ${most}`;
+    select ${columns(db)} from backup_run where ${plan === undefined ? db`true` : db`plan = ${plan}`} order by number desc limit ${most}`;
 }
+
+const columns = (db: Sql) => db`
+  number, plan, why, file, host, state, started_at as "startedAt", ended_at as "endedAt", verified_at as "verifiedAt", version, migration,
+  bytes::float8 as bytes, rows::float8 as rows, took_ms as "tookMs", trouble, gone_at as "goneAt"`;
+
+/** Of a plan all whose files are there, and the newest of the others. Newest first. */
+export async function listPlanRuns(db: Sql, plan: string): Promise<BackupRun[]> {
+  return db<BackupRun[]>`
+    select ${columns(db)} from backup_run
+    where plan = ${plan} and (gone_at is null or number > (select max(number) from backup_run where plan = ${plan}) - ${othersLookedAt}::int)
+    order by number desc`;
+}
+
+/** Stamped by a clock that was ahead: when it was made is not known, and nothing is counted from it. */
+export const isAhead = ({ startedAt }: Pick<BackupRun, 'startedAt'>, now: Date) => startedAt.getTime() > now.getTime() + clocksApartMs;
 
 /**
  * newest: the newest good one whose file is there, as far as whoever has the folder last saw. last: the newest that has ended
@@ -51,14 +64,15 @@ export type BackupStanding = Readonly<{
 
 /** How much later than planned is too late. */
 const patience = 2;
-/** Enough to find the newest of each. */
-const looksAt = 100;
+const othersLookedAt = 100;
+/** Of machines that keep their time. */
+const clocksApartMs = 5 * 60_000;
 
 export async function readBackupStanding(db: Sql, now: Date): Promise<BackupStanding | undefined> {
   const plan = await findBackupPlan(db);
   if (!plan) return undefined;
-  const runs = await listBackupRuns(db, looksAt, plan.id);
-  const newest = runs.find(({ state, goneAt }) => state === 'good' && goneAt === null);
+  const runs = await listPlanRuns(db, plan.id);
+  const newest = runs.find((run) => run.state === 'good' && run.goneAt === null && !isAhead(run, now));
   const ageMs = Math.max(0, now.getTime() - (newest?.startedAt ?? plan.since).getTime());
   return {
     plan,

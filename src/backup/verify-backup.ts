@@ -6,11 +6,14 @@ import { dirname, join } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { findCluster } from '../db/embedded-place.ts';
+import { readDiskRoom } from '../disk-room.ts';
 import { SchoolbellError } from '../errors.ts';
+import { formatBytes } from '../http/pages/figures.ts';
 import { restoreBackup, type RestoreFacts } from './restore-backup.ts';
 
 export type VerifiedFacts = Pick<RestoreFacts, 'file' | 'takenAt' | 'version' | 'migration' | 'tables' | 'rows' | 'tookMs'>;
-export type VerifyParts = { file: string; passphrase: string; scratch: string; signal?: AbortSignal; tell?: (words: string) => void };
+/** mostBytes: so much room there must be, since the service may live on the same disk. */
+export type VerifyParts = { file: string; passphrase: string; scratch: string; mostBytes?: number; signal?: AbortSignal; tell?: (words: string) => void };
 
 /** What a crash would leave of it matters to nobody. */
 const server = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', wal_level: 'minimal', max_wal_senders: '0', shared_buffers: '64MB' };
@@ -18,8 +21,9 @@ const server = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off
 const marker = 'scratch-of-a-backup';
 
 /** scratch: a folder that is empty, or not there, or was left by one that was cut off. */
-export async function verifyBackup({ file, passphrase, scratch, ...parts }: VerifyParts): Promise<VerifiedFacts> {
+export async function verifyBackup({ file, passphrase, scratch, mostBytes = 0, ...parts }: VerifyParts): Promise<VerifiedFacts> {
   await clearScratch(scratch);
+  await requireDisk(scratch, mostBytes);
   await mkdir(scratch, { recursive: true, mode: 0o711 });
   await writeFile(join(scratch, marker), '');
   try {
@@ -30,6 +34,12 @@ export async function verifyBackup({ file, passphrase, scratch, ...parts }: Veri
   } finally {
     await clearScratch(scratch);
   }
+}
+
+async function requireDisk(scratch: string, mostBytes: number): Promise<void> {
+  const room = await readDiskRoom(scratch);
+  if (room && room.free < mostBytes)
+    throw new SchoolbellError('unavailable', `that may take ${formatBytes(mostBytes)}, and ${formatBytes(room.free)} are free in ${dirname(scratch)}`);
 }
 
 /** A server that was left running is stopped by whoever leaves it last. */

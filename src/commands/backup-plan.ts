@@ -38,9 +38,10 @@ export async function runPlan(context: Context, given: Given): Promise<Outcome> 
 async function setUp({ db, seal, config }: Context, given: Given): Promise<Outcome> {
   const everySeconds = parseDuration(optionalText(given, 'every') ?? usual.every, '--every');
   if (everySeconds < limits.shortestSeconds) throw new SchoolbellError('invalid_request', '--every: 10m is the least');
-  const keep = Number(optionalText(given, 'keep') ?? usual.keep);
-  if (!Number.isInteger(keep) || keep < 1 || keep > limits.mostKept)
-    throw new SchoolbellError('invalid_request', `--keep "${optionalText(given, 'keep')}": must be a number from 1 to ${limits.mostKept}`);
+  const wanted = optionalText(given, 'keep') ?? String(usual.keep);
+  const keep = /^\d{1,4}$/.test(wanted) ? Number(wanted) : 0;
+  if (keep < 1 || keep > limits.mostKept)
+    throw new SchoolbellError('invalid_request', `--keep "${wanted}": must be a number from 1 to ${limits.mostKept}`);
   const folder = optionalText(given, 'to') ?? '';
   if (folder === '') throw new SchoolbellError('invalid_request', '--to: names no folder');
   const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));

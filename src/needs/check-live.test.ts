@@ -7,12 +7,13 @@ import { after, test } from 'node:test';
 import { assertFailed, useCommands } from '../../test/commands.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 import { useService } from '../../test/service.ts';
+import { setBackupPlan } from '../backup/plan.ts';
 import type { BackupRun } from '../backup/runs.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { policies } from '../db/policies.ts';
 import { checkLive, judgeOffset, judgeRoom } from './check-live.ts';
-import { judgeStanding } from './judge-backups.ts';
+import { judgeBackups, judgeStanding } from './judge-backups.ts';
 import type { Finding } from './finding.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-check-'));
@@ -97,7 +98,20 @@ test('a folder of backups without room for the next is told, where it is on this
   const judge = (free?: number) =>
     judgeStanding({ plan, newest, last: newest, underWay: undefined, ageMs: 1, overdue: false }, free === undefined ? free : { free, size: 9e12 });
   assert.deepEqual([undefined, 6 * 1024 ** 3, 5 * 1024 ** 3].map((free) => judge(free).verdict), ['ok', 'ok', 'warn']);
-  assert.match(judge(1024 ** 2).found, /^1 MiB are free in \/backups, of which the newest takes 3\.0 GiB/);
+  assert.match(judge(0).found, /^0 MiB are free in \/backups, of which the newest takes 3\.0 GiB/);
+});
+
+test('and it is looked at in the folder that is here', async () => {
+  const backups = join(folder, 'backups');
+  const plan = { everySeconds: 86_400, keep: 2, passphrase: 'of tests', by: 'ann' };
+  const { id, since } = await setBackupPlan(service.db, service.seal, { ...plan, folder: backups }, new Date());
+  await service.db`
+    insert into backup_run (plan, why, file, host, state, started_at, bytes) values (${id}, 'plan', ${join(backups, 'x')}, 'here', 'good', ${since}, 1e18)`;
+  const judge = async () => (await judgeBackups(service.db)).verdict;
+  assert.equal(await judge(), 'warn');
+  rmSync(backups, { recursive: true });
+  assert.equal(await judge(), 'ok');
+  await service.db`delete from backup_plan`;
 });
 
 test('a role without the right to make tables is found', async () => {

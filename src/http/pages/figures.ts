@@ -29,7 +29,8 @@ export function formatDuration(ms: number): string {
 }
 
 export function formatBytes(bytes: number): string {
-  return bytes < 1024 ** 3 ? `${formatCount(Math.max(1, Math.round(bytes / 1024 ** 2)))} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+  const mebibytes = Math.ceil(bytes / 1024 ** 2);
+  return mebibytes < 1024 ? `${mebibytes} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 /** A day of the ledger is the school's own day already, as text or as its midnight in UTC: it must not move again. */
