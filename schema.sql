@@ -193,6 +193,7 @@ create table backup_plan (
   since timestamp with time zone not null,
   by text not null,
   asked_at timestamp with time zone,
+  seen_at timestamp with time zone,
   constraint backup_plan_pkey PRIMARY KEY (single),
   constraint backup_plan_every_seconds_check CHECK ((every_seconds > 0)),
   constraint backup_plan_keep_check CHECK ((keep > 0)),
@@ -1253,6 +1254,7 @@ create table service_process (
   role text not null,
   host text not null,
   started_at timestamp with time zone default now() not null,
+  seen_at timestamp with time zone default now() not null,
   constraint service_process_pkey PRIMARY KEY (tag)
 );
 

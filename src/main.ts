@@ -1,4 +1,5 @@
 // In charge of the process: settings, database, demo, API and worker, and a clean end on SIGTERM or SIGINT.
+import { setTimeout as pause } from 'node:timers/promises';
 import { createHashPool } from './access/hash-pool.ts';
 import { createSeal, readOrMakeSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
@@ -11,7 +12,7 @@ import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
-import { noteProcess } from './db/service-versions.ts';
+import { forgetThisProcess, noteProcess, noteProcessEveryMs } from './db/service-versions.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { endOnSignal } from './end-on-signal.ts';
 import { createLogStream } from './http/log-lines.ts';
@@ -22,6 +23,7 @@ import { createMeasure } from './measure.ts';
 import { findAdminPassword, keepAdmin, type AdminPassword } from './operators/admin.ts';
 import { createWorkPools, startWork } from './work.ts';
 
+const longestFarewellMs = 1_000;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
@@ -39,6 +41,12 @@ async function main(config: Config): Promise<void> {
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
     await noteProcess(db, config.role);
+    const noting = setInterval(() => void noteProcess(db, config.role).catch(() => {}), noteProcessEveryMs).unref();
+    closing.push(async () => {
+      clearInterval(noting);
+      // Where the database does not answer, it is found out soon enough.
+      await Promise.race([forgetThisProcess(db).catch(() => {}), pause(longestFarewellMs, undefined, { ref: false })]);
+    });
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };

@@ -273,7 +273,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Which version each process is of',
     where: ['service_process'],
-    ends: { days: 1, after: 'its start, and while it runs', namesPeople: false, forget: forgetProcesses },
+    ends: { days: 1, after: 'it was last seen', namesPeople: false, forget: forgetProcesses },
     less: nobody,
   },
   {

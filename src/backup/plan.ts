@@ -2,9 +2,11 @@
 import { resolve } from 'node:path';
 import type { Seal } from '../access/seal.ts';
 import type { Sql } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import { formatDuration } from '../http/pages/figures.ts';
 import { claimFolder, leaveFolder, type Owner } from './folder.ts';
 
-/** moved: the plan was made for another database, of which this one is a copy; then nothing is written. */
+/** seenAt: when a worker last had the folder at hand. moved: the plan was made for another database, of which this one is a copy; then nothing is written. */
 export type BackupPlan = Readonly<{
   id: string;
   folder: string;
@@ -13,6 +15,7 @@ export type BackupPlan = Readonly<{
   since: Date;
   by: string;
   askedAt: Date | null;
+  seenAt: Date | null;
   moved: boolean;
 }>;
 
@@ -30,7 +33,9 @@ const databaseName = (db: Sql) => db`(select system_identifier::text from pg_con
 export async function findBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
   if (!(await isKept(db))) return undefined;
   const [plan] = await db<BackupPlan[]>`
-    select id, folder, every_seconds as "everySeconds", keep, since, by, asked_at as "askedAt", database <> ${databaseName(db)} as moved from backup_plan`;
+    select id, folder, every_seconds as "everySeconds", keep, since, by, asked_at as "askedAt", (to_jsonb(p) ->> 'seen_at')::timestamptz as "seenAt",
+      database <> ${databaseName(db)} as moved
+    from backup_plan p`;
   return plan;
 }
 
@@ -57,10 +62,11 @@ export async function setBackupPlan(db: Sql, seal: Seal, wanted: NewPlan, now: D
   if (before && !same && !before.moved) await leaveFolder(before);
   const since = before?.id === id ? before.since : now;
   await db`
-    insert into backup_plan (id, folder, every_seconds, keep, sealed_passphrase, database, since, by)
-    values (${id}, ${folder}, ${everySeconds}, ${keep}, ${seal.seal(passphrase)}, ${databaseName(db)}, ${since}, ${by})
+    insert into backup_plan (id, folder, every_seconds, keep, sealed_passphrase, database, since, by, seen_at)
+    values (${id}, ${folder}, ${everySeconds}, ${keep}, ${seal.seal(passphrase)}, ${databaseName(db)}, ${since}, ${by}, ${now})
     on conflict (single) do update set id = excluded.id, folder = excluded.folder, every_seconds = excluded.every_seconds, keep = excluded.keep,
-      sealed_passphrase = excluded.sealed_passphrase, database = excluded.database, since = excluded.since, by = excluded.by`;
+      sealed_passphrase = excluded.sealed_passphrase, database = excluded.database, since = excluded.since, by = excluded.by,
+      seen_at = excluded.seen_at`;
   return (await findBackupPlan(db)) as BackupPlan;
 }
 
@@ -84,7 +90,27 @@ export async function endPlan(sql: Sql): Promise<void> {
     where state = 'writing'`;
 }
 
+export async function noteSeen(db: Sql, { id }: BackupPlan, now: Date): Promise<void> {
+  await db`update backup_plan set seen_at = ${now} where id = ${id}`;
+}
+
+/** A worker looks every minute; for how long its folder may be away before somebody has to look. */
+const longestUnseenMs = 15 * 60_000;
+
+/** For how long nobody had the folder at hand, if that is too long. */
+export function findUnseen({ seenAt, since }: Pick<BackupPlan, 'seenAt' | 'since'>, now: Date): number | undefined {
+  const unseenMs = now.getTime() - (seenAt ?? since).getTime();
+  return unseenMs > longestUnseenMs ? unseenMs : undefined;
+}
+
 /** Beside the plan, as soon as a worker looks. */
-export async function askForBackup(db: Sql, now: Date): Promise<void> {
+export async function askForBackup(db: Sql, now: Date): Promise<BackupPlan> {
+  const plan = await findBackupPlan(db);
+  if (!plan) throw new SchoolbellError('conflict', 'no backups are set up: backup --to <folder> does that, and backup <file> makes one');
+  if (plan.moved) throw new SchoolbellError('conflict', 'this database is a copy of the one that backups were set up for: set them up anew by backup --to');
+  const unseenMs = findUnseen(plan, now);
+  if (unseenMs !== undefined)
+    throw new SchoolbellError('conflict', `nobody would make it: no worker has had ${plan.folder} at hand for ${formatDuration(unseenMs)}`);
   await db`update backup_plan set asked_at = ${now}`;
+  return plan;
 }

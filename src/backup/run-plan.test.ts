@@ -12,6 +12,7 @@ import { createSeal } from '../access/seal.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { readMigrations } from '../db/migrations.ts';
+import { judgeStanding } from '../needs/judge-backups.ts';
 import { version } from '../version.ts';
 import { createBackupBeforeUpgrade } from './before-upgrade.ts';
 import type { BackupCore } from './core.ts';
@@ -194,6 +195,7 @@ test('one that was stamped by a clock that was ahead does not stand for those th
   await keepBackupPlan(parts(), at(24 * 365 + 4));
   assert.equal((await readBackupStanding(db, at(24)))?.newest, undefined);
   await keepBackupPlan(parts(), at(24));
+  await keepBackupPlan(parts(), at(24.9));
   await askForBackup(db, at(25));
   await keepBackupPlan(parts(), at(25.1));
   assert.deepEqual((await states()).slice(-2), ['plan good', 'asked good']);
@@ -255,9 +257,25 @@ test('however many are kept or have failed, those that are there are known', asy
   assert.deepEqual([files().length, existsSync(join(folder, '4')), existsSync(join(folder, '5'))], [1000, false, true]);
 });
 
+test('a folder that no worker has at hand any more is told, and nobody is asked for a backup there', async () => {
+  await set();
+  await keepBackupPlan(parts(), at(0));
+  const unseen = async (hours: number) => (await readBackupStanding(db, at(hours)))?.unseenMs;
+  assert.equal(await unseen(0.2), undefined);
+  rmSync(folder, { recursive: true });
+  await keepBackupPlan(parts(), at(0.2));
+  assert.equal(await unseen(0.5), 0.5 * hour);
+  const standing = (await readBackupStanding(db, at(0.5))) ?? assert.fail();
+  assert.deepEqual([judgeStanding(standing).verdict, judgeStanding({ ...standing, unseenMs: undefined }).verdict], ['warn', 'ok']);
+  await assert.rejects(askForBackup(db, at(0.5)), /nobody would make it: no worker has had .+ at hand for 30 minutes/);
+  await db`update backup_run set state = 'writing'`;
+  assert.equal(await unseen(5), undefined, 'whoever makes one does not look meanwhile');
+});
+
 test('one that is asked for is made beside the plan, once', async () => {
   await set();
   await keepBackupPlan(parts(), at(0));
+  await keepBackupPlan(parts(), at(1.9));
   await askForBackup(db, at(2));
   await keepBackupPlan(parts(), at(2.01));
   await keepBackupPlan(parts(), at(2.03));

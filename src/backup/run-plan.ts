@@ -3,7 +3,7 @@
 import type { Db } from '../db/connect.ts';
 import { isFileThere, isFolderHere } from './folder.ts';
 import { everyRun, removeRun, verifyRun, withRunLocks, writeRun, type PlanParts, type RunLocks } from './one-run.ts';
-import { findBackupPlan, type BackupPlan } from './plan.ts';
+import { findBackupPlan, noteSeen, type BackupPlan } from './plan.ts';
 import { isAhead, listPlanRuns, type BackupRun, type RunReason } from './runs.ts';
 
 /** One that failed is tried again after this, or after the plan's own time if that is shorter. */
@@ -13,6 +13,7 @@ const tryAgainMs = 60 * 60_000;
 export async function keepBackupPlan(parts: PlanParts, now: Date): Promise<void> {
   const plan = await findBackupPlan(parts.db);
   if (!plan || plan.moved || !(await isFolderHere(plan))) return;
+  await noteSeen(parts.db, plan, now);
   await withRunLocks(parts, async (locks) => {
     if (await locks.take(everyRun)) await keep(parts, locks, plan, now);
   }).catch((error: unknown) => {

@@ -2,7 +2,7 @@
 // stand, for whoever looks after them.
 import type { Db, Sql } from '../db/connect.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
-import { findBackupPlan, type BackupPlan } from './plan.ts';
+import { findBackupPlan, findUnseen, type BackupPlan } from './plan.ts';
 
 /** writing: until it is whole. written: checked as it was written. good: restored elsewhere and compared, too. */
 export type RunState = 'writing' | 'written' | 'good' | 'failed' | 'cut off';
@@ -60,6 +60,8 @@ export type BackupStanding = Readonly<{
   /** Since the newest good one, or since the plan where there is none. */
   ageMs: number;
   overdue: boolean;
+  /** For how long no worker had the folder at hand, if that is too long. */
+  unseenMs: number | undefined;
 }>;
 
 /** How much later than planned is too late. */
@@ -73,14 +75,17 @@ export async function readBackupStanding(db: Sql, now: Date): Promise<BackupStan
   if (!plan) return undefined;
   const runs = await listPlanRuns(db, plan.id);
   const newest = runs.find((run) => run.state === 'good' && run.goneAt === null && !isAhead(run, now));
+  const underWay = runs.find(({ state }) => state === 'writing' || state === 'written');
   const ageMs = Math.max(0, now.getTime() - (newest?.startedAt ?? plan.since).getTime());
   return {
     plan,
     newest,
     last: runs.find(({ state }) => state === 'good' || state === 'failed'),
-    underWay: runs.find(({ state }) => state === 'writing' || state === 'written'),
+    underWay,
     ageMs,
     overdue: ageMs > patience * plan.everySeconds * 1000,
+    // Whoever makes one does not look meanwhile.
+    unseenMs: underWay ? undefined : findUnseen(plan, now),
   };
 }
 

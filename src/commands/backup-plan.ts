@@ -2,7 +2,7 @@
 import { whoIsHere } from '../access/who-is-here.ts';
 import { findOwner, isFileThere, isFolderHere } from '../backup/folder.ts';
 import { requirePassphrase } from '../backup/passphrase.ts';
-import { askForBackup, findBackupPlan, setBackupPlan, stopBackupPlan } from '../backup/plan.ts';
+import { askForBackup, setBackupPlan, stopBackupPlan } from '../backup/plan.ts';
 import { listBackupRuns, readBackupStanding, type BackupRun } from '../backup/runs.ts';
 import { SchoolbellError } from '../errors.ts';
 import { formatCount, formatDuration } from '../http/pages/figures.ts';
@@ -59,11 +59,8 @@ async function setUp({ db, seal, config }: Context, given: Given): Promise<Outco
 }
 
 async function askNow({ db }: Context): Promise<Outcome> {
-  const plan = await findBackupPlan(db);
-  if (!plan) throw new SchoolbellError('conflict', 'no backups are set up: backup --to <folder> does that, and backup <file> makes one');
-  if (plan.moved) throw new SchoolbellError('conflict', 'this database is a copy of the one that backups were set up for: set them up anew by --to');
   const asked = new Date();
-  await askForBackup(db, asked);
+  const plan = await askForBackup(db, asked);
   return { data: { asked }, lines: [`The worker that has ${plan.folder} makes one within a minute or two. See how it stands: backup list`] };
 }
 

@@ -2,7 +2,7 @@
 // what would make people wait, or end a version that runs, fails.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import pg from 'pg';
@@ -12,6 +12,7 @@ import { testSecretKey, useService } from '../../test/service.ts';
 import { readConfig } from '../config.ts';
 import { migrate } from '../db/migrate.ts';
 import { migrationsFolder, parseMigration, readMigrations } from '../db/migrations.ts';
+import { forgetThisProcess, noteProcess } from '../db/service-versions.ts';
 import { checkUpgrade, type ForeseenUpgrade } from '../needs/check-upgrade.ts';
 import { version } from '../version.ts';
 
@@ -85,6 +86,18 @@ test('whoever is connected is told with the version, and whether it goes on work
   } finally {
     await Promise.all(others.map((one) => one.end()));
   }
+});
+
+test('a process that serves nobody at the moment is told too, and one that has ended is not', async () => {
+  await db`insert into service_process (tag, version, role, host) values ('zz0003', '0.0.8', 'api', 'idle'), ('zz0004', '0.0.8', 'worker', 'ended')`;
+  await db`update service_process set seen_at = now() - interval '5 minutes' where host = 'ended'`;
+  const seen = async () => (await checkUpgrade({ db, config }, new Date())).processes.filter(({ host }) => host === 'idle' || host === 'ended');
+  assert.deepEqual((await seen()).map((one) => [one.host, one.does, one.connections, one.version]), [['idle', ['API'], 0, '0.0.8']]);
+  await noteProcess(db, 'api');
+  assert.ok((await checkUpgrade({ db, config }, new Date())).processes.some(({ isThis, does }) => isThis && does.join() === 'API'));
+  await forgetThisProcess(db);
+  assert.equal((await db`select from service_process where host = ${hostname()}`).length, 0);
+  await db`delete from service_process`;
 });
 
 test('a migration that is not the one that was applied, and a database that has left this version behind, fail', async () => {

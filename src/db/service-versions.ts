@@ -4,12 +4,16 @@ import { hostname } from 'node:os';
 import type { Role } from '../config.ts';
 import { version } from '../version.ts';
 import type { Db, Sql } from './connect.ts';
-import { listProcesses, type ConnectedProcess } from './list-processes.ts';
+import { listProcesses, pidOf, type ConnectedProcess } from './list-processes.ts';
 import { processTag } from './pool.ts';
 
 export type KnownVersion = Readonly<{ version: string; firstStarted: Date; by: string }>;
 /** version: null of one that is older than this record. */
 export type VersionedProcess = ConnectedProcess & Readonly<{ version: string | null; host: string | null }>;
+
+export const noteProcessEveryMs = 60_000;
+/** One that has not said so for this long has ended. */
+const aliveSeconds = 180;
 
 const isKept = async (sql: Sql) => (await sql<{ kept: boolean }[]>`select to_regclass('service_version') is not null as kept`)[0]?.kept === true;
 
@@ -28,28 +32,49 @@ export async function listVersions(sql: Sql): Promise<KnownVersion[]> {
   return sql<KnownVersion[]>`select version, first_started as "firstStarted", by from service_version order by first_started desc`;
 }
 
+/** Again and again, since one that serves nobody at the moment has no connection by which it could be seen. */
 export async function noteProcess(sql: Sql, role: Role): Promise<void> {
   await sql`
     insert into service_process (tag, version, role, host) values (${processTag}, ${version}, ${role}, ${hostname()})
-    on conflict (tag) do update set version = excluded.version, role = excluded.role, host = excluded.host`;
+    on conflict (tag) do update set version = excluded.version, role = excluded.role, host = excluded.host, seen_at = now()`;
 }
+
+export async function forgetThisProcess(sql: Sql): Promise<void> {
+  await sql`delete from service_process where tag = ${processTag}`;
+}
+
+const does: Readonly<Record<Role, ConnectedProcess['does']>> = { api: ['API'], worker: ['work'], all: ['API', 'work'] };
+
+type Noted = { tag: string; version: string; role: Role; host: string; started: Date; alive: boolean };
 
 /** Those that serve or work; commands come and go. */
 export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]> {
-  const serving = (await listProcesses(db)).filter(({ does }) => does.includes('API') || does.includes('work'));
-  const noted = (await isKept(db))
-    ? await db<{ tag: string; version: string; host: string }[]>`
-        select tag, version, host from service_process where tag = any(${serving.map(({ tag }) => tag)}::text[])`
-    : [];
-  return serving.map((one) => {
-    const known = noted.find(({ tag }) => tag === one.tag);
-    return { ...one, version: known?.version ?? null, host: known?.host ?? null };
-  });
+  const connected = await listProcesses(db);
+  const noted = await listNoted(db);
+  const serving = connected.filter((one) => one.does.includes('API') || one.does.includes('work'));
+  const idle = noted.filter(({ tag, alive }) => alive && !serving.some((one) => one.tag === tag));
+  return [
+    ...serving.map((one) => {
+      const known = noted.find(({ tag }) => tag === one.tag);
+      return known ? { ...one, does: does[known.role], since: known.started, version: known.version, host: known.host } : { ...one, version: null, host: null };
+    }),
+    ...idle.map(({ tag, version: of, role, host, started }): VersionedProcess => ({
+      tag, pid: pidOf(tag), address: undefined, since: started, connections: 0, does: does[role], isThis: tag === processTag, version: of, host,
+    })),
+  ];
+}
+
+async function listNoted(db: Db): Promise<readonly Noted[]> {
+  if (!(await isKept(db))) return [];
+  return db<Noted[]>`
+    select tag, version, role, host, started_at as started,
+      coalesce((to_jsonb(p) ->> 'seen_at')::timestamptz > now() - make_interval(secs => ${aliveSeconds}), false) as alive
+    from service_process p order by started_at`;
 }
 
 /** Of processes that have ended. */
 export async function forgetProcesses(db: Db, days: number): Promise<unknown> {
   return db`
-    delete from service_process where started_at < now() - make_interval(days => ${days})
+    delete from service_process where seen_at < now() - make_interval(days => ${days})
       and not exists (select from pg_stat_activity where split_part(application_name, ' ', 3) = tag)`;
 }

@@ -93,10 +93,10 @@ test('clocks that are apart, and a disk that is nearly full', () => {
 });
 
 test('a folder of backups without room for the next is told, where it is on this machine', () => {
-  const plan = { id: 'x', folder: '/backups', everySeconds: 86_400, keep: 14, since: new Date(0), by: 'ann', askedAt: null, moved: false };
+  const plan = { id: 'x', folder: '/backups', everySeconds: 86_400, keep: 14, since: new Date(0), by: 'ann', askedAt: null, seenAt: null, moved: false };
   const newest = { bytes: 3 * 1024 ** 3 } as BackupRun;
-  const judge = (free?: number) =>
-    judgeStanding({ plan, newest, last: newest, underWay: undefined, ageMs: 1, overdue: false }, free === undefined ? free : { free, size: 9e12 });
+  const standing = { plan, newest, last: newest, underWay: undefined, ageMs: 1, overdue: false, unseenMs: undefined };
+  const judge = (free?: number) => judgeStanding(standing, free === undefined ? free : { free, size: 9e12 });
   assert.deepEqual([undefined, 6 * 1024 ** 3, 5 * 1024 ** 3].map((free) => judge(free).verdict), ['ok', 'ok', 'warn']);
   assert.match(judge(0).found, /^0 MiB are free in \/backups, of which the newest takes 3\.0 GiB/);
 });

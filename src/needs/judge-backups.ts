@@ -28,7 +28,7 @@ export async function judgeHere(standing: BackupStanding): Promise<Judged> {
   return judgeStanding(standing, await readFolderRoom(standing.plan));
 }
 
-export function judgeStanding({ plan, newest, last, ageMs, overdue }: BackupStanding, room?: DiskRoom): Judged {
+export function judgeStanding({ plan, newest, last, ageMs, overdue, unseenMs }: BackupStanding, room?: DiskRoom): Judged {
   const every = formatDuration(plan.everySeconds * 1000);
   if (plan.moved) return warn('this database is a copy of the one that backups were set up for: none is made of it', setUp);
   if (overdue) {
@@ -36,6 +36,11 @@ export function judgeStanding({ plan, newest, last, ageMs, overdue }: BackupStan
     const why = last?.state === 'failed' ? `the last one failed: ${last.trouble}` : `no worker runs on a machine that has ${plan.folder}`;
     return fail(`${found}, of one every ${every}; ${why}`, 'backup list, which shows each of them; then backup --now');
   }
+  if (unseenMs !== undefined)
+    return warn(
+      `no worker has had ${plan.folder} at hand for ${formatDuration(unseenMs)}: none runs where it is, or its disk is not there`,
+      'mount it where a worker runs, with the file .schoolbell-backups in it; or name another folder by backup --to',
+    );
   if (last?.state === 'failed') return warn(`the last one failed: ${last.trouble}`, 'mend that; it is tried again within the hour, or at once: backup --now');
   // One is removed only when the next is good, and a school's data grows.
   if (room && newest?.bytes && room.free < roomForNext * newest.bytes)

@@ -24,7 +24,10 @@ beforeEach(async () => {
 const hour = 3_600_000;
 const before = (hours: number) => new Date(Date.now() - hours * hour);
 const folder = join(dataDir, `backups ${hostile}`);
-const set = (hours = 100) => setBackupPlan(db, seal, { folder, everySeconds: 86_400, keep: 14, passphrase: 'x', by: hostile }, before(hours));
+async function set(hours = 100): Promise<void> {
+  await setBackupPlan(db, seal, { folder, everySeconds: 86_400, keep: 14, passphrase: 'x', by: hostile }, before(hours));
+  await db`update backup_plan set seen_at = now()`;
+}
 const ran = async (hours: number, state: string, trouble: string | null = null) => {
   await db`
     insert into backup_run (plan, why, file, host, state, started_at, bytes, took_ms, trouble, gone_at)

@@ -1,8 +1,7 @@
 // In charge of the page of backups: where they go and how often, how they stand, each with what became of it, and how one is
 // brought back; and of asking for one now.
-import { askForBackup, findBackupPlan } from '../../backup/plan.ts';
+import { askForBackup } from '../../backup/plan.ts';
 import { listBackupRuns, readBackupStanding, type BackupRun, type BackupStanding, type RunReason, type RunState } from '../../backup/runs.ts';
-import { SchoolbellError } from '../../errors.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderBadge, type Badge } from '../../http/pages/badge.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
@@ -39,9 +38,6 @@ export const backUpNowAction: Action = {
   done: 'A backup is made within a minute or two, by a worker that has the folder.',
   about: () => ({ detail: { now: true } }),
   async run({ changes, now }) {
-    const plan = await findBackupPlan(changes);
-    if (!plan) throw new SchoolbellError('conflict', 'no backups are set up');
-    if (plan.moved) throw new SchoolbellError('conflict', 'this database is a copy of the one that backups were set up for: set them up anew first');
     await askForBackup(changes, new Date(now()));
     return { to: backupsPath };
   },
@@ -74,7 +70,7 @@ ${renderFacts([
   underWay && ['Under way', html`since ${renderAgo(underWay.startedAt, now)}`],
 ])}
 ${!plan.moved && renderDoing(visit, { path: `${backupsPath}/now`, id: 'now', label: 'Back up now', look: 'second' })}
-<p class="quiet">To change it, run the command again; <code>backup --stop</code> ends it and leaves what was made.</p></section>`;
+<p class="quiet">To change it, run <code>backup --to …</code> again; <code>backup --stop</code> ends it and leaves what was made.</p></section>`;
 }
 
 const states: Readonly<Record<RunState, Badge>> = {
@@ -114,8 +110,8 @@ function renderRuns(runs: readonly BackupRun[], standing: BackupStanding | undef
 function renderWayBack(standing: BackupStanding | undefined): Html {
   const file = standing?.newest?.file ?? '<file>';
   return html`<section class="card" id="way-back"><h2>How one is brought back</h2>
-<p>With every process stopped, into an empty database that <code>DATA_DIR</code> or <code>DATABASE_URL</code> names, by this version or a later one:</p>
+<p>Into an empty database, which <code>DATA_DIR</code> or <code>DATABASE_URL</code> names and nobody else uses, by this version or a later one:</p>
 <pre class="command"><code>npx schoolbell restore ${file} --passphrase-file &lt;file&gt;</code></pre>
-<p>It is read to its end before anything is changed. Then start the service, and set backups up anew: a restored database does not write into the folder of
-the one that it came from.</p></section>`;
+<p>It is read to its end before anything is changed. Then stop the service that it replaces, start the new one, and set
+backups up anew: a restored database does not write into the folder of the one that it came from.</p></section>`;
 }

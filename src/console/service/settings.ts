@@ -3,7 +3,7 @@
 import type { Seal } from '../../access/seal.ts';
 import { listTokenKeys, trustedAfterwardsHours, type KeyAge } from '../../access/token-keys.ts';
 import { ConfigError, type Config } from '../../config.ts';
-import { listProcesses, type ConnectedProcess } from '../../db/list-processes.ts';
+import { listVersionedProcesses, type VersionedProcess } from '../../db/service-versions.ts';
 import { readServerFacts, type ServerFacts } from '../../db/server-facts.ts';
 import type { Retained } from '../../describe-retention.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
@@ -30,7 +30,7 @@ const path = '/console/settings';
 export const settingsPage: Page = {
   path,
   async show({ db, config, seal, retained, now }, visit) {
-    const [server, processes] = [await readServerFacts(db), await listProcesses(db)];
+    const [server, processes] = [await readServerFacts(db), await listVersionedProcesses(db)];
     const [tokens, provider] = [await listTokenKeys(db), await listProviderKeys(db)];
     const body = html`<h1>Settings</h1>
 ${renderVersions(server, now())}
@@ -159,14 +159,15 @@ ${renderFacts([
 ])}</section>`;
 }
 
-function renderProcesses(processes: readonly ConnectedProcess[], now: number): Html {
+function renderProcesses(processes: readonly VersionedProcess[], now: number): Html {
   const table = renderTable({
     id: 'processes',
-    caption: 'By their connections to the database',
-    columns: ['Process', 'Where', 'Does', { label: 'Connections', number: true }, 'Connected since'],
-    rows: processes.map(({ pid, address, does, connections, since, isThis }) => [
+    caption: 'That serve or work, with their connections to the database',
+    columns: ['Process', 'Where', 'Version', 'Does', { label: 'Connections', number: true }, 'Since'],
+    rows: processes.map(({ pid, host, address, version: of, does, connections, since, isThis }) => [
       html`${String(pid)}${isThis && ' (this one)'}`,
-      address ?? 'the machine of the database',
+      host ?? address ?? 'the machine of the database',
+      of,
       does.join(', '),
       String(connections),
       renderAgo(since, now),
