@@ -49,7 +49,8 @@ const kinds: readonly Kind[] = [
 
 /** A value that is written out, or the time, and nothing computed of it. */
 const oneForAll =
-  "(?:-?[\\d.]+|true|false|null|now\\(\\)|current_(?:timestamp|date)|'(?:[^']|'')*')(?:::[\\w ]+(?:\\[\\])?)?\\s*(?:$|(?:not|null|check|references|constraint|unique|primary)\\b)";
+  "(?:-?[\\d.]+|true|false|null|now\\(\\)|current_(?:timestamp|date)|'(?:[^']|'')*')(?:::[\\w ]+(?:\\[\\])?)?\\s*" +
+  '(?:$|(?:not|null|check|references|constraint|unique|primary)\\b)';
 
 /** What stands behind `alter table x`, each part for itself. */
 const alterations: readonly Kind[] = [
@@ -123,7 +124,8 @@ function classify(of: readonly Kind[], text: string, altered: string | undefined
   for (const { kind, pattern, words, holdsUp, cost, readsAny } of of) {
     const found = pattern.exec(text);
     if (!found) continue;
-    return { kind, table: altered ?? found.groups?.table, names: readsAny ? namesIn(text) : [], words: words.replace('$', found.groups?.what ?? ''), holdsUp, cost };
+    const { table, what = '' } = found.groups ?? {};
+    return { kind, table: altered ?? table, names: readsAny ? namesIn(text) : [], words: words.replace('$', what), holdsUp, cost };
   }
   return { kind: unknownKind, table: altered, names: [], words: `runs "${text.replaceAll(/\s+/g, ' ').slice(0, 60)}"`, holdsUp: 'everybody', cost: 'rewrite' };
 }
