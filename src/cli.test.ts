@@ -148,9 +148,9 @@ test('a process prints what was asked for on standard output alone, says what is
 
 test('what is not a command, an option or complete is refused, and the message says what would be', async () => {
   const refused: [RegExp, string][] = [
-    [/no command "frobnicate"[^]*school add/, 'frobnicate'],
+    [/no command "frobnicate"; npx schoolbell --help lists them$/m, 'frobnicate'],
     [/no command "school"/, 'school'],
-    [/no command "school frobnicate"/, 'school frobnicate --estab 1'],
+    [/no command "school frobnicate"; there are:\n  school add [^]*school remove/, 'school frobnicate --estab 1'],
     [/'--colour'[^]*Usage: .*school add/, 'school add --estab 1 --colour red'],
     [/--estab and --name and --email are missing[^]*Usage/, 'school add'],
     [/--email is missing/, 'school add --estab 1 --name School'],
@@ -163,6 +163,9 @@ test('what is not a command, an option or complete is refused, and the message s
     [/argument/, 'status now'],
   ];
   for (const [reason, line] of refused) assert.equal((await assertFails(reason, line)).out, '', line);
+  const { out } = await schoolbell('school --help');
+  assert.match(out, /^Usage: .*\n\n  school add /);
+  assert.doesNotMatch(out, /application add/);
 });
 
 test('settings that cannot be used are named, all at once and without a stack', async () => {

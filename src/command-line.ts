@@ -83,10 +83,11 @@ async function answer(args: readonly string[], env: Record<string, string | unde
   if (args[0] === '--version') return say(args.includes('--json') ? JSON.stringify({ version }) : `schoolbell ${version}`);
   const found = findCommand(args);
   if (!found) {
-    const asked = args.length === 0 || args.includes('--help');
-    if (asked) return say(overview());
+    const near = allCommands.filter(({ name }) => name.split(' ')[0] === args[0]);
+    if (args.length === 0 || args.includes('--help')) return say(overview(near.length > 0 ? near : allCommands));
     const words = args.filter((arg) => !arg.startsWith('-')).slice(0, 2).join(' ');
-    throw new SchoolbellError('invalid_request', `there is no command "${words}"\n${overview()}`);
+    const those = near.length > 0 ? `there are:\n${listCommands(near)}` : 'npx schoolbell --help lists them';
+    throw new SchoolbellError('invalid_request', `there is no command "${words}"; ${those}`);
   }
   const { command, rest } = found;
   if (rest.includes('--help')) return say(helpOf(command));
@@ -142,10 +143,11 @@ async function run(command: AnyCommand, given: Given, env: Record<string, string
   }
 }
 
-function overview(): string {
-  const width = Math.max(...allCommands.map(({ name }) => name.length));
-  const lines = allCommands.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`);
-  return ['Usage: npx schoolbell <command> [--json] [--help] | --version', '', ...lines].join('\n');
+const overview = (of: readonly AnyCommand[]) => `Usage: npx schoolbell <command> [--json] [--help] | --version\n\n${listCommands(of)}`;
+
+function listCommands(of: readonly AnyCommand[]): string {
+  const width = Math.max(...of.map(({ name }) => name.length));
+  return of.map((command) => `  ${command.name.padEnd(width)}  ${command.help}`).join('\n');
 }
 
 function helpOf(command: AnyCommand): string {

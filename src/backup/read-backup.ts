@@ -1,8 +1,11 @@
 // In charge of reading a backup to its end: opened, unpacked, and held against what its own end says has to be there. Whoever gets
 // its contents has them of a file that is whole.
 import { createReadStream } from 'node:fs';
-import { createZstdDecompress } from 'node:zlib';
+import { stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { createZstdDecompress } from 'node:zlib';
+import { SchoolbellError } from '../errors.ts';
 import { DamagedBackup, openAge } from './age.ts';
 import { entryNames, formatVersion, parsePartName, type End, type Head, type TableFacts } from './format.ts';
 import { sha256, type KeptFile } from './kept-files.ts';
@@ -24,7 +27,7 @@ export type ReadParts = {
 };
 
 export async function readBackup({ source, passphrase, signal, onRows = async () => {} }: ReadParts): Promise<BackupContents> {
-  const bytes = typeof source === 'string' ? createReadStream(source) : source;
+  const bytes = typeof source === 'string' ? await openFile(source) : source;
   const reading = new Reading(onRows);
   try {
     await pipeline(
@@ -41,6 +44,15 @@ export async function readBackup({ source, passphrase, signal, onRows = async ()
     throw new DamagedBackup(`the backup does not unpack: ${error.message}`, error);
   }
   return reading.finish();
+}
+
+async function openFile(name: string): Promise<Readable> {
+  const found = await stat(name).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'ENOENT' ? 'there is no such file' : error.message;
+    throw new SchoolbellError('invalid_request', `${name} cannot be read: ${why}`, { cause: error });
+  });
+  if (!found.isFile()) throw new SchoolbellError('invalid_request', `${name} is no file`);
+  return createReadStream(name);
 }
 
 const isDecompressing = (error: unknown): error is Error => /^(ZSTD_|Z_)/.test(String((error as { code?: unknown }).code));

@@ -146,7 +146,8 @@ test('a start that makes a key of its own meanwhile is found, and what it made i
 
 test('Ctrl-C in the midst of a restore is told, and leaves no server behind', async () => {
   const { code, err, dataDir } = await interruptRestore();
-  assert.deepEqual([code, err], [1, 'schoolbell: stopped; nothing was changed\n']);
+  assert.equal(code, 1);
+  assert.match(err, /^schoolbell: stopped; nothing was changed\n$/m);
   assert.ok(existsSync(join(dataDir, 'secret.key')), 'a start may use the key already');
   const cluster = findCluster(dataDir) ?? assert.fail();
   assert.ok(!existsSync(join(cluster, 'postmaster.pid')));
@@ -158,7 +159,10 @@ test('the keys must be those of the backup, which it gives out', async () => {
   const keyFile = join(folder, 'key');
   assert.equal((await restore(strange, '--secret-key-to', keyFile)).code, 0);
   assert.deepEqual([readFileSync(keyFile, 'utf8'), statSync(keyFile).mode & 0o777], [`${testSecretKey}\n`, 0o600]);
-  assertFailed(await restore(strange, '--secret-key-to', keyFile), /EEXIST/);
+  assertFailed(await restore(strange, '--secret-key-to', keyFile), /is there already; name a new file/);
+  assertFailed(await restore(strange, '--secret-key-to', keyFile, '--check'), /--check and --secret-key-to: give one of them at a time/);
+  assertFailed(await run(['restore', join(folder, 'none')], into), /none cannot be read: there is no such file/);
+  assertFailed(await run(['restore', folder], into), /is no file/);
   const { SECRET_KEY: _, ...lost } = into;
   assertFailed(await restore(lost), /SECRET_KEY: required with DATABASE_URL/);
   assert.equal((await restore(lost, '--secret-key-to', join(folder, 'key2'))).code, 0, 'whoever has lost it gets it back');

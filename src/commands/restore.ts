@@ -32,6 +32,8 @@ export const restoreCommands: readonly StandaloneCommand[] = [
       const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
       const asked = parseDeliveries(given);
       const keyFile = optionalText(given, 'secret-key-to');
+      const alone = [given.options.check === true && '--check', keyFile !== undefined && '--secret-key-to', asked && '--deliveries'].filter(Boolean);
+      if (alone.length > 1) throw new SchoolbellError('invalid_request', `${alone.join(' and ')}: give one of them at a time`);
       let progress = startProgressLine('restore');
       if (given.options.check === true || keyFile !== undefined) {
         progress.show('reading the backup');
@@ -115,6 +117,8 @@ function describeContents(file: string, { head, end, files }: BackupContents): O
 }
 
 async function writeKeys(file: string, keys: readonly string[]): Promise<Outcome> {
-  await writeFile(file, `${keys.join(',')}\n`, { mode: 0o600, flag: 'wx' });
+  await writeFile(file, `${keys.join(',')}\n`, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    throw new SchoolbellError('invalid_request', `--secret-key-to ${file}: ${error.code === 'EEXIST' ? 'is there already; name a new file' : error.message}`);
+  });
   return { data: { file, keys: keys.length }, lines: [`${file} holds what SECRET_KEY has to be; nothing else was done`] };
 }
