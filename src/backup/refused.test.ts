@@ -16,6 +16,7 @@ import { useDatabase } from '../../test/database.ts';
 import { countTables, useEmptyDatabases } from '../../test/empty-database.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
+import { createSeal } from '../access/seal.ts';
 import { addEstablishment } from '../access/establishments.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
@@ -24,9 +25,11 @@ import { findCluster } from '../db/embedded-place.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { DamagedBackup } from './age.ts';
 import { compareTables } from './load-tables.ts';
+import { findBackupPlan, setBackupPlan } from './plan.ts';
 import { readBackup } from './read-backup.ts';
 import { restoreBackup } from './restore-backup.ts';
 import { RowsDigest } from './rows-digest.ts';
+import { listBackupRuns } from './runs.ts';
 import { writeBackup } from './write-backup.ts';
 
 const { db, url } = await useDatabase();
@@ -37,6 +40,9 @@ const settings = { DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: join(
 const config = readConfig(settings);
 const { run, schoolbell, json, assertFails } = useCommands(settings);
 await addEstablishment(db, { estab: '1234567', name: 'Hill Top', email: 'office@hill-top.example' });
+const plan = { folder: join(folder, 'planned'), everySeconds: 86_400, keep: 1, passphrase, by: 'ann' };
+const { id: planned } = await setBackupPlan(db, createSeal([testSecretKey]), plan, new Date());
+await db`insert into backup_run (plan, why, file, host, started_at) values (${planned}, 'plan', 'this very one', 'here', now())`;
 const file = join(folder, 'small.backup');
 await writeBackup({ db, config, passphrase, file, workFactor: 4 });
 const empty = await databases.make();
@@ -285,6 +291,10 @@ test('killed or stopped at any step, a restore leaves a database as empty as it 
   assert.deepEqual([code, err], [0, '']);
   assert.match(out, /^restored [\d,]+ rows of \d+ tables into DATABASE_URL .*\nthey are as of /);
   assert.equal((await databases.look(empty, (there) => there`select from establishment where estab = '1234567'`)).length, 1);
+  const after = await databases.look(empty, async (there) => [await findBackupPlan(there), ...(await listBackupRuns(there, 9))]);
+  const stands = after.map((one) => one && ('moved' in one ? one.moved : one.state));
+  assert.deepEqual(stands, [true, 'cut off'], 'its plan is off, and its own backup is not under way');
+  assert.equal((await databases.look(empty, (there) => there`select from backup_plan where database = 'restored'`)).length, 1);
 });
 
 /** Ctrl-C once a restore into an embedded database has begun to change it. */

@@ -215,7 +215,15 @@ test('a clock that was set back gives a name once more, and nothing is written o
   await keepBackupPlan(parts({ core: failing('write', 'is there already') }), at(2)).catch(() => {});
   await keepBackupPlan(parts(), at(4));
   assert.deepEqual(files(), ['schoolbell-2026-11-17T023000Z.backup', 'schoolbell-2026-11-17T063000Z.backup']);
-  writeFileSync(join(folder, 'schoolbell-2026-11-18T023000Z.backup'), 'of somebody else');
+  const late: BackupCore = {
+    ...core,
+    async write({ file }) {
+      writeFileSync(file, 'of somebody else');
+      throw new Error(`${file} is there already`);
+    },
+  };
+  await assert.rejects(keepBackupPlan(parts({ core: late }), at(24)), /is there already/);
+  await db`update backup_run set started_at = ${at(-24)} where state = 'failed'`;
   await keepBackupPlan(parts(), at(24));
   assert.deepEqual(files().slice(2), ['schoolbell-2026-11-18T023000Z-2.backup', 'schoolbell-2026-11-18T023000Z.backup']);
 });
@@ -329,7 +337,9 @@ test('a copy of the database writes nothing into the folder of the original, and
   const original = await set(1);
   await keepBackupPlan(parts(), at(0));
   await db`insert into backup_run (plan, why, file, host, started_at) values (${original.id}, 'plan', ${join(folder, files()[0] ?? '')}, 'here', ${at(0)})`;
-  const [plan] = await db<{ database: string }[]>`select database from backup_plan`;
+  const [plan] = await db<{ database: string; named: boolean }[]>`
+    select database, database like '%/' || current_setting('data_directory') as named from backup_plan`;
+  assert.ok(plan?.named);
   await db`update backup_plan set database = regexp_replace(database, '/[^/]*$', '/copied')`;
   assert.equal((await findBackupPlan(db))?.moved, true, 'the folder of a server on this machine is another');
   await db`update backup_plan set database = ${plan?.database ?? ''}`;
