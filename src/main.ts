@@ -56,7 +56,7 @@ async function main(config: Config): Promise<void> {
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;
     if (embedded) app.log.info({ cluster: embedded.cluster, log: embedded.log, account: embedded.account?.name }, 'embedded PostgreSQL');
-    await app.listen({ host: config.host, port: config.port });
+    await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => explainListen(error, config));
     if (config.metricsPort !== undefined) {
       const lag = startLagMeter();
       const measure = createMeasure({ db, pools: database.pools, requests: watched.meter, lag, config });
@@ -88,6 +88,11 @@ async function main(config: Config): Promise<void> {
     // One that cannot be closed must not keep the others open, PostgreSQL least of all.
     for (const close of closing.toReversed()) await close().catch((error: unknown) => console.error(`schoolbell: ${(error as Error).message}`));
   }
+}
+
+function explainListen(error: NodeJS.ErrnoException, { host, port }: Config): never {
+  if (error.code !== 'EADDRINUSE') throw error;
+  throw new Error(`${host}:${port} is taken by another process: is the service running already? PORT chooses another`, { cause: error });
 }
 
 /** With a connection each, so that the first requests need not wait for one. */

@@ -138,7 +138,7 @@ test('a port in use ends with a clear message and nothing left running', longest
   const occupied = createServer().listen(0, '127.0.0.1').unref();
   await new Promise((resolve) => occupied.once('listening', resolve));
   const { port } = occupied.address() as AddressInfo;
-  await assertRefused({ PORT: String(port) }, new RegExp(`^schoolbell: .*in use.*${port}`, 'm'));
+  await assertRefused({ PORT: String(port) }, new RegExp(`^schoolbell: 127\\.0\\.0\\.1:${port} is taken by another process`, 'm'));
   occupied.close();
 });
 
