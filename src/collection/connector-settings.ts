@@ -164,7 +164,7 @@ function behaviourOf(settings: Settings, sandbox: boolean, now: () => number) {
   const mode = modeOf(settings, now());
   if (!sandbox) return { mode: mode === 'half-written' ? ('normal' as const) : mode, now };
   const { offsetMs = 0, happenings = [] } = settings;
-  return { mode, now: () => now() + offsetMs, moved: { happenings, rollsOver: offsetMs !== 0 } };
+  return { mode, now: () => now() + offsetMs, rightNow: now, moved: { happenings, rollsOver: offsetMs !== 0 } };
 }
 
 /** Tells every demo school how to behave, or one; gives their number. until: then it is normal again. */

@@ -7,6 +7,7 @@ import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { collectDatabase } from '../collection/collect.ts';
+import { databaseNames, type DatabaseName } from '../collection/connector.ts';
 import { openConnector, setConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import type { MarkRow } from '../collection/mark.ts';
 import { Problems } from '../collection/problem.ts';
@@ -188,6 +189,60 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
   assert.equal(asking?.force, true);
   const dates = (await marks(parts)).map(({ date }) => date);
   assert.equal(dates.sort().at(-1), '2027-09-02');
+});
+
+test('a reset takes back the registers of days that have not come, as any mark is taken back, and nothing else', async () => {
+  const given = JSON.stringify({ relyingParty: rp, estab, password: made.schoolSecret });
+  const school = (await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers, body: given })).json()) as { token: string };
+  type Answer = { AttendanceForDate: object[]; Deleted?: string[]; meta: object };
+  const read = async (query: string) => {
+    const answer = await fetch(`${service.url}/api/v1/AttendanceForDate?${query}`, { headers: { authorization: `Idaas ${school.token}` } });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return (await answer.json()) as Answer;
+  };
+  const collectAll = async (names: readonly DatabaseName[] = databaseNames) => {
+    await db`delete from outbox where estab = ${estab} and kind = 'collect'`;
+    await db`update component_database set refreshing_since = null where estab = ${estab}`;
+    for (const name of names)
+      assert.equal(await collectDatabase(parts, estab, name, { force: true, full: true, shrinkLimitPercent: 20 }), undefined);
+  };
+  /** How many marks each register has. */
+  const shown = async () => Object.fromEntries((await db<{ register: string; many: number }[]>`
+    select date || ' ' || session as register, count(*)::int as many from attendance_mark where estab = ${estab} and mark is not null
+    group by 1 order by 1`).map(({ register, many }) => [register, many]));
+  const versions = async () => (await db`select from attendance_version where estab = ${estab}`).length;
+  const rowCount = async () => (await db<{ many: number }[]>`
+    select row_count::int as many from component_database where estab = ${estab} and name = 'Attendance'`)[0]?.many;
+  await steer('reset');
+  await collectAll();
+  const before = await shown();
+  assert.equal(Object.keys(before).at(-1), '2026-11-17 AM');
+
+  await steer('clock', { To: 'summer-roll-over', Force: true });
+  await collectAll();
+  const ahead = await read('date=2027-09-01');
+  assert.ok(ahead.AttendanceForDate.length > 500);
+  const since = new Date(Date.now() - 1).toISOString();
+  const known = await versions();
+  await steer('reset');
+  await collectAll();
+  assert.deepEqual([(await read('date=2027-09-01')).AttendanceForDate, await shown()], [[], before]);
+  assert.deepEqual([await versions(), await rowCount()], [known + 1, Object.values(before).reduce((sum, many) => sum + many, 0)]);
+  const told = await read(`date=2027-09-01&updatedSince=${since}`);
+  assert.match(JSON.stringify(told), /2027-09-01\.AM/, 'whoever keeps a copy learns of it');
+  await collectAll(['Attendance']);
+  assert.equal(await versions(), known + 1, 'once');
+
+  await steer('clock', { By: '5h' });
+  await collectAll(['Attendance']);
+  assert.ok((await shown())['2026-11-17 PM'], 'the afternoon has been marked');
+  await steer('reset');
+  await collectAll(['Attendance']);
+  assert.deepEqual(Object.keys(await shown()), Object.keys(before));
+  await steer('clock', { By: '-5d' });
+  await collectAll(['Attendance']);
+  assert.ok((await shown())['2026-11-17 AM'], 'what was real stays, also where the clock is set back');
+  await steer('reset');
 });
 
 test('a school that was given another source since it was looked up is left as it is', async () => {

@@ -1,6 +1,6 @@
 // In charge of the registers of the demo school: what its teachers marked on the last school days and on the day that the reference
 // names, the same on every machine, with what was written to it since laid over.
-import type { MarkRow, Session } from '../../mark.ts';
+import { sessions, type MarkRow, type Session } from '../../mark.ts';
 import { lessonsEnd } from './calendar.ts';
 import { Sheet, type DemoFile } from './demo-file.ts';
 import { exampleDay } from './named-in-reference.ts';
@@ -33,6 +33,11 @@ const days: readonly (readonly [share: number, am: string, pm: string])[] = [
 export function registerDays(at: Date, years = 0): string[] {
   const last = lastSchoolDays(localTimeOf(at).date, keptDays, years);
   return exampleDay < (last[0] ?? '') ? [exampleDay, ...last] : last;
+}
+
+/** Whether the register of a session has been taken. */
+export function isTaken(date: string, session: Session, now: LocalTime): boolean {
+  return date < now.date || (date === now.date && now.time >= registersShow[session]);
 }
 
 /** Batches of the marks at an instant; `written` are those that were written to the demo MIS on these days or later. */
@@ -69,7 +74,7 @@ export function listPupils(school: readonly DemoFile[], years = 0): Pupil[] {
 
 function* drawMarks(pupils: readonly Pupil[], now: LocalTime, dates: readonly string[]): Generator<DemoMark> {
   for (const [position, date] of dates.entries()) {
-    const taken = (['AM', 'PM'] as const).filter((session) => date < now.date || now.time >= registersShow[session]);
+    const taken = sessions.filter((session) => isTaken(date, session, now));
     const explained = dates.length - position > daysToExplain;
     for (const pupil of pupils) {
       if (date < pupil.from || date >= pupil.until) continue;

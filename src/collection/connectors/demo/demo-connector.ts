@@ -2,12 +2,13 @@
 // it, and that can be told to misbehave so that an integrator can rehearse every case.
 import type { Db } from '../../../db/connect.ts';
 import { MisError, type Connector, type MarksToWrite, type Rejection } from '../../connector.ts';
-import type { MarkRow } from '../../mark.ts';
+import { sessions, type MarkRow } from '../../mark.ts';
 import { openCsvSource } from '../csv/csv-source.ts';
-import { demoMarks, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
+import { demoMarks, isTaken, listPupils, registerDays, type DemoMark } from './demo-attendance.ts';
 import { demoPackage } from './demo-package.ts';
 import { countYears } from './calendar.ts';
 import { demoSchool, type Moved } from './school.ts';
+import { localTimeOf, type LocalTime } from './school-days.ts';
 
 export const demoModes = ['normal', 'slow', 'offline', 'broken', 'rejecting'] as const;
 /** Those of `demo mode`, and what only the sandbox has. */
@@ -19,7 +20,10 @@ export type DemoConnectorParts = {
   /** Any establishment; the people are always those of the demo school. */
   estab: string;
   mode: DemoMode;
+  /** What its clock says. */
   now: () => number;
+  /** What clocks say elsewhere, unless its own is right. */
+  rightNow?: () => number;
   /** What somebody asked for, beside what changes by itself. */
   moved?: Moved;
   pause: (milliseconds: number) => Promise<void>;
@@ -61,7 +65,7 @@ const behaviours: Readonly<Record<DemoMode, Behaviour>> = {
 
 const cutOff = 'The demo MIS stopped in the middle of the registers (it was set to half-written). Set it to normal to go on.';
 
-export function createDemoConnector({ db, estab, mode, now, moved = {}, pause }: DemoConnectorParts): Connector {
+export function createDemoConnector({ db, estab, mode, now, rightNow = now, moved = {}, pause }: DemoConnectorParts): Connector {
   const { before = async () => {}, judge = () => [], halfWritten = false } = behaviours[mode];
   return {
     kind: 'demo',
@@ -82,6 +86,9 @@ export function createDemoConnector({ db, estab, mode, now, moved = {}, pause }:
         yield batch;
         if (halfWritten) throw new MisError('Error', cutOff, { later: true });
       }
+      // A clock that was set back does not undo days that were real.
+      const ahead = await selectAhead(db, estab, localTimeOf(new Date(Math.max(now(), rightNow()))));
+      if (ahead.length > 0) yield ahead;
     },
     async writeMarks(marks) {
       await before('write', pause);
@@ -100,6 +107,21 @@ async function selectWritten(db: Db, estab: string, from: string): Promise<DemoM
     select student_id as "studentId", date::text, session, mark, minutes_late as "minutesLate", notes
     from demo_mark where estab = ${estab} and date >= ${from}::text::date order by date, student_id, session`;
   return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
+}
+
+/**
+ * Of registers that were handed over while the clock was ahead, and whose hour has not come: each is taken back, so that whoever keeps a copy
+ * learns it as of any other mark. What an application wrote stays.
+ */
+async function selectAhead(db: Db, estab: string, at: LocalTime): Promise<MarkRow[]> {
+  const yetToCome = sessions.filter((session) => !isTaken(at.date, session, at));
+  const rows = await db<Pick<MarkRow, 'studentId' | 'date' | 'session'>[]>`
+    select m.student_id as "studentId", m.date::text, m.session from attendance_mark m
+    where m.estab = ${estab} and m.date >= ${at.date}::text::date and (m.date > ${at.date}::text::date or m.session = any(${yetToCome}::text[]))
+      and m.mark is not null and not exists (
+        select from demo_mark w where w.estab = ${estab} and w.date = m.date and w.student_id = m.student_id and w.session = m.session)
+    order by m.date, m.student_id, m.session`;
+  return rows.map((row, at) => ({ line: at + 1, ...row, mark: undefined, minutesLate: undefined, notes: undefined }));
 }
 
 async function writeOnce(db: Db, estab: string, { trackingId, partial, marks }: MarksToWrite, rejections: readonly Rejection[]): Promise<readonly Rejection[]> {
