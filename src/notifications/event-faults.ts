@@ -28,7 +28,7 @@ export function createEventFaults(db: Db, isDemo: (rp: string) => Promise<boolea
     async before(work) {
       const fault = isFirst(work) ? await find(work) : undefined;
       if (fault?.mode === 'never') return withhold(db, work);
-      if (fault?.mode === 'delayed') return later('delayed', fault.seconds, `the sandbox sends this ${fault.seconds} s late`);
+      if (fault?.mode === 'delayed') return delay(db, work, fault.seconds);
       if (fault?.mode === 'out-of-order' && (await hold(db, work)))
         return { ...later('out_of_order', longestHeldSeconds, 'the sandbox sends the next one first'), waitsFor };
       return undefined;
@@ -41,6 +41,14 @@ export function createEventFaults(db: Db, isDemo: (rp: string) => Promise<boolea
       return { ...outcome, state: 'waiting', delaySeconds: 0, detail: { ...outcome.detail, message: 'arrived; the sandbox sends everything twice' } };
     },
   };
+}
+
+/** Late by when it was due: one that has waited behind another that is late is as late by then. */
+async function delay(db: Db, { estab, id }: ClaimedWork, seconds: number): Promise<Outcome | undefined> {
+  const [due] = await db<{ since: number }[]>`
+    select extract(epoch from clock_timestamp() - due_at)::float8 as since from outbox where estab = ${estab} and id = ${id}`;
+  const left = seconds - (due?.since ?? 0);
+  return left > 0 ? later('delayed', left, `the sandbox sends this ${seconds} s late`) : undefined;
 }
 
 /** Neither an attempt of the schedule nor the receiver's fault. */

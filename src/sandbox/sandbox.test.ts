@@ -195,6 +195,27 @@ test('events come late, and a second try is not put off again', async () => {
   assert.deepEqual([arrived('/demo').length, (await deliveries())[0]?.classes], [1, ['delayed', 'fine']]);
 });
 
+test('an event is late by when it was due, however long it waited for its turn', async () => {
+  await set('/events', { Mode: 'delayed', Seconds: 900 });
+  const wait = (seconds: number) => db.begin(async (tx) => {
+    await announceChange(tx, estab, 'SchoolData');
+    const due = await tx<{ lane: string }[]>`
+      update outbox set due_at = clock_timestamp() - make_interval(secs => ${seconds}) where rp = ${demo.rp} and kind = 'call' and state = 'waiting'
+      returning lane`;
+    await tx`update lane set next_at = clock_timestamp() where key = any(${due.map(({ lane }) => lane)})`;
+  });
+  await wait(400);
+  await until('it is put off', async () => (await deliveries())[0]?.classes.length === 1);
+  const [waiting] = await db<{ due: number }[]>`
+    select extract(epoch from due_at - now())::float8 as due from outbox where rp = ${demo.rp} and kind = 'call' and state = 'waiting'`;
+  assert.ok(waiting && waiting.due > 480 && waiting.due <= 500, String(waiting?.due));
+  await hurry();
+  await settled();
+  await wait(900);
+  await settled();
+  assert.deepEqual([arrived('/demo').length, (await deliveries())[0]?.classes], [2, ['fine']]);
+});
+
 test('of two events the second is made first, and one that nothing follows goes out by itself', async () => {
   await set('/events', { Mode: 'out-of-order' });
   await change('SchoolData');
