@@ -2,14 +2,18 @@
 // once, so that everything follows which follows in life.
 import type { Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { requestCollection } from './component-databases.ts';
+import { readDatabases, requestCollection } from './component-databases.ts';
 import { modeOf, setDemoMode, type DemoSettings } from './connector-settings.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
 import type { DemoMode } from './connectors/demo/demo-connector.ts';
-import { mostHappenings, planHappening, type Happening, type HappeningKind } from './connectors/demo/happenings.ts';
+import { mostHappenings, nameWhom, planHappening, type Happening, type HappeningKind } from './connectors/demo/happenings.ts';
 import { demoSchool } from './connectors/demo/school.ts';
+import { findHeld, type HeldImport } from './held.ts';
 
-/** clock: what the school's clock says; ahead: by how many seconds it is wrong. */
+/**
+ * clock: what the school's clock says; ahead: by how many seconds it is wrong. happenings: each with the sourcedId of whom it is about.
+ * collecting: its roster is yet to be what was asked for. held: an import that waits until somebody approves it.
+ */
 export type DemoStanding = Readonly<{
   estab: string;
   mode: DemoMode;
@@ -17,6 +21,8 @@ export type DemoStanding = Readonly<{
   clock: Date;
   ahead: number;
   happenings: readonly Happening[];
+  collecting: boolean;
+  held: HeldImport | undefined;
 }>;
 
 /** Demo schools that authorise an application. */
@@ -45,13 +51,16 @@ export async function readDemo(sql: Sql, estab: string, now: number): Promise<De
   const settings = await readSettings(sql, estab);
   const mode = modeOf(settings, now);
   const offsetMs = settings.offsetMs ?? 0;
+  const [roster] = await readDatabases(sql, estab, ['SchoolData']);
   return {
     estab,
     mode,
     modeUntil: mode === 'normal' || !settings.modeUntil ? null : new Date(settings.modeUntil),
     clock: new Date(now + offsetMs),
     ahead: Math.round(offsetMs / 1000),
-    happenings: settings.happenings ?? [],
+    happenings: (settings.happenings ?? []).map((one) => ({ ...one, of: nameWhom(one) })),
+    collecting: roster?.refreshing ?? false,
+    held: await findHeld(sql, estab),
   };
 }
 
@@ -74,9 +83,10 @@ export async function setDemoClock(tx: Tx, estab: string, offsetMs: number, { fo
 /** One at a time in a school, so that each is about somebody else. */
 export async function happen(tx: Tx, estab: string, kind: HappeningKind, now: number): Promise<Happening> {
   await tx`select from connector_setting where estab = ${estab} for update`;
-  const { clock, ahead, happenings } = await readDemo(tx, estab, now);
+  const { offsetMs = 0, happenings = [] } = await readSettings(tx, estab);
+  const clock = new Date(now + offsetMs);
   if (happenings.length >= mostHappenings) throw new SchoolbellError('conflict', `${mostHappenings} things happened already; reset the sandbox first`);
-  const planned = planHappening(demoSchool(clock, { happenings, rollsOver: ahead !== 0 }), kind, happenings, clock.toISOString());
+  const planned = planHappening(demoSchool(clock, { happenings, rollsOver: offsetMs !== 0 }), kind, happenings, clock.toISOString());
   if (!planned) throw new SchoolbellError('conflict', `there is nobody left in the demo school for another ${kind}`);
   await keep(tx, estab, { happenings: [...happenings, planned] });
   // Registers follow by themselves within minutes.

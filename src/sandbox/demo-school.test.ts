@@ -21,7 +21,7 @@ const service = await useService({ DEMO: 'on' }, { now: () => now });
 const { db, seal, databaseUrl, dataDir } = service;
 const estab = '9990001';
 const settings = { DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: dataDir, DEMO: 'on' };
-const { json, assertFails } = useCommands(settings);
+const { json, schoolbell, assertFails } = useCommands(settings);
 await service.addSchool(estab);
 await service.addSchool('csv1', smallPackage());
 await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));
@@ -53,7 +53,11 @@ async function count(): Promise<Counts> {
       (select version from roster where estab = ${estab})::int as version`;
   return counts ?? assert.fail();
 }
-type School = { Mis: string; Clock: string; AheadSeconds: number; Happenings: { Kind: string; Of: string }[] };
+const findUser = (id = '') => db`select status, kind from roster_user where estab = ${estab} and sourced_id = ${id}`;
+type School = {
+  Mis: string; Clock: string; AheadSeconds: number; Happenings: { Kind: string; Of: string }[]; Collecting: boolean;
+  Held: { Import: string; Message: string } | null;
+};
 const headers = { 'content-type': 'application/json' };
 const body = JSON.stringify({ relyingParty: rp, password: made.managementSecret });
 const { token } = (await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers, body })).json()) as { token: string };
@@ -105,12 +109,17 @@ test('there are so many of them and no more, also when two are made at once; one
 
 test('a joiner, a leaver and a split class are collected at once, and a reset takes them back', async () => {
   const elsewhere = await db`select sourced_id, version, status from roster_user where estab = 'csv1' order by 1`;
-  assert.deepEqual((await steer('joiner')).Happenings.map(({ Kind }) => Kind), ['joiner']);
+  const [joined, ...others] = (await steer('joiner')).Happenings;
+  assert.deepEqual([joined?.Kind, others], ['joiner', []]);
+  assert.equal((await findUser(joined?.Of)).length, 0);
   const leaver = (await steer('leaver')).Happenings[1]?.Of ?? '';
   assert.deepEqual(await collect(), { asked: true, trouble: undefined });
   const [gone] = await db<{ status: string }[]>`select status from roster_user where estab = ${estab} and sourced_id = ${leaver}`;
   const { users, version } = await count();
   assert.deepEqual([gone?.status, users, version], ['tobedeleted', drawn.users + 1, drawn.version + 1], 'a pupil and a parent came, a pupil left');
+  assert.deepEqual([...(await findUser(joined?.Of))], [{ status: 'active', kind: 'student' }], 'whoever joined is found by what was said');
+  const [kept] = await db<{ of: string }[]>`select settings -> 'happenings' -> 0 ->> 'of' as of from connector_setting where estab = ${estab}`;
+  assert.equal(kept?.of, '60', 'as an earlier version keeps and reads it');
 
   const split = (await steer('class-split')).Happenings[2]?.Of ?? '';
   const pupilsOf = async () => (await db<{ id: string; users: string[] }[]>`
@@ -179,7 +188,8 @@ test('the MIS is away, breaks off in the middle, and is well again by itself; no
 
 test('what the summer takes is held, as in life, or asked for so that it is let through', async () => {
   const before = await count();
-  assert.equal((await steer('clock', { To: 'summer-roll-over' })).Clock.slice(0, 16), '2027-09-01T10:00');
+  const moved = await steer('clock', { To: 'summer-roll-over' });
+  assert.deepEqual([moved.Clock.slice(0, 16), moved.Collecting, moved.Held], ['2027-09-01T10:00', true, null]);
   const { asked, trouble } = await collect();
   assert.deepEqual([asked, trouble?.held], [true, true]);
   assert.deepEqual(await count(), before);
@@ -192,7 +202,12 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
 });
 
 test('a reset takes back the registers of days that have not come, as any mark is taken back, and nothing else', async () => {
+  const standing = (await json<{ Schools: School[] }>(`sandbox show --rp ${rp}`)).Schools[0];
+  assert.deepEqual([standing?.Collecting, standing?.Held?.Import], [false, trouble?.report]);
+  assert.match(standing?.Held?.Message ?? '', /too much of the roster would go; approve it .+ or ask once more with force/);
+  assert.match((await schoolbell(`sandbox show --rp ${rp}`)).out, /an import of .+ is held: nothing of it was taken/);
   const given = JSON.stringify({ relyingParty: rp, estab, password: made.schoolSecret });
+  assert.equal((await steer('clock', { By: '0m', Force: true })).Clock.slice(0, 16), '2027-09-01T10:00');
   const school = (await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers, body: given })).json()) as { token: string };
   type Answer = { AttendanceForDate: object[]; Deleted?: string[]; meta: object };
   const read = async (query: string) => {

@@ -24,10 +24,15 @@ const school = exactly({
     exactly({
       Kind: oneOf(happeningKinds, 'What happened.'),
       At: instant('When, by the clock of the school.'),
-      Of: text('Whom it is about: the sourcedId of the pupil or class, or the number of the joiner.'),
+      Of: text('Whom it is about: the sourcedId of the pupil or class.'),
     }),
     'What happened in it because somebody asked for it, oldest first.',
   ),
+  Collecting: flag('Whether its roster is being collected, so that what was asked for is yet to be seen.'),
+  Held: Type.Unsafe({
+    anyOf: [exactly({ Import: text('The id of the import.'), At: instant('Since when.'), Message: text('Why, and what to do.') }), { type: 'null' }],
+    description: 'An import that is held, since too much of the roster would go: nothing of it was taken. Null: none is.',
+  }),
 });
 
 const standing = exactly({

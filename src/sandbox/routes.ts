@@ -7,7 +7,7 @@ import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import { described, describeShow, sandboxSchemas } from './describe.ts';
 import { parseValues, pascal } from './field.ts';
-import { readStanding, type Standing } from './standing.ts';
+import { describeHeld, readStanding, type Standing } from './standing.ts';
 import { requireWhom, useControl } from './steer.ts';
 
 /** requireManagement: of callers whose requests the sandbox lets through, so that it can always be steered. */
@@ -46,7 +46,7 @@ export function renderStanding({ rp, faults: { events, tokens, answers }, school
     Answers: answers
       ? { Status: answers.mode, Remaining: answers.remaining, RetryAfter: answers.seconds ?? 1, Until: answers.until.toISOString() }
       : null,
-    Schools: schools.map(({ estab, mode, modeUntil, clock, ahead, happenings }) => ({
+    Schools: schools.map(({ estab, mode, modeUntil, clock, ahead, happenings, collecting, held }) => ({
       Estab: estab,
       Mis: mode,
       MisUntil: modeUntil?.toISOString() ?? null,
@@ -56,3 +56,5 @@ export function renderStanding({ rp, faults: { events, tokens, answers }, school
     })),
   };
 }
+      Collecting: collecting,
+      Held: held ? { Import: held.id, At: held.at.toISOString(), Message: describeHeld(estab) } : null,

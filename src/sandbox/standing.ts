@@ -21,14 +21,22 @@ export function describeStanding({ faults: { events, tokens, answers }, schools 
     tokens: tokens ? `live ${tokens.seconds} s${until(tokens.until)}` : 'as usual',
     answers: answers ? `${answers.mode}${answers.remaining === null ? '' : `, ${answers.remaining} more`}${until(answers.until)}` : 'as usual',
     ...Object.fromEntries(
-      schools.map(({ estab, mode, modeUntil, clock, ahead, happenings }) => [
+      schools.map(({ estab, mode, modeUntil, clock, ahead, happenings, collecting, held }) => [
         `school ${estab}`,
         [
           `its MIS is ${mode}${until(modeUntil)}`,
           ahead === 0 ? 'its clock is right' : `its clock says ${formatTime(clock)}`,
           ...happenings.map(({ kind, of }) => `${kind} ${of}`),
+          ...(collecting ? ['its roster is being collected'] : []),
+          ...(held ? [`an import of ${formatTime(held.at)} is held: ${describeHeld(estab)}`] : []),
         ].join('; '),
       ]),
     ),
   };
+}
+
+/** What to do about it, wherever it is read. */
+export function describeHeld(estab: string): string {
+  return `nothing of it was taken, since too much of the roster would go; approve it (import approve --estab ${estab}, or the school's page in the console), ` +
+    'or ask once more with force (clock, by 0m)';
 }

@@ -162,10 +162,11 @@ clickEach('applications', db, opened, {
   '/console/applications/:rp/sandbox/answers': () => rehearse('answers', { Answer: '429', 'How many': '3' }, /429, 3 more, until/),
   '/console/applications/:rp/sandbox/mis': () => rehearse('mis', { 'How it behaves': 'offline' }, /its MIS is offline/),
   '/console/applications/:rp/sandbox/clock': () => rehearse('clock', { To: '2027-02-02' }, /its clock says 2027-02-02 10:00/),
-  '/console/applications/:rp/sandbox/joiner': () => rehearse('joiner', {}, /joiner 60/),
+  '/console/applications/:rp/sandbox/joiner': () => rehearse('joiner', {}, /joiner u-s-/),
   '/console/applications/:rp/sandbox/leaver': () => rehearse('leaver', {}, /leaver u-s-/),
   '/console/applications/:rp/sandbox/class-split': () => rehearse('class-split', {}, /class-split cls-/),
-  '/console/applications/:rp/sandbox/reset': () => rehearse('reset', {}, /answers as usual school 9990001 its MIS is normal; its clock is right$/i),
+  '/console/applications/:rp/sandbox/reset': () =>
+    rehearse('reset', {}, /answers as usual school 9990001 its MIS is normal; its clock is right; its roster is being collected$/i),
   async '/console/applications/:rp/try/send'() {
     const estab = '3805020';
     await service.addSchool(estab, smallPackage());

@@ -3,7 +3,7 @@
 import type { Cells, DemoFile } from './demo-file.ts';
 import { Sheet } from './demo-file.ts';
 import { dayWithin, enrolmentId } from './enrolments.ts';
-import { addJoiner, driftingJoiners } from './joiners.ts';
+import { addJoiner, driftingJoiners, joinerId } from './joiners.ts';
 import { exampleStudent } from './named-in-reference.ts';
 import { elementAt, seededRandom, stableId } from './seeded-random.ts';
 
@@ -11,6 +11,11 @@ export const happeningKinds = ['joiner', 'leaver', 'class-split'] as const;
 export type HappeningKind = (typeof happeningKinds)[number];
 /** of: the pupil who leaves, the class that is split, or the number of the joiner. at: by the clock of the school. */
 export type Happening = Readonly<{ kind: HappeningKind; at: string; of: string }>;
+
+/** Whom it is about, as the roster calls them: a joiner is kept by number, which versions before this one know too. */
+export function nameWhom({ kind, of }: Happening): string {
+  return kind === 'joiner' ? joinerId(Number(of)) : of;
+}
 
 /** Then the school is to be reset: nothing is drawn without an end. */
 export const mostHappenings = 100;

@@ -38,7 +38,7 @@ export function addJoiner(school: SchoolToJoin, pupils: readonly string[], { pla
   const models = pupils.filter((one) => Number(users.get(one, 'grades')) === joinersYear);
   const model = elementAt(models, wrap(place, models.length));
   const serial = `14${String(place + 1).padStart(3, '0')}`;
-  const id = addPupil(school, { key: `joiner/${place}`, model, label: String(place), serial, contact: firstJoinersContact + place, entry: '26', born: 2010 });
+  const id = addPupil(school, { key: keyOf(place), model, label: String(place), serial, contact: firstJoinersContact + place, entry: '26', born: 2010 });
   for (const enrolment of enrolled.get(model) ?? []) {
     const classSourcedId = enrollments.get(enrolment, 'classSourcedId');
     enrollments.set(enrolmentId(classSourcedId, id, 'student'), {
@@ -48,11 +48,16 @@ export function addJoiner(school: SchoolToJoin, pupils: readonly string[], { pla
   }
 }
 
+const keyOf = (place: number) => `joiner/${place}`;
+const pupilId = (key: string) => stableId('u-s', key);
+
+export const joinerId = (place: number) => pupilId(keyOf(place));
+
 /** With a parent and demographics; gives the id. */
 export function addPupil({ users, demographics }: Pick<SchoolToJoin, 'users' | 'demographics'>, pupil: NewPupil): string {
   const { key, model, label, entry } = pupil;
   const random = seededRandom(key.replace('/', ' '));
-  const [id, parent] = [stableId('u-s', key), stableId('u-c', key)];
+  const [id, parent] = [pupilId(key), stableId('u-c', key)];
   const pool = drawPool(random);
   const sex: Sex = random.chance(0.5) ? 'male' : 'female';
   const parentSex: Sex = random.chance(0.5) ? 'male' : 'female';
