@@ -63,7 +63,7 @@ function describeCommand(control: Control): Command {
       if (given.positionals.length > 1)
         throw new SchoolbellError('invalid_request', `"${given.positionals.join(' ')}": give one ${first?.name ?? ''} at a time`);
       const valueOf = (field: Field) => (field.first ? given.positionals[0] : given.options[field.name]);
-      const values = parseValues(fields, valueOf, (field) => (field.first ? `<${field.name}>` : `--${field.name}`));
+      const values = parseValues(control, valueOf, (field) => (field.first ? `<${field.name}>` : `--${field.name}`));
       await useControl(context.db, control, whom, values, Date.now());
       return show(context, whom);
     },
@@ -71,7 +71,8 @@ function describeCommand(control: Control): Command {
 }
 
 function helpOf(field: Field): string {
-  return field.type === 'choice' ? `${field.help}: ${field.choices.join(', ')}` : field.help;
+  const words = field.type === 'choice' ? `${field.help}: ${field.choices.join(', ')}` : field.help;
+  return field.typed === undefined ? words : `${words} ${field.typed}`;
 }
 
 function describeOption(field: Field): Option {

@@ -8,11 +8,11 @@ import { behave, happen, readDemo, resetDemo, setDemoClock } from '../collection
 import type { Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { eventFaults } from '../notifications/event-faults.ts';
-import type { Field, Values } from './field.ts';
+import type { Field, Taken, Values } from './field.ts';
 import { endFault, setFault, type FaultKind } from './faults.ts';
 import type { Standing, Whom } from './standing.ts';
 
-export type Control = Readonly<{
+export type Control = Taken & Readonly<{
   /** Of the command, and of the end of the address. */
   name: string;
   /** What it steers: an application, or the schools, of which there must be one. */
@@ -21,7 +21,8 @@ export type Control = Readonly<{
   help: string;
   /** More of it, for the reference. */
   more: string;
-  fields: readonly Field[];
+  /** What its button says; without, that its fields are set. */
+  button?: string;
   /** A body of the API. */
   example: Readonly<Record<string, unknown>>;
   /** What its fields are at present; without, nothing of it lasts. */
@@ -43,9 +44,9 @@ export const controls: readonly Control[] = [
     title: 'Events',
     help: 'Calls to the application are made twice, late, in another order, or never.',
     more:
-      '`duplicated`: each call that arrives is made once more under the same `webhook-id`. `delayed`: it is made so many seconds late. `out-of-order`: of ' +
-      'two calls the second is made first; one that no other follows goes out after 30 seconds. `never`: it is not made; it stands among the deliveries as ' +
-      'withheld, and goes out when it is replayed. Only calls that are new are concerned, not those that are tried again.',
+      '`duplicated`: each call that arrives is made once more under the same `webhook-id`. `delayed`: it is made so many seconds after it was due. ' +
+      '`out-of-order`: of two calls the second is made first; one that no other follows goes out after 30 seconds. `never`: it is not made; it stands ' +
+      'among the deliveries as withheld, and goes out when it is replayed. Only calls that are new are concerned, not those that are tried again.',
     fields: [
       {
         name: 'mode', label: 'What happens to calls', type: 'choice', choices: [normal, ...eventFaults], required: true, first: true,
@@ -125,10 +126,14 @@ export const controls: readonly Control[] = [
       'clock of the service, of tokens and of what may be written back stays as it is. By itself a large loss is held until somebody approves ' +
       'it, as in life; with `Force` it is let through.',
     fields: [
-      { name: 'to', label: 'To', type: 'text', example: 'start-of-term', help: `${namedMoments.join(', ')}, now, a date or an instant` },
-      { name: 'by', label: 'By', type: 'text', example: '7d', help: 'a duration from where it stands: 30m, 12h, 7d' },
+      { name: 'to', label: 'To', type: 'text', example: 'start-of-term', help: `one of ${namedMoments.join(', ')}; or now, a date, or an instant` },
+      {
+        name: 'by', label: 'By', type: 'text', example: '7d', help: 'a duration from where it stands: 30m, 12h, 7d; with a minus before it, back',
+        typed: '(--by=-7d)',
+      },
       { name: 'force', label: 'Let a large loss through', type: 'switch', help: 'let through what the new day does to the roster, however much of it goes' },
     ],
+    either: ['to', 'by'],
     example: { To: '2027-01-04' },
     async apply(tx, { estabs }, values, now) {
       for (const estab of estabs) {
@@ -142,8 +147,9 @@ export const controls: readonly Control[] = [
     name: 'reset',
     of: 'application',
     title: 'Reset',
+    button: 'Take everything back',
     help: 'Takes back everything that the sandbox does to the application and its demo schools.',
-    more: 'The demo school is collected as it is by itself, whatever goes with that.',
+    more: 'The demo school is collected as it is by itself, whatever goes with that; registers of days that have not come are taken back.',
     fields: [],
     example: {},
     async apply(tx, { rp, estabs }) {
@@ -154,21 +160,33 @@ export const controls: readonly Control[] = [
 ];
 
 function describeHappening(kind: HappeningKind): Control {
-  const words: Readonly<Record<HappeningKind, readonly [title: string, help: string, more: string]>> = {
-    joiner: ['A joiner', 'A pupil joins the demo schools, with a parent and a timetable.', 'A pupil of year 12, with the timetable of another.'],
-    leaver: ['A leaver', 'A pupil leaves the demo schools.', 'The pupil and their enrolments are to be deleted from then on; their parents stay.'],
+  const words: Readonly<Record<HappeningKind, readonly [title: string, button: string, help: string, more: string]>> = {
+    joiner: [
+      'A joiner',
+      'Let a pupil join',
+      'A pupil joins the demo schools, with a parent and a timetable.',
+      'A pupil of year 12, with the timetable of another.',
+    ],
+    leaver: [
+      'A leaver',
+      'Let a pupil leave',
+      'A pupil leaves the demo schools.',
+      'The pupil and their enrolments are to be deleted from then on; their parents stay.',
+    ],
     'class-split': [
       'A class split',
+      'Split a class',
       'A class of the demo schools becomes two: half of its pupils are enrolled in a new one.',
       'The class keeps its id and half of its pupils; the new one has the same course, periods and teachers. The enrolments of those who move end, and new ' +
         'ones begin.',
     ],
   };
-  const [title, help, more] = words[kind];
+  const [title, button, help, more] = words[kind];
   return {
     name: kind,
     of: 'schools',
     title,
+    button,
     help,
     more: `${more} It is collected at once, so that deltas and database events follow. It stays until the sandbox is reset.`,
     fields: [],
@@ -191,18 +209,19 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 /** Beyond, the demo school has no calendar. */
 const [earliest, latest] = [yearBeginning(0), yearBeginning(mostYears + 1)];
 
-function findTarget({ to, by }: Values, clock: Date, now: number): Date {
-  if ((to === undefined) === (by === undefined))
-    throw new SchoolbellError('invalid_request', 'give either to or by: where the clock is set to, or how far it moves');
+function findTarget({ to: given, by }: Values, clock: Date, now: number): Date {
+  const to = given === undefined ? undefined : String(given).toLowerCase();
   const [, many = '', unit = ''] = /^(-?\d{1,5})([mhd])$/.exec(String(by ?? '')) ?? [];
   const named = namedMoments.find((one) => one === to);
   const target = by !== undefined
     ? new Date(clock.getTime() + Number(many) * (units[unit] ?? Number.NaN))
-    : to === 'now' ? new Date(now) : named ? findMoment(named, clock) : parseMoment(String(to));
+    : to === 'now' ? new Date(now) : named ? findMoment(named, clock) : parseMoment(String(given));
   if (!target || Number.isNaN(target.getTime()))
     throw new SchoolbellError(
       'invalid_request',
-      `"${String(to ?? by)}": must be ${namedMoments.join(', ')}, now, or a date such as 2027-01-04; by: 30m, 12h, 7d`,
+      by === undefined
+        ? `"${String(given)}": must be ${namedMoments.join(', ')}, now, a day of the calendar such as 2027-01-04, or an instant such as 2027-01-04T10:00:00Z`
+        : `"${String(by)}": must be a duration such as 30m, 12h, 7d, or -7d`,
     );
   if (to !== 'now' && (target.getTime() < Date.parse(earliest) || target.getTime() >= Date.parse(latest)))
     throw new SchoolbellError('invalid_request', `${target.toISOString()}: the demo school has a calendar from ${earliest} until before ${latest}`);

@@ -8,6 +8,7 @@ import type { Seal } from '../access/seal.ts';
 import { holdDemoSchools } from '../collection/steer-demo.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { cutText } from '../http/cut-text.ts';
 
 const mostDemoApplications = 100;
 /** Where nobody listens, as a rule: nothing is sent there unless the application asks for it. */
@@ -23,7 +24,7 @@ export type Wanted = { name: string; ending?: string | undefined; rp?: string | 
 export async function makeDemoApplication(db: Db, seal: Seal, wanted: Wanted): Promise<DemoApplication> {
   const { name, ending, rp, callbackUrl = usualCallbackUrl, estab = usualSchool } = wanted;
   if (name.trim() === '' || name.length > longestName)
-    throw new SchoolbellError('invalid_request', `--name "${name.slice(0, longestName)}": 1 to ${longestName} characters`);
+    throw new SchoolbellError('invalid_request', `--name "${shorten(name)}": must have 1 to ${longestName} characters, and has ${name.length}`);
   return db.begin(async (tx) => {
     const [school] = await holdDemoSchools(tx, [estab]);
     if (school === undefined)
@@ -41,6 +42,8 @@ export async function makeDemoApplication(db: Db, seal: Seal, wanted: Wanted): P
     return { ...made, estab, schoolSecret };
   });
 }
+
+const shorten = (name: string) => (name.length > longestName ? `${cutText(name, longestName)}…` : name);
 
 /** Until the transaction ends nobody makes another one. */
 async function requireFew(tx: Tx): Promise<void> {

@@ -80,7 +80,8 @@ test('an application to rehearse with is made in one step, and reads the demo sc
   const { access_token: token } = (await granted.json()) as { access_token: string };
   const answer = await fetch(`${service.url}/ims/oneroster/v1p1/students?limit=1`, { headers: { authorization: `Bearer ${token}` } });
   assert.equal(((await answer.json()) as { users: object[] }).users.length, 1);
-  await assertFails(/--name "": 1 to 60 characters/, 'sandbox application --name', '');
+  await assertFails(/--name "": must have 1 to 60 characters, and has 0/, 'sandbox application --name', '');
+  await assertFails(/--name "x{60}…": must have 1 to 60 characters, and has 300/, 'sandbox application --name', 'x'.repeat(300));
   await assertFails(/csv1 is no demo school/, 'sandbox application --name x --estab csv1');
 });
 
@@ -116,10 +117,10 @@ test('a joiner, a leaver and a split class are collected at once, and a reset ta
   assert.deepEqual(await collect(), { asked: true, trouble: undefined });
   const [gone] = await db<{ status: string }[]>`select status from roster_user where estab = ${estab} and sourced_id = ${leaver}`;
   const { users, version } = await count();
-  assert.deepEqual([gone?.status, users, version], ['tobedeleted', drawn.users + 1, drawn.version + 1], 'a pupil and a parent came, a pupil left');
   assert.deepEqual([...(await findUser(joined?.Of))], [{ status: 'active', kind: 'student' }], 'whoever joined is found by what was said');
   const [kept] = await db<{ of: string }[]>`select settings -> 'happenings' -> 0 ->> 'of' as of from connector_setting where estab = ${estab}`;
   assert.equal(kept?.of, '60', 'as an earlier version keeps and reads it');
+  assert.deepEqual([gone?.status, users, version], ['tobedeleted', drawn.users + 1, drawn.version + 1], 'a pupil and a parent came, a pupil left');
 
   const split = (await steer('class-split')).Happenings[2]?.Of ?? '';
   const pupilsOf = async () => (await db<{ id: string; users: string[] }[]>`
@@ -150,9 +151,17 @@ test('the clock of the school is moved by name, by date and by a duration, and t
   assert.equal(await moveClock({ To: 'end-of-term' }), '2027-03-25T15:30');
   assert.equal(await moveClock({ By: '7d' }), '2027-04-01T15:30');
   assert.equal(await moveClock({ To: '2027-02-02' }), '2027-02-02T10:00');
+  assert.equal(await moveClock({ By: '-7d' }), '2027-01-26T10:00');
+  assert.equal(await moveClock({ To: '2028-02-29T12:00:00+01:00' }), '2028-02-29T11:00');
+  assert.equal(await moveClock({ To: 'Now' }), '2026-11-17T10:00');
+  assert.equal(await moveClock({ To: 'Start-of-term' }), '2027-01-04T10:00');
   assert.equal((await steer('clock', { To: 'now' })).AheadSeconds, 0);
   for (const [words, given] of [
-    [/give either to or by/, {}],
+    [/give either To or By/, {}],
+    [/give either To or By/, { To: 'now', By: '7d' }],
+    [/\\"2027-02-30\\": must be start-of-term.*a day of the calendar/, { To: '2027-02-30' }],
+    [/\\"2027-02-29T10:00:00Z\\": must be/, { To: '2027-02-29T10:00:00Z' }],
+    [/\\"2027-02-01T24:00:00Z\\": must be/, { To: '2027-02-01T24:00:00Z' }],
     [/\\"soon\\": must be start-of-term/, { To: 'soon' }],
     [/\\"7w\\": must be/, { By: '7w' }],
     [/has a calendar from 2026-09-01 until before 2030-09-01/, { To: '2031-01-01' }],
@@ -161,6 +170,7 @@ test('the clock of the school is moved by name, by date and by a duration, and t
     assert.equal(refused.status, 400);
     assert.match(await refused.text(), words);
   }
+  await assertFails(/give either --to or --by/, `sandbox clock --rp ${rp}`);
   await steer('reset');
 });
 
@@ -192,7 +202,12 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
   assert.deepEqual([moved.Clock.slice(0, 16), moved.Collecting, moved.Held], ['2027-09-01T10:00', true, null]);
   const { asked, trouble } = await collect();
   assert.deepEqual([asked, trouble?.held], [true, true]);
+  const standing = (await json<{ Schools: School[] }>(`sandbox show --rp ${rp}`)).Schools[0];
+  assert.deepEqual([standing?.Collecting, standing?.Held?.Import], [false, trouble?.report]);
+  assert.match(standing?.Held?.Message ?? '', /too much of the roster would go; approve it .+ or ask once more with force/);
+  assert.match((await schoolbell(`sandbox show --rp ${rp}`)).out, /an import of .+ is held: nothing of it was taken/);
   assert.deepEqual(await count(), before);
+  assert.equal((await steer('clock', { By: '0m', Force: true })).Clock.slice(0, 16), '2027-09-01T10:00');
   await steer('clock', { To: '2027-09-02', Force: true });
   const [asking] = await db<{ force: boolean }[]>`
     select (payload ->> 'force')::boolean as force from outbox where estab = ${estab} and payload ->> 'database' = 'SchoolData' and state = 'waiting'`;
@@ -202,12 +217,7 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
 });
 
 test('a reset takes back the registers of days that have not come, as any mark is taken back, and nothing else', async () => {
-  const standing = (await json<{ Schools: School[] }>(`sandbox show --rp ${rp}`)).Schools[0];
-  assert.deepEqual([standing?.Collecting, standing?.Held?.Import], [false, trouble?.report]);
-  assert.match(standing?.Held?.Message ?? '', /too much of the roster would go; approve it .+ or ask once more with force/);
-  assert.match((await schoolbell(`sandbox show --rp ${rp}`)).out, /an import of .+ is held: nothing of it was taken/);
   const given = JSON.stringify({ relyingParty: rp, estab, password: made.schoolSecret });
-  assert.equal((await steer('clock', { By: '0m', Force: true })).Clock.slice(0, 16), '2027-09-01T10:00');
   const school = (await (await fetch(`${service.url}/api/oauth/GetToken`, { method: 'POST', headers, body: given })).json()) as { token: string };
   type Answer = { AttendanceForDate: object[]; Deleted?: string[]; meta: object };
   const read = async (query: string) => {

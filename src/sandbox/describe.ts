@@ -79,7 +79,7 @@ export function describeControl({ name, title, help, more, fields, example, of }
     ...common,
     operationId: operationId(name),
     summary: `Sandbox: ${title.toLowerCase().replace(/^mis$/, 'the MIS')}`,
-    description: `${help} ${more} Only with DEMO=on, and only for applications of the demo. Keys in any case.`,
+    description: `${help} ${more} Only with DEMO=on, and only for applications of the demo. Keys in any case; one that is not among these is refused.`,
     ...(first ? { body } : {}),
     answers: answer,
     errors: {

@@ -7,8 +7,10 @@ type Kind =
   | Readonly<{ type: 'text'; example: string }>
   | Readonly<{ type: 'switch' }>;
 
-/** name: as an option, `retry-after`; in the API it is RetryAfter. first: on the command line it stands without a name. */
-export type Field = Readonly<{ name: string; label: string; help: string; required?: true; first?: true }> & Kind;
+/** name: as an option, `retry-after`; in the API it is RetryAfter. first: on the command line it stands without a name. typed: more for who types it. */
+export type Field = Readonly<{ name: string; label: string; help: string; required?: true; first?: true; typed?: string }> & Kind;
+/** either: of these fields exactly one is given. */
+export type Taken = Readonly<{ fields: readonly Field[]; either?: readonly [string, string] }>;
 export type Value = string | number | boolean;
 export type Values = Readonly<Record<string, Value | undefined>>;
 
@@ -17,8 +19,12 @@ const longestText = 40;
 export const pascal = (name: string) => name.split('-').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
 
 /** As texts or as JSON has them. called: what the field is called where it came from. */
-export function parseValues(fields: readonly Field[], given: (field: Field) => unknown, called: (field: Field) => string): Values {
-  return Object.fromEntries(fields.map((field) => [field.name, parse(field, given(field), called(field))]));
+export function parseValues({ fields, either }: Taken, given: (field: Field) => unknown, called: (field: Field) => string): Values {
+  const values = Object.fromEntries(fields.map((field) => [field.name, parse(field, given(field), called(field))]));
+  const rivals = fields.filter(({ name }) => either?.includes(name));
+  if (either && rivals.filter(({ name }) => values[name] !== undefined).length !== 1)
+    throw new SchoolbellError('invalid_request', `give either ${rivals.map(called).join(' or ')}`);
+  return values;
 }
 
 function parse(field: Field, value: unknown, called: string): Value | undefined {

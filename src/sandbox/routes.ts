@@ -4,7 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import type { RequireManagementCaller } from '../access/management-caller.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { cutText } from '../http/cut-text.ts';
 import { fine } from '../http/envelope.ts';
+import type { Control } from './controls.ts';
 import { described, describeShow, sandboxSchemas } from './describe.ts';
 import { parseValues, pascal } from './field.ts';
 import { describeHeld, readStanding, type Standing } from './standing.ts';
@@ -25,7 +27,8 @@ export function sandboxRoutes(app: FastifyInstance, { db, requireManagement, now
     app.post(`${root}/${control.name}`, route, async (request) => {
       const whom = await requireWhom(db, (await requireManagement(request)).rp);
       const given = keysInAnyCase(request.body);
-      const values = parseValues(control.fields, ({ name }) => given.get(pascal(name).toLowerCase()), ({ name }) => pascal(name));
+      requireKnown(Object.keys(request.body ?? {}), control);
+      const values = parseValues(control, ({ name }) => given.get(pascal(name).toLowerCase()), ({ name }) => pascal(name));
       await useControl(db, control, whom, values, now());
       return { Sandbox: renderStanding(await readStanding(db, whom, now())), ...fine };
     });
@@ -35,6 +38,15 @@ function keysInAnyCase(body: unknown): ReadonlyMap<string, unknown> {
   if (body === undefined || body === null) return new Map();
   if (typeof body !== 'object' || Array.isArray(body)) throw new SchoolbellError('invalid_request', 'The body must be a JSON object.');
   return new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** What somebody believes to have said, and is not heard, is done to another school or for another time. */
+function requireKnown(given: readonly string[], { fields }: Control): void {
+  const known = fields.map(({ name }) => pascal(name));
+  const strange = given.find((key) => !known.some((name) => name.toLowerCase() === key.toLowerCase()));
+  if (strange === undefined) return;
+  const there = known.length === 0 ? 'this takes none' : `there are ${known.join(', ')}`;
+  throw new SchoolbellError('invalid_request', `"${cutText(strange, 40)}": there is no such field; ${there}`);
 }
 
 /** As the API has it; commands print the same. */
@@ -53,8 +65,8 @@ export function renderStanding({ rp, faults: { events, tokens, answers }, school
       Clock: clock.toISOString(),
       AheadSeconds: ahead,
       Happenings: happenings.map(({ kind, at, of }) => ({ Kind: kind, At: at, Of: of })),
+      Collecting: collecting,
+      Held: held ? { Import: held.id, At: held.at.toISOString(), Message: describeHeld(estab) } : null,
     })),
   };
 }
-      Collecting: collecting,
-      Held: held ? { Import: held.id, At: held.at.toISOString(), Message: describeHeld(estab) } : null,

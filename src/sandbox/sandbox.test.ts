@@ -263,6 +263,8 @@ test('only an application of the demo may steer, with its management token, and 
     ['/tokens', { Seconds: -1 }, /Seconds "-1": must be a whole number from 0 to 3600/],
     ['/answers', { Status: '500' }, /Status "500"/],
     ['/answers', [] as unknown as Json, /must be a JSON object/],
+    ['/mis', { Mode: 'offline', Estab: '1234567' }, /"Estab": there is no such field; there are Mode, Minutes/],
+    ['/reset', { Estab: '1234567' }, /"Estab": there is no such field; this takes none/],
   ] as const) {
     const { status, body: answer } = await ask(path, body);
     assert.equal(status, 400);

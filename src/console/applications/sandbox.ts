@@ -110,7 +110,7 @@ function describeAction(control: Control): Action {
     about: (_visit, form) => ({ detail: readGiven(control, form) }),
     async run(parts, visit, form) {
       const { rp } = await open(parts, visit);
-      const values = parseValues(control.fields, (field) => form.one(nameOf(control.name, field)), ({ label }) => label);
+      const values = parseValues(control, (field) => form.one(nameOf(control.name, field)), ({ label }) => label);
       await useControl(parts.changes, control, await requireWhom(parts.changes, rp), values, parts.now());
       return { to: `${applicationPath(rp)}/sandbox` };
     },

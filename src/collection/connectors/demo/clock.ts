@@ -24,8 +24,15 @@ function listMoments(name: NamedMoment): string[] {
 
 /** A date alone is the morning of that day. */
 export function parseMoment(text: string): Date | undefined {
-  const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}${morning}` : text);
-  return /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text) && !Number.isNaN(moment.getTime()) ? moment : undefined;
+  const [, date = '', time = morning] = /^(\d{4}-\d{2}-\d{2})(T(?:[01]\d|2[0-3]):\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
+  const moment = new Date(`${date}${time}`);
+  return isDay(date) && !Number.isNaN(moment.getTime()) ? moment : undefined;
+}
+
+/** A date takes the thirtieth of February for the second of March. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }
 
 const firstSchoolDay = (start: string) => walk(start, 1);
