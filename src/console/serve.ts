@@ -132,7 +132,9 @@ export function send(reply: FastifyReply, shown: Shown | Sent): FastifyReply {
 
 /** A word of our own in the address: what it stands for is said, and nothing else that somebody puts there. */
 function withDone(to: string, { path, done }: Action): string {
-  return done === undefined ? to : `${to}${to.includes('?') ? '&' : '?'}done=${slugOf(path)}`;
+  if (done === undefined) return to;
+  const [page = '', place] = to.split('#');
+  return `${page}${page.includes('?') ? '&' : '?'}done=${slugOf(path)}${place === undefined ? '' : `#${place}`}`;
 }
 
 const slugOf = (path: string) => path.slice('/console/'.length).replaceAll(/\/:?/g, '-');

@@ -28,8 +28,15 @@ test('a developer makes an application to rehearse with, which is theirs, and st
   const own = `/console/applications/${rp}/sandbox`;
   assert.equal((await ada.get(own)).status, 200);
   assert.equal((await (await enter('developer', 'eve', ['reader'])).get(own)).status, 404, 'it is nobody else’s');
-  assert.equal((await ada.post(`${own}/tokens`, { 'tokens-seconds': '5' })).status, 303);
-  const steered = (await ada.get(own)).text;
+  const sent = await ada.post(`${own}/tokens`, { 'tokens-seconds': '5' });
+  const [back = '', card = ''] = (sent.headers.get('location') ?? '').split('#');
+  assert.deepEqual([sent.status, back], [303, `${own}?done=applications-rp-sandbox-tokens`]);
+  const steered = (await ada.get(back)).text;
+  assert.match(steered, new RegExp(`<section class="card" id="${card}"[^>]*>[^]{0,300}Done\\.</strong> Tokens: live 5 s`), 'at the card that it was done with');
+  assert.match(steered, /One of start-of-term, /);
+  assert.match(steered, /Let through what the new day does to the roster/);
+  for (const words of ['Let a pupil join', 'Let a pupil leave', 'Split a class', 'Take everything back'])
+    assert.ok(steered.includes(`>${words}</button>`), words);
   assert.match(steered, /<dt>Tokens<\/dt><dd>live 5 s, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC</);
   assert.match(steered, /id="tokens-seconds"[^>]+value="5"/, 'what is in force stands in its form');
   assert.equal((await ada.post(`${own}/events`, { 'events-mode': 'never' })).status, 303);

@@ -50,22 +50,36 @@ function renderNotDemo(): Html {
 
 async function renderSteering({ db, now }: ConsoleParts, visit: Visit, { rp }: Application): Promise<Html> {
   const standing = await readStanding(db, await requireWhom(db, rp), now());
+  const described = describeStanding(standing, formatExact);
   return html`<p>Rehearse here what goes wrong in life. What is done holds for this application, and for the demo schools that authorise it, which other
-applications of the demo read too. Everything ends by itself, or with a reset.</p>
+applications of the demo read too. What is done to the application ends by itself, after an hour unless you say otherwise. The MIS stays as it was told
+unless you say for how many minutes; the clock, and what happened in a school, stay. A reset takes back everything.</p>
 <section class="card" aria-labelledby="in-force"><h2 id="in-force">In force</h2>
-${renderFacts(Object.entries(describeStanding(standing, formatExact)).map(([name, value]) => [capital(name), value]))}</section>
-${controls.map((control) => renderControl(visit, rp, control, control.inForce?.(standing) ?? {}))}`;
+${renderFacts(Object.entries(described).map(([name, value]) => [capital(name), value]))}</section>
+<div class="rehearsing">${controls.map((control) => renderControl(visit, rp, control, { inForce: control.inForce?.(standing) ?? {}, described }))}</div>`;
 }
 
-function renderControl(visit: Visit, rp: string, { name, title, help, fields }: Control, inForce: Values): Html | undefined {
+type InForce = Readonly<{ inForce: Values; described: Readonly<Record<string, string>> }>;
+
+function renderControl(visit: Visit, rp: string, control: Control, { inForce, described }: InForce): Html | undefined {
+  const { name, title, button, help, fields } = control;
   const form = renderDoing(visit, {
     path: `${applicationPath(rp)}/sandbox/${name}`,
     id: `sandbox-${name}`,
     look: 'second',
-    label: fields.length === 0 ? title : html`Set<span class="unseen"> ${title}</span>`,
+    label: button ?? html`Set<span class="unseen"> ${title}</span>`,
     body: fields.map((field) => renderField(visit, name, field, inForce[field.name])),
   });
-  return form && html`<section class="card" aria-labelledby="${name}-title"><h2 id="${name}-title">${title}</h2><p>${help}</p>${form}</section>`;
+  return form && html`<section class="card" id="${cardOf(name)}" aria-labelledby="${name}-title"><h2 id="${name}-title">${title}</h2><p>${help}</p>
+${visit.query.one('done').endsWith(`-sandbox-${name}`) && renderDone(control, described)}${form}</section>`;
+}
+
+const cardOf = (control: string) => `${control}-card`;
+
+/** Beside the button, since what is in force stands far above it. */
+function renderDone({ name, of }: Control, described: InForce['described']): Html {
+  const concerned = Object.entries(described).filter(([key]) => key === name || (of === 'schools' && key.startsWith('school ')));
+  return html`<p><strong>Done.</strong> ${concerned.map(([key, value]) => html`${capital(key)}: ${value}. `)}</p>`;
 }
 
 const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
@@ -78,9 +92,9 @@ function renderField({ typed }: Visit, control: string, field: Field, inForce: V
   const name = nameOf(control, field);
   const { label, help } = field;
   const value = typed?.all(name)[0] ?? String(inForce ?? '');
-  if (field.type === 'choice') return renderSelect({ name, label, value, choices: field.choices.map((one) => ({ value: one, label: one })) });
-  if (field.type === 'switch') return renderCheck({ name, label, checked: value !== '' });
   const hint = `${capital(help)}.`;
+  if (field.type === 'choice') return renderSelect({ name, label, value, choices: field.choices.map((one) => ({ value: one, label: one })) });
+  if (field.type === 'switch') return renderCheck({ name, label, checked: value !== '', hint });
   return renderInput({ name, label, type: 'text', autocomplete: 'off', value, longest: 40, optional: !field.required, hint });
 }
 
@@ -112,7 +126,7 @@ function describeAction(control: Control): Action {
       const { rp } = await open(parts, visit);
       const values = parseValues(control, (field) => form.one(nameOf(control.name, field)), ({ label }) => label);
       await useControl(parts.changes, control, await requireWhom(parts.changes, rp), values, parts.now());
-      return { to: `${applicationPath(rp)}/sandbox` };
+      return { to: `${applicationPath(rp)}/sandbox#${cardOf(control.name)}` };
     },
   };
 }
