@@ -35,6 +35,10 @@ async function rehearse(control: string, given: Record<string, string>, words: R
   await open(`${list}/${rehearsal}/sandbox`);
   await send(`sandbox-${control}`, given);
   assert.match(await read('main .facts'), words);
+  assert.equal(new URL(page.url()).hash, `#${control}-card`);
+  assert.match(await read(`#${control}-card`), /Done\./);
+  const widths = await page.locator('.rehearsing button').evaluateAll((buttons) => buttons.map((button) => Math.round(button.getBoundingClientRect().width)));
+  assert.equal(new Set(widths).size, 1, `buttons of one width: ${widths.join(' ')}`);
   const { fields } = controls.find((one) => one.name === control) ?? assert.fail(control);
   const chosen = fields.filter(({ type, label }) => type === 'choice' || given[label] !== undefined);
   return [{ rp: rehearsal, detail: Object.fromEntries(chosen.map(({ name, label }) => [name, given[label]])) }];
