@@ -123,8 +123,8 @@ export const controls: readonly Control[] = [
     more:
       'It is collected at once. With `summer-roll-over` a new school year begins: pupils move up, the oldest leave, a new year 7 joins, and courses, ' +
       'classes and enrolments are new. It is the clock of the MIS: registers, comings and goings are those of its day, and it goes on from there. The ' +
-      'clock of the service, of tokens and of what may be written back stays as it is. By itself a large loss is held until somebody approves ' +
-      'it, as in life; with `Force` it is let through.',
+      'clock of the service, of tokens and of what may be written back stays as it is. By itself a large loss, such as that of a roll-over, ' +
+      'is held until somebody approves it, as in life, and `Held` says so; with `Force` it is let through.',
     fields: [
       { name: 'to', label: 'To', type: 'text', example: 'start-of-term', help: `one of ${namedMoments.join(', ')}; or now, a date, or an instant` },
       {
