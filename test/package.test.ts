@@ -50,6 +50,8 @@ test(`the package is smaller than ${mostBytes} bytes and has what runs, all of i
   assert.deepEqual(written.filter((file) => !packed.includes(file)), []);
   assert.ok(packed.includes('bin/schoolbell.mjs') && (statSync(join(own, 'bin/schoolbell.mjs')).mode & 0o111) !== 0, 'the program can be run');
   assert.deepEqual(Object.keys(description.scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name)), [], 'npm asks its users about these');
+  const afterInstalling = Object.entries(description.scripts).filter(([, script]) => /install\.mjs.*&&\s*node\b/.test(script));
+  assert.deepEqual(afterInstalling, [], 'a shell remembers where it found the Node before');
 });
 
 test('every module that it names is packed or among its dependencies', () => {

@@ -88,7 +88,13 @@ test('commands work without the service, beside it, and many at once', longest, 
   const service = await start(data);
   await Promise.all(Array.from({ length: 2 }, () => listsDemo(data)));
   assert.equal(await readyStatus(service), 200, 'after the commands');
+  const processes = async () => {
+    const found = (await command(data, ['upgrade', '--check'])) as { processes: { does: string[] }[] };
+    return found.processes.map(({ does }) => does);
+  };
+  assert.deepEqual(await processes(), [['API', 'work']]);
   await stop(service);
+  assert.deepEqual(await processes(), [], 'one that has ended says so');
   await assertStopped(data);
 });
 

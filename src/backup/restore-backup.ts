@@ -146,7 +146,8 @@ async function requireEmpty(sql: Sql, config: Config): Promise<void> {
   if (!found || found.count === 0) return;
   throw new SchoolbellError(
     'conflict',
-    `there are ${found.count} tables in ${describePlace(config)} (${found.names} …): a backup is restored into a database without any; nothing was changed. ` +
+    `there are ${found.count} tables in ${describePlace(config)} (${found.names} …): a backup is restored into a database without any; ` +
+      'nothing was changed. ' +
       'Name an empty one by DATA_DIR or DATABASE_URL; a start makes tables, so restore comes first',
   );
 }

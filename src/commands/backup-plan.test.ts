@@ -43,6 +43,8 @@ test('what cannot be a plan is refused, and nothing is set up', async () => {
     [/backups cannot go to .+\/passphrase: /, `backup --to ${secret} --passphrase-file ${secret}`],
     [/no backups are set up/, 'backup --now'],
     [/no backups are set up/, 'backup --stop'],
+    [/"now" would be a file: --now is an option; \.\/now names the file/, 'backup now'],
+    [/--keep "1e2": must be a number/, `backup --to ${folder} --keep 1e2`],
   ];
   for (const [reason, line] of refused) await assertFails(reason, line);
   assert.deepEqual([await findBackupPlan(db), existsSync(folder)], [undefined, false]);

@@ -22,7 +22,8 @@ export const backupCommands: readonly Command[] = [
       if (isAboutPlan(given)) return runPlan(context, given);
       const { db, config } = context;
       const file = requireFile(given);
-      if (file in planOptions) throw new SchoolbellError('invalid_request', `"${file}" would be a file: --${file} is an option; ./${file} names the file`);
+      if (Object.hasOwn(planOptions, file))
+        throw new SchoolbellError('invalid_request', `"${file}" would be a file: --${file} is an option; ./${file} names the file`);
       const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
       const progress = startProgressLine('backup');
       const write = (signal: AbortSignal) => writeBackup({ db, config, passphrase, file, signal, tell: progress.show });
