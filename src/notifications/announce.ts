@@ -14,8 +14,10 @@ export async function announceChange(sql: Sql, estab: string, databaseName: stri
   const webhooks = await sql<
     (Webhook & { open: boolean })[]
   >`select ${columns(sql)} ${standing(sql)} where w.estab = ${estab} and w.database_name = ${databaseName} order by w.id for no key update of w`;
-  for (const webhook of webhooks.filter(({ open }) => open)) await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
-  const missed = webhooks.filter(({ open }) => !open).map(({ id }) => id);
+  const missed: string[] = [];
+  for (const webhook of webhooks)
+    // One may be disabled between being read and getting its event, by another call to it that fails.
+    if (!webhook.open || !(await enqueueCoalesced(sql, describeEvent(webhook), webhook.id))) missed.push(webhook.id);
   if (missed.length > 0) await sql`update webhook set missed_at = clock_timestamp() where estab = ${estab} and id = any(${missed})`;
 }
 
@@ -25,12 +27,13 @@ export async function announceMissing(sql: Sql, of: { estab?: string; rp?: strin
     select ${columns(sql)} ${standing(sql)}
     where w.missed_at is not null ${of.estab ? sql`and w.estab = ${of.estab}` : sql``} ${of.rp ? sql`and w.rp = ${of.rp}` : sql``} order by w.id
       for update of w`;
-  const open = webhooks.filter((webhook) => webhook.open);
-  for (const webhook of open) {
-    await enqueueCoalesced(sql, describeEvent(webhook), webhook.id);
+  let told = 0;
+  for (const webhook of webhooks.filter(({ open }) => open)) {
+    if (!(await enqueueCoalesced(sql, describeEvent(webhook), webhook.id))) continue;
     await sql`update webhook set missed_at = null where estab = ${webhook.estab} and id = ${webhook.id}`;
+    told += 1;
   }
-  return open.length;
+  return told;
 }
 
 const columns = (sql: Sql) => sql`w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method`;

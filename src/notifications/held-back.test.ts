@@ -138,6 +138,26 @@ test('a change that was missed while disabled is told when a test opens the regi
   assert.deepEqual(receiver.arrivals.slice(1).map(({ headers }) => headers['schoolbell-test']).toSorted(), ['true', undefined]);
 });
 
+test('a change at the very moment when the registration is disabled waits for nobody, and is told when it opens again', async () => {
+  await change(school.estab);
+  await settled(school.estab);
+  let changing: Promise<unknown> = Promise.resolve();
+  await db.begin(async (tx) => {
+    await tx`update lane set disabled_at = now(), disabled_why = 'the receiver answered 410 Gone' where key = ${`webhook ${id}`}`;
+    changing = change(school.estab);
+    await until(
+      'the change waits for the lane',
+      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+    );
+  });
+  await changing;
+  assert.deepEqual((await rows(school.estab)).map(({ state }) => state), ['done'], 'nothing waits in a lane that takes no work');
+  await school.api('POST', `/${id}/Test`);
+  await settled(school.estab);
+  await settled(school.estab);
+  assert.deepEqual(receiver.arrivals.slice(1).map(({ headers }) => headers['schoolbell-test']).toSorted(), ['true', undefined]);
+});
+
 test('registering again after 410 opens it, and tells what was missed', async () => {
   receiver.answer = () => 410;
   await change(school.estab);

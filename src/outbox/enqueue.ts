@@ -36,10 +36,10 @@ export async function enqueue(sql: Sql, work: NewWork): Promise<string> {
 
 /**
  * One piece of work for a whole burst of causes. One that has not been tried yet is put off; one that waits to be
- * tried again is superseded by the new one.
+ * tried again is superseded by the new one. Gives false, and nothing is put in, where the lane was disabled meanwhile.
  */
-export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): Promise<void> {
-  await armLane(sql, work.lane, coalescing.quietSeconds);
+export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): Promise<boolean> {
+  if (!(await armLane(sql, work.lane, coalescing.quietSeconds))) return false;
   await sql`update outbox set state = 'superseded', settled_at = now() where estab = ${work.estab} and topic = ${topic} and state = 'waiting' and attempts > 0`;
   await sql`
     insert into outbox (estab, id, rp, kind, lane, topic, payload, body, due_at)
@@ -49,6 +49,7 @@ export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): 
     set due_at = least(clock_timestamp() + make_interval(secs => ${coalescing.quietSeconds}),
       outbox.created_at + make_interval(secs => ${coalescing.longestSeconds})), payload = excluded.payload, body = excluded.body`;
   await sql`select pg_notify(${outboxChannel}, '')`;
+  return true;
 }
 
 /**
@@ -70,12 +71,14 @@ export async function enqueueOnce(sql: Sql, work: NewWork, topic: string): Promi
 
 /**
  * The lane is locked until the transaction ends: what is put into it has an order. The clock is that of now, not of the
- * transaction's start. One that is paused gets its turn when it goes on.
+ * transaction's start. One that is paused gets its turn when it goes on. Gives whether it takes work at all.
  */
-async function armLane(sql: Sql, lane: Lane, inSeconds: number): Promise<void> {
-  await sql`
+async function armLane(sql: Sql, lane: Lane, inSeconds: number): Promise<boolean> {
+  const [armed] = await sql<{ open: boolean }[]>`
     insert into lane (key, host, width, lasting, next_at)
       values (${lane.key}, ${lane.host}, ${lane.width}, ${lane.lasting}, clock_timestamp() + make_interval(secs => ${inSeconds}))
     on conflict (key) do update set host = excluded.host, width = excluded.width,
-      next_at = case when lane.paused_at is null then least(coalesce(lane.next_at, 'infinity'), excluded.next_at) end`;
+      next_at = case when lane.paused_at is null then least(coalesce(lane.next_at, 'infinity'), excluded.next_at) end
+    returning disabled_at is null as open`;
+  return armed?.open ?? false;
 }
