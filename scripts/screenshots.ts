@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { findBrowser, startBrowser } from '../test/find-browser.ts';
-import { freePort } from '../test/service.ts';
+import { freePort } from '../test/free-port.ts';
 import { until } from '../test/until.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -11,7 +11,7 @@ import { buildClient } from '../client/build.ts';
 import { runCommandLine } from '../src/command-line.ts';
 import { guideFiles } from '../src/reference/guides.ts';
 import { clone, longest, repository, start, stop } from './processes.ts';
-import { freePort } from './service.ts';
+import { freePort } from './free-port.ts';
 
 type Block = { line: number; language: string; text: string };
 

@@ -9,7 +9,8 @@ import { delimiter, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Agent, fetch, type Response } from 'undici';
 import { makeUploadToken } from '../src/access/upload-tokens.ts';
-import { freePort, rootB, useService } from './service.ts';
+import { freePort } from './free-port.ts';
+import { rootB, useService } from './service.ts';
 import { until } from './until.ts';
 import { addOperator, goodPassword } from './visitor.ts';
 

@@ -11,7 +11,8 @@ import { useDatabase } from './database.ts';
 import { readExposition, type Family } from './exposition.ts';
 import { eventually, home, longest, repository, start, stop } from './processes.ts';
 import { isBalanced, readExpression } from './promql.ts';
-import { freePort, testSecretKey } from './service.ts';
+import { freePort } from './free-port.ts';
+import { testSecretKey } from './service.ts';
 
 /** What Prometheus adds. */
 const added: readonly string[] = ['job', 'instance'];

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { findOldNode } from './find-old-node.ts';
 import { listContext, textsOf } from './image.ts';
 import { assertStopped, children, ended, eventually, home, longest, processes, repository, type Running } from './processes.ts';
-import { freePort } from './service.ts';
+import { freePort } from './free-port.ts';
 
 const mostBytes = 5_000_000;
 const port = String(await freePort());

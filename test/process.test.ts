@@ -12,7 +12,8 @@ import {
   launch, launchService, listsDemo, longest, nobody, openList, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
   type Options,
 } from './processes.ts';
-import { freePort, rootA } from './service.ts';
+import { freePort } from './free-port.ts';
+import { rootA } from './service.ts';
 import { createVisitor } from './visitor.ts';
 
 // ---- One folder, one service after another --------------------------------------------------------------------------

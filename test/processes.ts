@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, afterEach } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort, rootB } from './service.ts';
+import { freePort } from './free-port.ts';
+import { rootB } from './service.ts';
 
 export const repository = join(import.meta.dirname, '..');
 export const isRoot = process.getuid?.() === 0;

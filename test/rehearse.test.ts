@@ -5,7 +5,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { freePort, testSecretKey, useService } from './service.ts';
+import { freePort } from './free-port.ts';
+import { testSecretKey, useService } from './service.ts';
 import { readConfig } from '../src/config.ts';
 import { prepareDemo } from '../src/demo.ts';
 

@@ -2,7 +2,6 @@
 // schools and applications and to ask it things.
 import type { FastifyInstance } from 'fastify';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -22,6 +21,7 @@ import { connect, type Db, type PoolOptions } from '../src/db/connect.ts';
 import { createRequestMeter } from '../src/http/request-meter.ts';
 import { createWorkPools, startWork } from '../src/work.ts';
 import { useDatabase } from './database.ts';
+import { freePort } from './free-port.ts';
 
 /** As long as a timer can be: what is kept of requests is written when a test asks for it. */
 const neverMs = 2 ** 31 - 1;
@@ -188,19 +188,4 @@ async function requestToken(url: string, user: string, password: string): Promis
   const response = await fetch(url, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` } });
   if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { access_token: string }).access_token;
-}
-
-/** Below those that systems hand out by themselves, and each process has its own: one that is found free must stay so until it is listened on. */
-const ports = { first: 20_000 + (process.pid % 120) * 100, many: 100, given: 0 };
-
-export async function freePort(): Promise<number> {
-  const port = ports.first + (ports.given++ % ports.many);
-  return (await isFree(port)) ? port : freePort();
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer().once('error', () => resolve(false));
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-  });
 }

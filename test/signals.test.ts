@@ -14,7 +14,7 @@ import { policies } from '../src/db/policies.ts';
 import {
   assertStopped, children, clone, command, ended, eventually, home, launch, longest, postmasters, running as processesOf, start, stop, type Running,
 } from './processes.ts';
-import { freePort } from './service.ts';
+import { freePort } from './free-port.ts';
 
 const data = join(home, 'data');
 

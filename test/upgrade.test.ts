@@ -15,7 +15,8 @@ import { readMigrations } from '../src/db/migrations.ts';
 import type { ForeseenUpgrade } from '../src/needs/check-upgrade.ts';
 import { withEmptyDatabase } from './generate.ts';
 import { command, home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
-import { freePort, rootA, rootB, testSecretKey } from './service.ts';
+import { freePort } from './free-port.ts';
+import { rootA, rootB, testSecretKey } from './service.ts';
 import { enrolment, smallPackage, smallSchool, user } from './small-school.ts';
 import { until } from './until.ts';
 
