@@ -16,7 +16,6 @@ export async function announceChange(sql: Sql, estab: string, databaseName: stri
   >`select ${columns(sql)} ${standing(sql)} where w.estab = ${estab} and w.database_name = ${databaseName} order by w.id for no key update of w`;
   const missed: string[] = [];
   for (const webhook of webhooks)
-    // One may be disabled between being read and getting its event, by another call to it that fails.
     if (!webhook.open || !(await enqueueCoalesced(sql, describeEvent(webhook), webhook.id))) missed.push(webhook.id);
   if (missed.length > 0) await sql`update webhook set missed_at = clock_timestamp() where estab = ${estab} and id = any(${missed})`;
 }
@@ -38,13 +37,13 @@ export async function announceMissing(sql: Sql, of: { estab?: string; rp?: strin
 
 const columns = (sql: Sql) => sql`w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method`;
 
-/** open: the school authorises it, a scope opens the database, and the receiver has not been given up. */
+/** open: the school authorises it, and a scope opens the database. Whether the receiver was given up only the lane can say, once it is held. */
 function standing(sql: Sql) {
   const opening = Object.entries(databases).flatMap(([name, scopes]) => scopes.map((scope) => [name, scope] as const));
-  return sql`, (a.state = 'Approved' and l.disabled_at is null and exists (
+  return sql`, (a.state = 'Approved' and exists (
       select from unnest(${opening.map(([name]) => name)}::text[], ${opening.map(([, scope]) => scope)}::text[]) as opening (name, scope)
         where opening.name = w.database_name and opening.scope = any(a.scopes))) as open
-    from webhook w join authorisation a on a.estab = w.estab and a.rp = w.rp left join lane l on l.key = 'webhook ' || w.id`;
+    from webhook w join authorisation a on a.estab = w.estab and a.rp = w.rp`;
 }
 
 /** One event now, whatever held the registration back: it is how its owner finds out whether it works again. */

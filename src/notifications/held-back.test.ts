@@ -138,6 +138,21 @@ test('a change that was missed while disabled is told when a test opens the regi
   assert.deepEqual(receiver.arrivals.slice(1).map(({ headers }) => headers['schoolbell-test']).toSorted(), ['true', undefined]);
 });
 
+test('a resumed authorisation does not tell a disabled registration what it missed: that waits until it is opened', async () => {
+  receiver.answer = () => 410;
+  await change(school.estab);
+  await settled(school.estab);
+  await change(school.estab);
+  await run('pause', pair());
+  await run('resume', pair());
+  assert.deepEqual((await rows(school.estab)).map(({ state }) => state), ['failed']);
+  receiver.answer = () => 200;
+  await school.api('POST', `/${id}/Test`);
+  await settled(school.estab);
+  await settled(school.estab);
+  assert.deepEqual(receiver.arrivals.slice(1).map(({ headers }) => headers['schoolbell-test']).toSorted(), ['true', undefined]);
+});
+
 test('a change at the very moment when the registration is disabled waits for nobody, and is told when it opens again', async () => {
   await change(school.estab);
   await settled(school.estab);

@@ -36,7 +36,7 @@ export async function enqueue(sql: Sql, work: NewWork): Promise<string> {
 
 /**
  * One piece of work for a whole burst of causes. One that has not been tried yet is put off; one that waits to be
- * tried again is superseded by the new one. Gives false, and nothing is put in, where the lane was disabled meanwhile.
+ * tried again is superseded by the new one. Gives false, and nothing is put in, where the lane is disabled.
  */
 export async function enqueueCoalesced(sql: Sql, work: NewWork, topic: string): Promise<boolean> {
   if (!(await armLane(sql, work.lane, coalescing.quietSeconds))) return false;

@@ -311,7 +311,7 @@ export const offenders: Offenders = [
         "36a441bf19ff select estab, name, case when refreshing_since is null then status when progress is null then 'Updat",
       ],
       'src/notifications/announce.ts': [
-        `b8b84cae4560 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
+        `ab646cfdf660 select w.estab, w.id, w.rp, w.database_name as "databaseName", w.url, w.method , (a.state = 'Approve`,
       ],
       'src/notifications/browse-deliveries.ts': [
         `b118407b9787 select n.estab, n.id, to_char(n.created, 'YYYY-MM-DD"T"HH24:MI:SS.US') as created, n.wanted, n."goes`,
