@@ -772,6 +772,7 @@ CASE
     WHEN (history_to = version) THEN history_from
     ELSE version
 END) stored,
+  rendered_to integer default 0 not null,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -794,6 +795,8 @@ create table roster_academic_session (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
   constraint roster_academic_session_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_academic_session_gone ON public.roster_academic_session USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
@@ -820,6 +823,8 @@ create table roster_academic_session_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
   constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_academic_session_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -847,6 +852,9 @@ create table roster_class (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
   constraint roster_class_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_class_course ON public.roster_class USING btree (estab, course_id);
@@ -878,6 +886,9 @@ create table roster_class_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
   constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_class_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -901,6 +912,9 @@ create table roster_course (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
   constraint roster_course_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_course_gone ON public.roster_course USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
@@ -926,6 +940,9 @@ create table roster_course_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
   constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_course_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -955,6 +972,9 @@ create table roster_demographics (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
+  kinds text[] collate "C",
   constraint roster_demographics_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_demographics_gone ON public.roster_demographics USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
@@ -986,6 +1006,9 @@ create table roster_demographics_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
+  kinds text[] collate "C",
   constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_demographics_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1009,6 +1032,9 @@ create table roster_enrollment (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
+  kinds text[] collate "C",
   constraint roster_enrollment_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_enrollment_class ON public.roster_enrollment USING btree (estab, class_id);
@@ -1036,6 +1062,9 @@ create table roster_enrollment_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
+  kinds text[] collate "C",
   constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_enrollment_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1066,6 +1095,8 @@ create table roster_org (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
   constraint roster_org_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_org_gone ON public.roster_org USING btree (estab, version) WHERE (status = 'tobedeleted'::text);
@@ -1090,6 +1121,8 @@ create table roster_org_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
   constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_org_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1101,7 +1134,8 @@ create table roster_total (
   kind text not null,
   status text not null,
   count integer not null,
-  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, status),
+  kinds text collate "C" default ''::text not null,
+  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, kinds, status),
   constraint roster_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
@@ -1140,6 +1174,18 @@ create table roster_user (
   record text not null,
   late text default ''::text not null,
   place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
+  kinds text[] collate "C",
+  user_master_identifier text collate "C",
+  preferred_first_name text collate "C",
+  preferred_middle_name text collate "C",
+  preferred_last_name text collate "C",
+  pronouns text collate "C",
+  primary_org_id text collate "C",
+  user_profiles jsonb,
+  roles jsonb,
   constraint roster_user_pkey PRIMARY KEY (estab, sourced_id)
 );
 CREATE INDEX roster_user_agents ON public.roster_user USING gin (agent_ids) WHERE (agent_ids IS NOT NULL);
@@ -1176,6 +1222,18 @@ create table roster_user_history (
   place integer,
   until_version integer not null,
   purged_at timestamp with time zone,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
+  kinds text[] collate "C",
+  user_master_identifier text collate "C",
+  preferred_first_name text collate "C",
+  preferred_middle_name text collate "C",
+  preferred_last_name text collate "C",
+  pronouns text collate "C",
+  primary_org_id text collate "C",
+  user_profiles jsonb,
+  roles jsonb,
   constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_user_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1281,7 +1339,9 @@ create unlogged table stage_academic_session (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer
 );
 CREATE INDEX stage_academic_session_reading ON public.stage_academic_session USING btree (estab, reading, sourced_id);
 
@@ -1315,7 +1375,10 @@ create unlogged table stage_class (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C"
 );
 CREATE INDEX stage_class_reading ON public.stage_class USING btree (estab, reading, sourced_id);
 
@@ -1336,7 +1399,10 @@ create unlogged table stage_course (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C"
 );
 CREATE INDEX stage_course_reading ON public.stage_course USING btree (estab, reading, sourced_id);
 
@@ -1363,7 +1429,9 @@ create unlogged table stage_demographics (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer
 );
 CREATE INDEX stage_demographics_reading ON public.stage_demographics USING btree (estab, reading, sourced_id);
 
@@ -1384,7 +1452,9 @@ create unlogged table stage_enrollment (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer
 );
 CREATE INDEX stage_enrollment_reading ON public.stage_enrollment USING btree (estab, reading, sourced_id);
 
@@ -1427,7 +1497,9 @@ create unlogged table stage_org (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer
 );
 CREATE INDEX stage_org_reading ON public.stage_org USING btree (estab, reading, sourced_id);
 
@@ -1467,7 +1539,19 @@ create unlogged table stage_user (
   late text not null,
   reading integer not null,
   line integer not null,
-  place integer
+  place integer,
+  v1p2 text,
+  shared integer,
+  lacks text[] collate "C",
+  kinds text[] collate "C",
+  user_master_identifier text collate "C",
+  preferred_first_name text collate "C",
+  preferred_middle_name text collate "C",
+  preferred_last_name text collate "C",
+  pronouns text collate "C",
+  primary_org_id text collate "C",
+  user_profiles jsonb,
+  roles jsonb
 );
 CREATE INDEX stage_user_reading ON public.stage_user USING btree (estab, reading, sourced_id);
 

@@ -49,7 +49,7 @@ async function writeManifest(folder: string, modes: Partial<Record<string, 'bulk
 
 async function writeRows(folder: string, collection: keyof typeof collections, count: number, row: (at: number) => string): Promise<void> {
   function* lines(): Generator<string> {
-    let text = `${collections[collection].header}\r\n`;
+    let text = `${collections[collection].headers.v1p1[0]}\r\n`;
     for (let at = 0; at < count; at += 1) {
       text += `${row(at)}\r\n`;
       if (text.length > 256 * 1024) {

@@ -83,6 +83,8 @@ export async function authorise(asking: Asking, scheme: string): Promise<string>
       return `Bearer ${await once(async () => exchange('/api/ims/oneroster/v1p1/token', await authorise(asking, 'variantAClient')))}`;
     case 'variantBToken':
       return `Bearer ${await once(async () => exchange('/ims/oneroster/v1p1/auth/token', await authorise(asking, 'variantBClient')))}`;
+    case 'oneRoster12Token':
+      return `Bearer ${await once(async () => exchange('/ims/oneroster/rostering/v1p2/token', await authorise(asking, 'variantBClient')))}`;
     case 'schoolToken':
       return `Idaas ${await once(() => sts(ofSchool))}`;
     case 'managementToken':

@@ -5,7 +5,8 @@ import { databaseNames } from '../src/collection/connector.ts';
 import { presenceTypes } from '../src/identity/presences.ts';
 import { deliveryStates } from '../src/notifications/deliveries.ts';
 import { allResources, collections } from '../src/roster/collections.ts';
-import { statuses, type CollectionName, type Field, type Resource } from '../src/roster/resource.ts';
+import { fieldsOf, isRequired, statuses, type CollectionName, type Field, type Resource } from '../src/roster/resource.ts';
+import { wordsOf } from '../src/roster/shown.ts';
 import { variantA } from '../src/rostering/dialects/variant-a.ts';
 import { operations, type Operation } from '../src/rostering/operations.ts';
 import { endpoints, type Endpoint } from '../src/schooldata/catalogue.ts';
@@ -22,10 +23,12 @@ function renderUnion(name: string, values: readonly string[]): string {
   return line.length <= longestLine ? line : `export type ${name} =\n${values.map((value) => `  | '${value}'`).join('\n')};`;
 }
 
-function fieldType({ type, values = [], to = 'users' }: Field): string {
+function fieldType(field: Field): string {
+  const { type, to = 'users' } = field;
+  const { words, extended } = wordsOf(field, 'v1p1');
   switch (type) {
     case 'enum':
-      return union(values);
+      return `${union(words)}${extended ? ' | `ext:${string}`' : ''}`;
     case 'boolean':
       return union(['true', 'false']);
     case 'list':
@@ -43,7 +46,7 @@ function fieldType({ type, values = [], to = 'users' }: Field): string {
 }
 
 function renderRecord(resource: Resource): string {
-  const fields = resource.fields.map((field) => `  ${field.name}${field.required ? '' : '?'}: ${fieldType(field)};\n`);
+  const fields = fieldsOf(resource, 'v1p1').map((field) => `  ${field.name}${isRequired(field, 'v1p1') ? '' : '?'}: ${fieldType(field)};\n`);
   return `export type ${typeName(resource.collection)} = Base & {\n${fields.join('')}};\n`;
 }
 

@@ -15,7 +15,7 @@ export function csvPackage(files: Partial<Record<string, Rows>>, { mode = 'bulk'
     const rows = files[resource.collection];
     const rawFile = raw[resource.file];
     manifest.push([`file.${resource.file.replace('.csv', '')}`, modes[resource.collection] ?? (rows || rawFile !== undefined ? mode : 'absent')]);
-    if (rows) contents.set(resource.file, renderFile(resource.header.split(','), rows));
+    if (rows) contents.set(resource.file, renderFile((resource.headers.v1p1[0] ?? '').split(','), rows));
   }
   for (const name of ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results']) manifest.push([`file.${name}`, 'absent']);
   contents.set('manifest.csv', Buffer.from(manifest.map(renderCsvRow).join('')));

@@ -28,6 +28,7 @@ const neverMs = 2 ** 31 - 1;
 export const testSecretKey = 'a key for tests that is long enough';
 export const rootA = '/api/ims/oneroster/v1p1';
 export const rootB = '/ims/oneroster/v1p1';
+export const root12 = '/ims/oneroster/rostering/v1p2';
 
 export type Service = {
   db: Db;
@@ -54,12 +55,15 @@ export type Client = NewApplication & {
   schoolSecrets: Record<string, string>;
   tokenA(): Promise<string>;
   tokenB(estab: string): Promise<string>;
+  /** With the secret of a school, or without one with that of the application. */
+  token12(estab?: string): Promise<string>;
   /** A request with the school token of an establishment; the path begins behind /api/v1/, of this process or of another. */
   s(estab: string, path: string, init?: RequestInit, at?: string): Promise<Response>;
   /** GET under variant A. */
   a(path: string, headers?: Record<string, string>): Promise<Response>;
   /** GET under variant B, as that establishment's client. */
   b(estab: string, path: string, headers?: Record<string, string>): Promise<Response>;
+  v12(estab: string | undefined, path: string, headers?: Record<string, string>): Promise<Response>;
 };
 
 /** A machine may be slow: only tests of the limits themselves hold to those of the product. */
@@ -153,11 +157,16 @@ export async function useService(env: Record<string, string> = {}, { patience = 
       };
       const tokenA = () => requestToken(`${url}${rootA}/token`, application.clientId, application.clientSecret);
       const tokenB = (estab: string) => requestToken(`${url}${rootB}/auth/token`, `${rp}|${estab}`, schoolSecrets[estab] ?? '');
+      const token12 = (estab?: string) =>
+        estab === undefined
+          ? requestToken(`${url}${root12}/token`, application.clientId, application.clientSecret)
+          : requestToken(`${url}${root12}/token`, `${rp}|${estab}`, schoolSecrets[estab] ?? '');
       return {
         ...application,
         schoolSecrets,
         tokenA,
         tokenB,
+        token12,
         s: async (estab, path, init = {}, at = url) =>
           fetch(`${at}/api/v1/${path}`, {
             ...init,
@@ -170,6 +179,8 @@ export async function useService(env: Record<string, string> = {}, { patience = 
         a: async (path, headers = {}) => fetch(`${url}${rootA}${path}`, { headers: { authorization: `Bearer ${await once('A', tokenA)}`, ...headers } }),
         b: async (estab, path, headers = {}) =>
           fetch(`${url}${rootB}${path}`, { headers: { authorization: `Bearer ${await once(estab, () => tokenB(estab))}`, ...headers } }),
+        v12: async (estab, path, headers = {}) =>
+          fetch(`${url}${root12}${path}`, { headers: { authorization: `Bearer ${await once(`12 ${estab}`, () => token12(estab))}`, ...headers } }),
       };
     },
   };

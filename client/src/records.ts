@@ -10,7 +10,7 @@ export type Base = { sourcedId: string; status: Status; dateLastModified: string
 
 export type Org = Base & {
   name: string;
-  type: 'department' | 'school' | 'district' | 'local' | 'state' | 'national';
+  type: 'department' | 'school' | 'district' | 'local' | 'state' | 'national' | `ext:${string}`;
   identifier?: string;
   parent?: Reference<'org'>;
   children?: Reference<'org'>[];
@@ -20,7 +20,7 @@ export type AcademicSession = Base & {
   title: string;
   startDate: string;
   endDate: string;
-  type: 'gradingPeriod' | 'semester' | 'schoolYear' | 'term';
+  type: 'gradingPeriod' | 'semester' | 'schoolYear' | 'term' | `ext:${string}`;
   parent?: Reference<'academicSession'>;
   schoolYear: string;
   children?: Reference<'academicSession'>[];
@@ -39,7 +39,7 @@ export type Course = Base & {
 export type Class = Base & {
   title: string;
   classCode?: string;
-  classType: 'homeroom' | 'scheduled';
+  classType: 'homeroom' | 'scheduled' | `ext:${string}`;
   location?: string;
   grades?: string[];
   subjects?: string[];

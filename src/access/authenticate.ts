@@ -6,7 +6,7 @@ import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
-import type { Tokens } from './tokens.ts';
+import type { RosteringTokenKind, Tokens } from './tokens.ts';
 
 /** One establishment that the caller reaches, with what it grants, where its roster stands and since when it can be read. */
 export type Reach = { estab: string; scopes: readonly string[]; rosterId: string; version: number; keptFrom: number };
@@ -16,7 +16,7 @@ export type Standing = Reach & { state: string };
 
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
-export type Authenticate = (request: FastifyRequest, kind: 'rostering-a' | 'rostering-b') => Promise<Caller>;
+export type Authenticate = (request: FastifyRequest, kind: RosteringTokenKind) => Promise<Caller>;
 
 export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Authenticate {
   return async (request, kind) => {

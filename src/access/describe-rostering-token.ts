@@ -1,29 +1,46 @@
-// In charge of describing the two rostering token endpoints for the documentation.
+// In charge of describing the rostering token endpoints for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
 import { answerHeaders, describeErrors, ownFaults, type Refusal } from '../http/describe-errors.ts';
 import { oauthShape } from '../http/error-shape.ts';
 import { encoded } from './describe-caller.ts';
-import { oneRosterScopes } from './scopes.ts';
+import { rosteringTokenEndpoints, type RosteringTokenName } from './rostering-token.ts';
+import type { OneRosterScopes } from './scopes.ts';
 
-type Variant = 'A' | 'B';
+type Words = Readonly<{ clients: string; tag: string; credentials: readonly string[] }>;
 
-const clients: Readonly<Record<Variant, string>> = {
-  A: "Basic credentials are the application's client id and client secret; the token opens every school that authorises the application.",
-  B: 'Basic credentials are `rp|estab` and the school secret; the token opens that school.',
+const words: Readonly<Record<RosteringTokenName, Words>> = {
+  A: {
+    clients: "Basic credentials are the application's client id and client secret; the token opens every school that authorises the application.",
+    tag: 'Variant A: token',
+    credentials: ['variantAClient'],
+  },
+  B: {
+    clients: 'Basic credentials are `rp|estab` and the school secret; the token opens that school.',
+    tag: 'Variant B: token',
+    credentials: ['variantBClient'],
+  },
+  '1p2': {
+    clients: `Credentials are those of either variant: \`rp|estab\` and the school secret, for that school; or the application's client id and client secret, \
+for every school that authorises it.`,
+    tag: 'OneRoster 1.2: token',
+    credentials: ['variantBClient', 'variantAClient'],
+  },
 };
 
-const tokenSchema = Type.Object(
+const tokenSchema = (answersScope: boolean) => Type.Object(
   {
     access_token: Type.String({ description: 'Send it as `Authorization: Bearer`.' }),
     token_type: Type.Unsafe<string>({ type: 'string', enum: ['Bearer'], description: 'Always Bearer.' }),
     expires_in: Type.Integer({ description: 'How many seconds it holds.' }),
-    scope: Type.Optional(Type.String({ description: 'Where `scope` was asked for: what remains of it, separated by blanks.' })),
+    scope: answersScope
+      ? Type.String({ description: 'What was granted, separated by blanks.' })
+      : Type.Optional(Type.String({ description: 'Where `scope` was asked for: what remains of it, separated by blanks.' })),
   },
   { description: 'A token, as OAuth 2.0 has it.', additionalProperties: false },
 );
 
-/** Shared by both. */
+/** Shared by all. */
 export const tokenErrorSchema = {
   $id: 'TokenError',
   ...Type.Object(
@@ -32,8 +49,7 @@ export const tokenErrorSchema = {
   ),
 };
 
-const knownScopes = Object.values(oneRosterScopes).map((one) => `\`${one}\``).join(', ');
-const form = Type.Object(
+const form = (scopes: OneRosterScopes) => Type.Object(
   {
     grant_type: Type.Optional(
       Type.Unsafe<string>({ type: 'string', enum: ['client_credentials'], description: 'May be left out; another one is refused.' }),
@@ -41,7 +57,7 @@ const form = Type.Object(
     scope: Type.Optional(
       Type.String({
         description: `Narrows the token: OneRoster scopes, separated by blanks. Those that cannot be granted are dropped. Known are \
-${knownScopes}; \`roster.readonly\` opens the core too.`,
+${Object.values(scopes).map((one) => `\`${one}\``).join(', ')}; \`roster.readonly\` opens the core too.`,
       }),
     ),
     client_id: Type.Optional(Type.String({ description: 'In place of Basic: its user name.' })),
@@ -53,7 +69,7 @@ ${knownScopes}; \`roster.readonly\` opens the core too.`,
   },
 );
 
-const refusals: readonly Refusal[] = [
+const refusals = (scopes: OneRosterScopes): readonly Refusal[] => [
   {
     code: 'unsupported_grant_type',
     when: 'The grant type is another one.',
@@ -62,7 +78,7 @@ const refusals: readonly Refusal[] = [
   {
     code: 'invalid_scope',
     when: 'Nothing of the requested scope can be granted.',
-    message: `None of the requested scopes can be granted. Those that can: ${Object.values(oneRosterScopes).join(' ')}.`,
+    message: `None of the requested scopes can be granted. Those that can: ${Object.values(scopes).join(' ')}.`,
   },
   { code: 'invalid_request', when: 'The body cannot be read.', message: 'The body is not valid JSON.' },
   {
@@ -87,24 +103,26 @@ const refusals: readonly Refusal[] = [
 
 const noStore = { type: 'string', description: 'Nobody on the way may keep it.', examples: ['no-store'] };
 
-export function describeRosteringToken(variant: Variant): RouteShorthandOptions {
+export function describeRosteringToken(name: RosteringTokenName): RouteShorthandOptions {
+  const { clients, tag, credentials } = words[name];
+  const { scopes, answersScope } = rosteringTokenEndpoints[name];
   return {
     schema: {
       summary: 'Obtain a token',
-      description: `${clients[variant]} Use the token until \`expires_in\` seconds are over; when a request is refused for its token, obtain a new one and try \
+      description: `${clients} Use the token until \`expires_in\` seconds are over; when a request is refused for its token, obtain a new one and try \
 once more. Narrowed scopes, a pause and a revocation hold at once, whatever the token's age.`,
-      operationId: `getToken_${variant}`,
-      tags: [`Variant ${variant}: token`],
-      security: [{ [`variant${variant}Client`]: [] }],
+      operationId: `getToken_${name}`,
+      tags: [tag],
+      security: credentials.map((one) => ({ [one]: [] })),
       consumes: ['application/x-www-form-urlencoded'],
-      body: form,
+      body: form(scopes),
       response: {
         200: {
           description: 'The token.',
           headers: { 'Cache-Control': noStore, 'X-Request-Id': answerHeaders['X-Request-Id'] },
-          content: { 'application/json': { schema: tokenSchema } },
+          content: { 'application/json': { schema: tokenSchema(answersScope) } },
         },
-        ...describeErrors(oauthShape, refusals, { schema: { $ref: 'TokenError#' }, limited: false }),
+        ...describeErrors(oauthShape, refusals(scopes), { schema: { $ref: 'TokenError#' }, limited: false }),
       },
       'x-body-optional': true,
     },

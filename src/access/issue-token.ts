@@ -3,14 +3,14 @@
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { findTokenSecrets } from './get-token.ts';
-import { applicationClient, schoolClient } from './rostering-token.ts';
-import type { TokenKind, Tokens } from './tokens.ts';
+import { findApplication, findSchoolClient } from './rostering-token.ts';
+import { isRosteringKind, type TokenKind, type Tokens } from './tokens.ts';
 
 /** estab: of a token of one school. */
 export type TokenWanted = Readonly<{ kind: TokenKind; rp: string; clientId: string; estab: string | undefined }>;
 
 export async function issueToken(db: Db, tokens: Tokens, { kind, rp, clientId, estab }: TokenWanted): Promise<string> {
-  const ofSchool = kind === 'rostering-b' || kind === 'school';
+  const ofSchool = kind === 'rostering-b' || kind === 'rostering-1p2' || kind === 'school';
   if (ofSchool && !estab) throw new SchoolbellError('invalid_request', 'School: choose one that authorises the application.');
   const given = { kind, rp, estab: ofSchool ? estab : undefined, oneRosterScopes: undefined };
   const { token } = await tokens.issue({ ...given, secretId: await requireSecret(db, { kind, rp, clientId, estab: given.estab }) });
@@ -20,8 +20,8 @@ export async function issueToken(db: Db, tokens: Tokens, { kind, rp, clientId, e
 async function requireSecret(db: Db, { kind, rp, clientId, estab }: TokenWanted): Promise<string> {
   const who = estab === undefined ? 'no school authorises' : `the school ${estab.slice(0, 32)} does not authorise`;
   const refused = new SchoolbellError('conflict', `There is no token for this: ${who} the application at present, or it has no secret that is valid.`);
-  if (kind === 'rostering-a' || kind === 'rostering-b') {
-    const found = await (kind === 'rostering-a' ? applicationClient.findClients(db, clientId) : schoolClient.findClients(db, `${rp}|${estab}`));
+  if (isRosteringKind(kind)) {
+    const found = await (estab === undefined ? findApplication(db, clientId) : findSchoolClient(db, `${rp}|${estab}`));
     const open = found.find((one) => one.open);
     if (!open) throw refused;
     return open.secretId;

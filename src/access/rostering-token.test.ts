@@ -10,7 +10,7 @@ import { oneRosterScopes } from './scopes.ts';
 import { rotateTokenKey } from './token-keys.ts';
 
 const estab = '9990001';
-const { core, roster, demographics } = oneRosterScopes;
+const { core, roster, demographics } = oneRosterScopes.v1p1;
 const behindProxy = await useService({ TRUST_PROXY: '127.0.0.0/8' });
 const direct = await useService();
 

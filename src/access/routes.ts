@@ -6,14 +6,10 @@ import { acceptTokenBodies } from './client-credentials.ts';
 import { describeRosteringToken, tokenErrorSchema } from './describe-rostering-token.ts';
 import { describeGetToken, describeKeys, tokenSchemas } from './describe-tokens.ts';
 import { getToken, getTokenErrorShape } from './get-token.ts';
-import { applicationClient, exchangeForRosteringToken, schoolClient } from './rostering-token.ts';
+import { exchangeForRosteringToken, rosteringTokenEndpoints, type RosteringTokenName } from './rostering-token.ts';
 import type { TokenKeys } from './token-keys.ts';
 import type { Tokens } from './tokens.ts';
 
-const tokenEndpoints = [
-  { path: '/api/ims/oneroster/v1p1/token', client: applicationClient, variant: 'A' },
-  { path: '/ims/oneroster/v1p1/auth/token', client: schoolClient, variant: 'B' },
-] as const;
 const getTokenPath = '/api/oauth/GetToken';
 const jwksPath = '/.well-known/jwks.json';
 
@@ -23,8 +19,9 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
     useErrorShape(scope, oauthShape);
     acceptTokenBodies(scope);
     scope.addSchema(tokenErrorSchema);
-    for (const { path, client, variant } of tokenEndpoints) {
-      scope.post(path, describeRosteringToken(variant), exchangeForRosteringToken(db, tokens, client));
+    for (const name of Object.keys(rosteringTokenEndpoints) as RosteringTokenName[]) {
+      const endpoint = rosteringTokenEndpoints[name];
+      scope.post(endpoint.path, describeRosteringToken(name), exchangeForRosteringToken(db, tokens, endpoint));
     }
   });
   app.register(async (scope) => {
@@ -37,6 +34,6 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
 
 /** The shapes of errors that never reach a route. */
 export const accessErrorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
-  ...tokenEndpoints.map(({ path }) => ({ prefix: path, shape: oauthShape })),
+  ...Object.values(rosteringTokenEndpoints).map(({ path }) => ({ prefix: path, shape: oauthShape })),
   { prefix: getTokenPath, shape: getTokenErrorShape },
 ];

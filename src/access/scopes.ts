@@ -1,5 +1,6 @@
 // In charge of scopes: what a school can grant, what each opens, and how they meet the scopes of OneRoster.
 import { SchoolbellError } from '../errors.ts';
+import type { Edition } from '../roster/resource.ts';
 
 export const scopeNames = ['School', 'Student', 'Staff', 'Contact', 'StudentDemographic', 'Attendance', 'WritebackAttendance', 'Identity'] as const;
 export type Scope = (typeof scopeNames)[number];
@@ -31,27 +32,32 @@ export const scopeDescriptions: Readonly<Record<Scope, { category: string; descr
   Identity: { category: 'Identity', description: 'Logins of students and staff' },
 };
 
-const oneRosterPrefix = 'https://purl.imsglobal.org/spec/or/v1p1/scope/';
-export const oneRosterScopes = {
-  core: `${oneRosterPrefix}roster-core.readonly`,
-  roster: `${oneRosterPrefix}roster.readonly`,
-  demographics: `${oneRosterPrefix}roster-demographics.readonly`,
+const names = { core: 'roster-core.readonly', roster: 'roster.readonly', demographics: 'roster-demographics.readonly' } as const;
+export type OneRosterScope = keyof typeof names;
+/** By what each opens. */
+export type OneRosterScopes = Readonly<Record<OneRosterScope, string>>;
+
+const scopesUnder = (prefix: string): OneRosterScopes => ({ core: prefix + names.core, roster: prefix + names.roster, demographics: prefix + names.demographics });
+
+export const oneRosterScopes: Readonly<Record<Edition, OneRosterScopes>> = {
+  v1p1: scopesUnder('https://purl.imsglobal.org/spec/or/v1p1/scope/'),
+  v1p2: scopesUnder('https://purl.imsglobal.org/spec/or/v1p2/scope/'),
 };
-export type OneRosterScope = keyof typeof oneRosterScopes;
 
 /** The OneRoster scopes that a grant can serve. */
-export function oneRosterScopesOf(scopes: readonly string[]): string[] {
+export function oneRosterScopesOf(scopes: readonly string[], { core, roster, demographics }: OneRosterScopes): string[] {
   const opened: string[] = [];
-  if (scopes.includes('School') || visiblePeople(scopes).length > 0) opened.push(oneRosterScopes.core, oneRosterScopes.roster);
-  if (scopes.includes('StudentDemographic')) opened.push(oneRosterScopes.demographics);
+  if (scopes.includes('School') || visiblePeople(scopes).length > 0) opened.push(core, roster);
+  if (scopes.includes('StudentDemographic')) opened.push(demographics);
   return opened;
 }
 
-/** What remains of the scopes that a token request named, or undefined when it named none. */
-export function narrowScopes(requested: string | undefined, granted: readonly string[]): string[] | undefined {
+/** What remains of the scopes that a token request named, or undefined when it named none. Some write their addresses with http. */
+export function narrowScopes(requested: string | undefined, granted: readonly string[], known: OneRosterScopes): string[] | undefined {
   if (requested === undefined || requested.trim() === '') return undefined;
-  const opened = oneRosterScopesOf(granted);
-  const remaining = [...new Set(requested.trim().split(/\s+/))].filter((scope) => opened.includes(scope));
+  const opened = oneRosterScopesOf(granted, known);
+  const named = requested.trim().split(/\s+/).map((scope) => scope.replace(/^http:/i, 'https:'));
+  const remaining = [...new Set(named)].filter((scope) => opened.includes(scope));
   if (remaining.length > 0) return remaining;
   throw new SchoolbellError('invalid_scope', `None of the requested scopes can be granted. Those that can: ${opened.join(' ') || 'none'}.`);
 }

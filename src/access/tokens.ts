@@ -1,11 +1,14 @@
-// In charge of tokens: JWTs of four kinds, each refused everywhere but where its kind belongs. A token names the
+// In charge of tokens: JWTs of five kinds, each refused everywhere but where its kind belongs. A token names the
 // secret it was obtained with, so that it ends with that secret.
 import { randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
 import { SchoolbellError } from '../errors.ts';
 import { tokenAlgorithm, type TokenKeys } from './token-keys.ts';
 
-export const tokenLifetimes = { 'rostering-a': 3600, 'rostering-b': 3600, school: 86_400, management: 86_400 } as const;
+const rosteringLifetimes = { 'rostering-a': 3600, 'rostering-b': 3600, 'rostering-1p2': 3600 } as const;
+export type RosteringTokenKind = keyof typeof rosteringLifetimes;
+export const isRosteringKind = (kind: TokenKind): kind is RosteringTokenKind => Object.hasOwn(rosteringLifetimes, kind);
+export const tokenLifetimes = { ...rosteringLifetimes, school: 86_400, management: 86_400 } as const;
 export type TokenKind = keyof typeof tokenLifetimes;
 
 export type Claims = {

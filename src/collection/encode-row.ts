@@ -1,6 +1,6 @@
 // In charge of how a row lies in the spool: as a line of COPY's text format, with its JSON made.
-import { renderRecord, type UserId, type Value } from '../roster/record.ts';
-import { columnsOf, storedFields, type Field, type Resource } from '../roster/resource.ts';
+import { renderRecord } from '../roster/record.ts';
+import { canLack, columnsOf, isGiven, renderedColumns, storedFields, type Field, type Item, type Resource, type UserId, type Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problem } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -8,7 +8,8 @@ import type { RejectedRow, SourceRow } from './source.ts';
 
 /** Of the table that the collection is staged in, in the order of a line. */
 export function stagedColumns(resource: Resource): string[] {
-  return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', 'status', ...ownColumns(resource), 'metadata', 'record', 'late'];
+  const kinds = resource.kindsBy ? ['kinds'] : [];
+  return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', ...kinds, 'status', ...ownColumns(resource), 'metadata', ...renderedColumns(resource), 'late'];
 }
 
 export const rejectedColumns = ['estab', 'reading', 'collection', 'line', 'sourced_id', 'fault'] as const;
@@ -17,28 +18,43 @@ export const markColumns = ['estab', 'reading', 'line', 'student_id', 'date', 's
 
 /** Columns that come from the source. */
 export function ownColumns(resource: Resource): string[] {
-  return storedFields(resource).filter((field) => field.csv !== undefined).flatMap((field) => columnsOf(field).map((column) => column.name));
+  return storedFields(resource).filter(isGiven).flatMap((field) => columnsOf(field).map((column) => column.name));
 }
 
 export function createRowEncoder(resource: Resource, reading: Reading): (row: SourceRow) => string {
   const kindAt = resource.fields.findIndex((field) => field.name === resource.kindBy?.field);
-  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && field.csv !== undefined ? [{ field, at }] : []));
+  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && isGiven(field) ? [{ field, at }] : []));
   const derived = resource.fields.flatMap((field, at) =>
     field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : [],
   );
+  const findKinds = createFindKinds(resource);
+  const lacksAny = canLack(resource).length > 0;
   const key = keyOf(reading);
-  return ({ line, page = line, sourcedId, status, values: given, metadata }) => {
+  return ({ line, page = line, sourcedId, status, values: given, metadata, lacks }) => {
     let values = given;
     if (derived.length > 0) {
       const completed = [...given];
       for (const { at, from } of derived) completed[at] = given[from];
       values = completed;
     }
-    const { record, late } = renderRecord(resource, values, metadata);
+    const { record, late, v1p2, shared } = renderRecord(resource, { sourcedId, values, metadata, lacks });
     const kind = kindAt < 0 ? nothing : (resource.kindBy?.kindOf((values[kindAt] as string | undefined) ?? '') ?? nothing);
-    let text = `${key}\t${line}\t${page}\t${escape(sourcedId)}\t${kind}\t${status}`;
+    let text = `${key}\t${line}\t${page}\t${escape(sourcedId)}\t${kind}${findKinds ? `\t${encodeArray(findKinds(values))}` : ''}\t${status}`;
     for (const { field, at } of stored) text += `\t${encodeValue(field, values[at])}`;
-    return `${text}\t${metadata === undefined ? nothing : escape(metadata)}\t${escape(record)}\t${escape(late)}\n`;
+    text += `\t${metadata === undefined ? nothing : escape(metadata)}\t${escape(record)}\t${v1p2 === '' ? nothing : escape(v1p2)}\t${shared ?? nothing}`;
+    return `${text}${lacksAny ? `\t${encodeArray(lacks)}` : ''}\t${escape(late)}\n`;
+  };
+}
+
+/** Of a record that is of several kinds, all of them, in one order; of any other, nothing. */
+function createFindKinds({ kinds, kindsBy, fields }: Resource): ((values: readonly Value[]) => readonly string[] | undefined) | undefined {
+  if (!kindsBy) return undefined;
+  const at = fields.findIndex(({ name }) => name === kindsBy.field);
+  return (values) => {
+    const items = values[at] as readonly Item[] | undefined;
+    if (items === undefined || items.length < 2) return undefined;
+    const own = new Set(items.map(kindsBy.kindOf));
+    return own.size > 1 ? kinds.filter((kind) => own.has(kind)) : undefined;
   };
 }
 
@@ -69,6 +85,7 @@ function encodeValue(field: Field, value: Value): string {
     return `${encodeArray(pairs?.map((pair) => pair.type))}\t${encodeArray(pairs?.map((pair) => pair.identifier))}`;
   }
   if (value === undefined) return nothing;
+  if (field.type === 'items') return escape(JSON.stringify(value));
   return typeof value === 'string' ? escape(value) : encodeArray(value as readonly string[]);
 }
 

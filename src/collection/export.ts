@@ -9,8 +9,7 @@ import { finished, pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import { SchoolbellError } from '../errors.ts';
 import { allResources } from '../roster/collections.ts';
-import type { CollectionName, Field, Resource, Status } from '../roster/resource.ts';
-import type { UserId } from '../roster/record.ts';
+import { isRequired, type CollectionName, type Field, type Resource, type Status, type UserId } from '../roster/resource.ts';
 import { renderCsvRow } from './connectors/csv/write-csv.ts';
 
 /** A whole collection of one version of the roster: records in pieces of JSON separated by commas. */
@@ -94,7 +93,7 @@ function withoutGone(resource: Resource, record: Shown, gone: Gone): Shown[] {
     const left = [value].flat().filter((one) => !isGone(field, one as Ref));
     if (left.length === [value].flat().length) return false;
     shown[field.name] = left.length === 0 ? undefined : field.type === 'ref' ? left[0] : left;
-    return left.length === 0 && field.required === true;
+    return left.length === 0 && isRequired(field, 'v1p1');
   });
   if (broken.length === 0 && !about) return [shown];
   gone.get(resource.collection)?.add(record.sourcedId);
@@ -123,7 +122,7 @@ async function* renderFile(
 ): AsyncGenerator<Buffer> {
   const keys = await reading.metadataKeys(resource, status);
   const blank = status !== undefined;
-  const header = resource.header.split(',');
+  const header = resource.headers.v1p1[0]?.split(',') ?? [];
   const fields = new Map(resource.fields.flatMap((field) => (field.csv === undefined ? [] : [[field.csv, field] as const])));
   yield Buffer.from(renderCsvRow([...header, ...keys.map((key) => `metadata.${key}`)]));
   for await (const piece of reading.records(resource, status)) {

@@ -2,7 +2,7 @@
 // as the retention table says. A version can be read while nothing that it showed has been forgotten.
 import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
-import { columnsOf, storedFields, type Resource } from '../roster/resource.ts';
+import { columnsOf, isGiven, kindColumns, renderedColumns, storedFields, type Resource } from '../roster/resource.ts';
 import { lockRoster } from './lock-roster.ts';
 
 export const historyTable = (resource: Resource) => `${resource.table}_history`;
@@ -14,7 +14,7 @@ const rowsAtOnce = 20_000;
 /** Of a roster table and its history alike. */
 export function keptColumns(resource: Resource): string[] {
   const own = storedFields(resource).flatMap((field) => columnsOf(field).map((column) => column.name));
-  return ['estab', 'sourced_id', 'kind', 'status', 'version', ...own, 'metadata', 'head', 'record', 'late', 'place'];
+  return ['estab', 'sourced_id', ...kindColumns(resource), 'status', 'version', ...own, 'metadata', 'head', ...renderedColumns(resource), 'late', 'place'];
 }
 
 /** To be called before the rows t are written; what this version has changed already was kept then. */
@@ -31,7 +31,7 @@ export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly stri
   if (ids.length === 0) return;
   for (const resource of allResources) {
     const named = resource.fields
-      .filter((field) => field.to === 'users' && field.csv !== undefined)
+      .filter((field) => field.to === 'users' && isGiven(field))
       .map(({ column, type }) => (type === 'refs' ? tx`${tx(column)} && ${ids}::text[]` : tx`${tx(column)} = any(${ids}::text[])`));
     const own = resource === collections.users || resource.personColumn === 'sourced_id' ? [tx`sourced_id = any(${ids}::text[])`] : [];
     const which = [...own, ...named].reduce<Fragment | undefined>((all, one) => (all ? tx`${all} or ${one}` : one), undefined);

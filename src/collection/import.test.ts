@@ -315,8 +315,8 @@ test('a package that cannot be read changes nothing, with or without partial', a
   const raws: Record<string, string | Buffer>[] = [
     { 'manifest.csv': 'broken' },
     { 'users.csv': 'sourcedId\nx\n' },
-    { 'users.csv': `${collections.users.header}\n${row('p7')}${row('"p8"x')}` },
-    { 'users.csv': Buffer.from(`${collections.users.header}\n${row('p7')}`, 'latin1') },
+    { 'users.csv': `${collections.users.headers.v1p1[0]}\n${row('p7')}${row('"p8"x')}` },
+    { 'users.csv': Buffer.from(`${collections.users.headers.v1p1[0]}\n${row('p7')}`, 'latin1') },
   ];
   for (const partial of [false, true]) {
     for (const raw of raws) {

@@ -20,6 +20,7 @@ import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster } from './read-source.ts';
+import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
@@ -168,6 +169,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   tell({ step: 'waiting', records });
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
+  await renderRoster(tx, estab);
   if (spooled.bytes > bytesWorthHashing) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
     await tx`set local enable_nestloop = off`;
@@ -188,6 +190,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   }
   if (problems.total > 0 && (!options.partial || !verified)) return recordEnd(tx, run, source, { ...report, outcome: 'refused' }, problems);
 
+  await nameStagedAdministrators(tx, reading);
   tell({ step: 'comparing', records });
   const changes = await compareStage(tx, reading, modes);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);

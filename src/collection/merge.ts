@@ -2,9 +2,9 @@
 // what they replace. Everything happens in the caller's transaction, so that a reader sees the old roster or the new one.
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
-import type { Resource } from '../roster/resource.ts';
+import { kindColumns, type Resource } from '../roster/resource.ts';
 import { changes, type Changes } from './compare-stage.ts';
-import { deriveChildren, derivePersonKinds } from './derive.ts';
+import { deriveAdministrators, deriveChildren, derivePersonKinds, kindsByPerson } from './derive.ts';
 import { keepReplaced } from './history.ts';
 import { measureCollection } from './measure-collection.ts';
 import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
@@ -43,11 +43,12 @@ export async function finishVersion(tx: Tx, estab: string, version: number, touc
   for (const resource of allResources.filter(hasDerivedLate)) {
     if (touched.has(resource)) await deriveChildren(tx, estab, resource, version);
   }
+  if (touched.has(collections.orgs) && (await deriveAdministrators(tx, estab, version))) touched.add(collections.users);
   if (touched.has(collections.users)) for (const resource of await derivePersonKinds(tx, estab, version)) touched.add(resource);
   for (const resource of touched) await measureCollection(tx, estab, resource);
   // A version that came about without its history being kept cannot be looked behind.
   await tx`
-    update roster set version = ${version}, history_to = ${version}, history_from = case when history_to = version then history_from else version end
+    update roster set version = ${version}, rendered_to = case when rendered_to = version then ${version} else rendered_to end, history_to = ${version}, history_from = case when history_to = version then history_from else version end
     where estab = ${estab}`;
 }
 
@@ -79,7 +80,7 @@ async function updateLive(tx: Tx, all: Changes, resource: Resource, version: num
     where t.estab = ${estab} and ${changes(tx, all, resource, tx`t.sourced_id`, 'missing')}`;
   const assignments = sourceColumns(resource).map((name) => tx`, ${tx(name)} = s.${tx(name)}`).reduce((some, one) => tx`${some}${one}`);
   await tx`
-    update ${table} t set status = s.status, version = ${version}, kind = ${kindOf(tx, resource)} ${assignments}
+    update ${table} t set status = s.status, version = ${version}, ${kindsOf(tx, resource).map(({ column, value }) => tx`${tx(column)} = ${value}`).reduce((all, one) => tx`${all}, ${one}`)} ${assignments}
     from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
     where t.estab = ${estab} and t.sourced_id = s.sourced_id and ${changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked')}
       and ${changes(tx, all, resource, tx`s.sourced_id`, 'changed', 'marked')}`;
@@ -89,18 +90,24 @@ async function insertNew(tx: Tx, all: Changes, resource: Resource, version: numb
   const { reading, empty } = all;
   const { estab } = reading;
   const names = sourceColumns(resource);
+  const kinds = kindsOf(tx, resource);
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   await tx`
-    insert into ${tx(resource.table)} (estab, sourced_id, kind, status, version, ${tx(names)})
-    select ${estab}, s.sourced_id, ${kindOf(tx, resource)}, s.status, ${version}, ${tx(names.map((name) => `s.${name}`))}
+    insert into ${tx(resource.table)} (estab, sourced_id, ${tx(kinds.map(({ column }) => column))}, status, version, ${tx(names)})
+    select ${estab}, s.sourced_id, ${kinds.map(({ value }) => value).reduce((all, one) => tx`${all}, ${one}`)}, s.status, ${version}, ${tx(names.map((name) => `s.${name}`))}
     from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
     ${empty.has(resource) ? tx`` : tx`where ${changes(tx, all, resource, tx`s.sourced_id`, 'new')}`}
     order by s.sourced_id`;
 }
 
 /** A record about a person has the person's kind; users are merged before those. */
-function kindOf(tx: Tx, resource: Resource): Fragment {
-  return resource.personColumn ? tx`person.kind` : tx`s.kind`;
+function kindsOf(tx: Tx, resource: Resource): { column: string; value: Fragment }[] {
+  if (resource.personColumn)
+    return [
+      { column: 'kind', value: tx`person.kind` },
+      { column: 'kinds', value: kindsByPerson(tx, resource, tx`s`, tx`person`) },
+    ];
+  return kindColumns(resource).map((column) => ({ column, value: tx`s.${tx(column)}` }));
 }
 
 function joinPerson(tx: Tx, estab: string, resource: Resource): Fragment {

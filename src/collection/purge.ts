@@ -3,7 +3,7 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { sourcedIdsOf, type Forget, type ForgetPeople, type Leaver } from '../roster/leaver.ts';
-import type { Resource } from '../roster/resource.ts';
+import { isGiven, type Resource } from '../roster/resource.ts';
 import { keepReplaced, markPurgedPeople } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { finishVersion, sealVersion } from './merge.ts';
@@ -165,6 +165,6 @@ async function keepReferenced(tx: Tx, estab: string): Promise<void> {
 }
 
 const references = allResources.flatMap((from) => [
-  ...from.fields.flatMap((field) => (field.to && field.csv !== undefined ? [{ from, column: field.column, many: field.type === 'refs', to: field.to }] : [])),
+  ...from.fields.flatMap((field) => (field.to && isGiven(field) ? [{ from, column: field.column, many: field.type === 'refs', to: field.to }] : [])),
   ...(from.personColumn === 'sourced_id' ? [{ from, column: from.personColumn, many: false, to: collections.users.collection }] : []),
 ]);

@@ -1,7 +1,7 @@
 // In charge of what became of one record: each of its states that is kept, from which version until which, and where it
 // came from.
 import type { Db } from '../db/connect.ts';
-import type { Resource } from '../roster/resource.ts';
+import { kindColumns, type Edition, type Resource } from '../roster/resource.ts';
 import { historyTable } from './history.ts';
 
 /** From and until are versions; until is null for the state that stands. */
@@ -12,8 +12,10 @@ export type RecordState = Readonly<{
   untilAt: string | null;
   status: string;
   kind: string;
-  /** As it is stored, with marks for the address and the instant. */
-  stored: string;
+  /** All that it is of. */
+  kinds: readonly string[];
+  /** As it is stored, with marks for the address and the instant; in each edition. */
+  stored: Readonly<Record<Edition, string>>;
   origin: Origin;
 }>;
 
@@ -39,14 +41,17 @@ export async function readRecordHistory(
   sourcedId: string,
   { before, most }: HistoryAsked = {},
 ): Promise<RecordState[]> {
+  const kinds = kindColumns(resource).includes('kinds') ? db`coalesce(kinds, array[kind])` : db`array[kind]`;
   const rows = await db<Row[]>`
-    select s.version as from, f.stamp as "fromAt", s.until_version as until, u.stamp as "untilAt", s.status, s.kind,
-      s.head || s.record || s.late || '}' as stored, f.import, r.provider, s.place
+    select s.version as from, f.stamp as "fromAt", s.until_version as until, u.stamp as "untilAt", s.status, s.kind, s.kinds,
+      jsonb_build_object('v1p1', s.head || s.record || s.late || '}', 'v1p2',
+        s.head || case when s.shared is null then s.record else left(s.record, s.shared) end || coalesce(s.v1p2, '') || s.late || '}') as stored,
+      f.import, r.provider, s.place
     from (
-      select version, null::int as until_version, status, kind, head, record, late, place from ${db(resource.table)}
+      select version, null::int as until_version, status, kind, ${kinds} as kinds, head, record, shared, v1p2, late, place from ${db(resource.table)}
       where estab = ${estab} and sourced_id = ${sourcedId}
       union all
-      select version, until_version, status, kind, head, record, late, place from ${db(historyTable(resource))}
+      select version, until_version, status, kind, ${kinds} as kinds, head, record, shared, v1p2, late, place from ${db(historyTable(resource))}
       where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s
     left join roster_version f on f.estab = ${estab} and f.version = s.version
     left join roster_version u on u.estab = ${estab} and u.version = s.until_version

@@ -1,6 +1,5 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
-import type { Value } from '../roster/record.ts';
-import type { Resource } from '../roster/resource.ts';
+import type { Resource, Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 
@@ -17,6 +16,8 @@ export type SourceRow = Readonly<{
   values: readonly Value[];
   /** JSON text of the metadata object. */
   metadata: string | undefined;
+  /** Fields that the source left out, and that have something in their place. */
+  lacks?: readonly string[];
 }>;
 
 /** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem. */

@@ -3,7 +3,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources } from '../roster/collections.ts';
-import type { Resource } from '../roster/resource.ts';
+import { isGiven, renderedColumns, type Resource } from '../roster/resource.ts';
 import { faultColumns, markColumns, ownColumns, rejectedColumns, stagedColumns } from './encode-row.ts';
 import type { Reading } from './reading.ts';
 import type { SpooledRoster } from './read-source.ts';
@@ -35,11 +35,11 @@ function rowsOf(tx: Tx, table: string, { estab, number }: Reading): Fragment {
 
 /** Columns that the roster takes over as they are staged; `late` is among them unless the merge derives it. */
 export function sourceColumns(resource: Resource): string[] {
-  return [...ownColumns(resource), 'metadata', 'record', ...(hasDerivedLate(resource) ? [] : ['late']), 'place'];
+  return [...ownColumns(resource), 'metadata', ...renderedColumns(resource), ...(hasDerivedLate(resource) ? [] : ['late']), 'place'];
 }
 
 export function hasDerivedLate(resource: Resource): boolean {
-  return resource.fields.some((field) => field.late && field.csv === undefined);
+  return resource.fields.some((field) => field.late && !isGiven(field));
 }
 
 /** onCopied: how many records are staged, again after each collection. */

@@ -1,6 +1,6 @@
 // In charge of the rules for one value, whichever connector it came through: texts, ids, dates, years, booleans and
 // enumerations.
-import type { Field } from '../roster/resource.ts';
+import { extension, valuesOf, type Edition, type Field } from '../roster/resource.ts';
 
 const maxIdCharacters = 255;
 const maxTextCharacters = 4000;
@@ -38,8 +38,8 @@ export function checkId(id: string, broken: Broken): string {
   return id;
 }
 
-/** A single value that is not blank, as it is kept. `given` is what it was written as. */
-export function checkValue(field: Field, given: string, broken: Broken): string {
+/** A single value that is not blank, as it is kept. `given` is what it was written as, by a source of this edition. */
+export function checkValue(field: Field, given: string, broken: Broken, edition: Edition): string {
   const text = given.trim();
   switch (field.type) {
     case 'id':
@@ -47,8 +47,7 @@ export function checkValue(field: Field, given: string, broken: Broken): string 
     case 'refs':
       return checkId(text, broken);
     case 'enum':
-      if (!field.values?.includes(text)) broken(given, `must be one of ${field.values?.join(', ')}`);
-      return text;
+      return checkWord(field, given, broken, edition);
     case 'boolean':
       if (text.toLowerCase() !== 'true' && text.toLowerCase() !== 'false') broken(given, 'must be true or false');
       return text.toLowerCase();
@@ -63,6 +62,19 @@ export function checkValue(field: Field, given: string, broken: Broken): string 
     default:
       return given;
   }
+}
+
+function checkWord(field: Field, given: string, broken: Broken, edition: Edition): string {
+  const [text, words, { spelled = {} }] = [given.trim(), valuesOf(field, edition), field];
+  if (words.includes(text)) return text;
+  const extends12 = edition === 'v1p2' && field.closed === undefined;
+  const own = extends12 ? Object.keys(spelled).find((word) => spelled[word] === text) : undefined;
+  if (own !== undefined) return own;
+  const others = Object.values(spelled);
+  if (extends12 && others.length === 0 && extension.test(text)) return text;
+  const more = extends12 && others.length === 0 ? ', or a word of your own that begins with ext:' : '';
+  broken(given, `must be one of ${[...words, ...(extends12 ? others : [])].join(', ')}${more}`);
+  return text;
 }
 
 /** By arithmetic: of a million enrolments each has two. */

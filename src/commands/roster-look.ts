@@ -131,7 +131,7 @@ async function showRecord({ db, config }: Context, { estab: known, resource, sou
     related.push({ name: relation.name, collection: relation.collection, records, more: next !== undefined });
   }
   const first = await findFirstSeen(db, known, resource, sourcedId);
-  const onlookers = state.until === null ? await listOnlookers(db, { ...asked, kind: state.kind }) : [];
+  const onlookers = state.until === null ? await listOnlookers(db, { ...asked, kind: state.kind, kinds: state.kinds }) : [];
   const { record, ...origin } = state;
   const fields = Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const);
   return {
@@ -152,14 +152,14 @@ function describeRelated({ other, name, sourcedId }: Related): string {
 }
 
 async function showAs({ db, config }: Context, { estab: known, resource, sourcedId, state }: Subject, rp: string): Promise<Outcome> {
-  const sight = await seeAsApplication(db, config.publicUrl, rp, { estab: known, collection: resource.collection, sourcedId, kind: state.kind });
+  const sight = await seeAsApplication(db, config.publicUrl, rp, { estab: known, collection: resource.collection, sourcedId, kind: state.kind, kinds: state.kinds });
   return {
     data: sight,
     lines: [
       `${rp}: ${sight.state}; scopes ${sight.scopes.join(', ') || 'none'}`,
-      ...sight.dialects.flatMap(({ dialect, whole, fields }) => [
+      ...sight.dialects.flatMap(({ title, whole, fields }) => [
         '',
-        `variant ${dialect}: ${describeWhole(whole, manyOfKind)}`,
+        `${title}: ${describeWhole(whole, manyOfKind)}`,
         ...fields.map(({ name, value, why }) =>
           `  ${name}: ${why.is === 'given' ? JSON.stringify(value) : `${value === undefined ? '' : `${JSON.stringify(value)} `}(${describeWhy(why)})`}`),
       ]),

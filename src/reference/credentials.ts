@@ -31,7 +31,12 @@ export type Credential = Readonly<{
   uses: { basic: Basic } | { scheme: 'Bearer' | 'Idaas'; token: Env | Obtained };
 }>;
 
-const tokenPaths = { variantA: '/api/ims/oneroster/v1p1/token', variantB: '/ims/oneroster/v1p1/auth/token', sts: '/api/oauth/GetToken' } as const;
+const tokenPaths = {
+  variantA: '/api/ims/oneroster/v1p1/token',
+  variantB: '/ims/oneroster/v1p1/auth/token',
+  oneRoster12: '/ims/oneroster/rostering/v1p2/token',
+  sts: '/api/oauth/GetToken',
+} as const;
 const [clientCredentials, schoolCredentials]: readonly [Basic, Basic] = [
   { user: [env('CLIENT_ID')], password: [env('CLIENT_SECRET')] },
   { user: [env('RP'), '|', env('ESTAB')], password: [env('SCHOOL_SECRET')] },
@@ -51,6 +56,13 @@ export const credentials = {
     presented: 'Authorization: Bearer',
     opens: 'that school; one hour',
     uses: { scheme: 'Bearer', token: { path: tokenPaths.variantB, field: 'access_token', basic: schoolCredentials } },
+  },
+  oneRoster12Token: {
+    name: 'Rostering token, OneRoster 1.2',
+    obtained: `POST ${tokenPaths.oneRoster12} with the credentials of either variant, Basic or in the form`,
+    presented: 'Authorization: Bearer',
+    opens: 'what those credentials open, in 1.2; one hour',
+    uses: { scheme: 'Bearer', token: { path: tokenPaths.oneRoster12, field: 'access_token', basic: schoolCredentials } },
   },
   schoolToken: {
     name: 'School token',
@@ -80,14 +92,14 @@ export const credentials = {
     name: 'Client id and secret',
     obtained: 'given by the operator',
     presented: 'Authorization: Basic clientId:clientSecret',
-    opens: 'the token of variant A',
+    opens: 'the token of variant A, and of OneRoster 1.2 for all schools',
     uses: { basic: clientCredentials },
   },
   variantBClient: {
     name: 'School secret, for a token',
     obtained: 'comes with the authentication event when the school approves',
     presented: 'Authorization: Basic rp|estab:schoolSecret',
-    opens: 'the token of variant B',
+    opens: 'the token of variant B, and of OneRoster 1.2 for that school',
     uses: { basic: schoolCredentials },
   },
   schoolSecret: {

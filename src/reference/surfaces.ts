@@ -3,7 +3,7 @@
 import type { PathItem, SecurityScheme, Tag } from './document.ts';
 import { events } from './events.ts';
 
-export type SurfaceName = 'variant-a' | 'variant-b' | 'school-data' | 'management';
+export type SurfaceName = 'variant-a' | 'variant-b' | 'oneroster-1p2' | 'school-data' | 'management';
 
 export type SurfaceRow = Readonly<{
   /** Of its file: /openapi/<name>.json. */
@@ -48,6 +48,21 @@ school secret, and send it as a bearer token. Errors are the standard's status o
       { name: 'Variant B: records', description: 'Lists of records, and records one by one.' },
       { name: 'Variant B: what belongs to a record', description: 'Classes of a student, students of a class, terms of a school, and the like.' },
       { name: 'Variant B: demographics', description: 'Birth dates and other details, which a school grants apart.' },
+    ],
+  },
+  {
+    name: 'oneroster-1p2',
+    label: 'OneRoster 1.2',
+    title: 'Schoolbell: rostering, OneRoster 1.2',
+    summary: 'OneRoster 1.2 records of one school, or of every school that authorises the application',
+    description: `All 41 rostering operations of OneRoster 1.2, read-only, of the same rosters that the variants give as 1.1, under the same ids. Obtain a
+token with the credentials of either variant, and send it as a bearer token. Errors are the standard's status object. What the standard's own discovery
+asks for is served at \`/ims/oneroster/rostering/v1p2/discovery/onerosterv1p2rostersservice_openapi3_v1p0.json\`. ${common}`,
+    tags: [
+      { name: 'OneRoster 1.2: token', description: 'The school secret, or the client id and secret, are exchanged for a token.' },
+      { name: 'OneRoster 1.2: records', description: 'Lists of records, and records one by one.' },
+      { name: 'OneRoster 1.2: what belongs to a record', description: 'Classes of a student, students of a class, terms of a school, and the like.' },
+      { name: 'OneRoster 1.2: demographics', description: 'Birth dates and other details, which a school grants apart.' },
     ],
   },
   {
@@ -112,6 +127,12 @@ export const securitySchemes = {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description: `A token from \`POST /ims/oneroster/v1p1/auth/token\`. It opens one school. ${narrowing}`,
+  },
+  oneRoster12Token: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: `A token from \`POST /ims/oneroster/rostering/v1p2/token\`. It opens what the credentials open that it was obtained with. ${narrowing}`,
   },
   schoolToken: {
     type: 'apiKey',

@@ -1,33 +1,90 @@
-// In charge of turning a record's values into its JSON, once, when it is merged. What has no value is left out;
-// status and dateLastModified come from the row itself and are put in front when it is read.
+// In charge of turning a record's values into its JSON, once, when it is merged: as 1.1 has it, and what differs from that in 1.2.
+// What has no value is left out; status and dateLastModified come from the row itself and are put in front when it is read.
 import { collections } from './collections.ts';
-import { addressPlaceholder, type CollectionName, type Field, type Resource } from './resource.ts';
+import { addressPlaceholder, valuesOf, type CollectionName, type Field, type Item, type Resource, type Value } from './resource.ts';
 
-/** A checked value: text, list, pairs of a userIds list, or nothing. Dates and booleans are kept as their text. */
-export type UserId = { type: string; identifier: string };
-export type Value = string | readonly string[] | readonly UserId[] | undefined;
+/** lacks: the fields that the source left out, and that have something in their place because 1.1 requires them. */
+export type RecordValues = Readonly<{ sourcedId: string; values: readonly Value[]; metadata: string | undefined; lacks?: readonly string[] | undefined }>;
 
-export type RenderedRecord = { record: string; late: string };
+/**
+ * All texts begin with a comma unless they are empty, so that they can be joined behind the first fields. A record of 1.2 has so many
+ * characters of `record` as are shared (all of them where that is undefined), and then `v1p2`.
+ */
+export type RenderedRecord = Readonly<{ record: string; late: string; v1p2: string; shared: number | undefined }>;
 
-/** Both parts begin with a comma unless they are empty, so that they can be joined behind the first fields. */
-export function renderRecord(resource: Resource, values: readonly Value[], metadata: string | undefined): RenderedRecord {
+export function renderRecord(resource: Resource, { sourcedId, values, metadata, lacks }: RecordValues): RenderedRecord {
   let record = metadata === undefined ? '' : `,"metadata":${metadata}`;
-  let late = '';
+  let [late, own, added] = ['', '', ''];
+  let shared: number | undefined;
   for (let index = 0; index < resource.fields.length; index += 1) {
     const field = resource.fields[index] as Field;
     const value = values[index];
-    if (value === undefined) continue;
-    const property = `,"${field.name}":${renderValue(field, value)}`;
-    if (field.late) late += property;
-    else record += property;
+    if (field.only === 'v1p2') {
+      const shown = value ?? field.otherwise?.((name) => values[positionOf(resource, name)]);
+      if (shown !== undefined) added += `,"${field.name}":${renderValue(field, shown)}`;
+    } else if (value === undefined) {
+      if (field.blank) added += `,"${field.name}":${JSON.stringify(field.blank === 'sourcedId' ? sourcedId : field.blank)}`;
+    } else if (field.late) {
+      late += `,"${field.name}":${renderValue(field, value)}`;
+    } else {
+      const [one, two] = renderBoth(field, value, lacks?.includes(field.name) === true);
+      if (shared === undefined && one !== '' && one !== two) shared = record.length;
+      if (shared !== undefined) own += two;
+      else if (one === '') added += two;
+      record += one;
+    }
   }
-  return { record, late };
+  return { record, late, v1p2: own + added, shared: shared === undefined ? undefined : charactersIn(record.slice(0, shared)) };
+}
+
+/** The property in 1.1 and in 1.2; empty where it is not shown. */
+function renderBoth(field: Field, value: Exclude<Value, undefined>, lacking: boolean): readonly [string, string] {
+  const property = `,"${field.name}":${renderValue(field, value)}`;
+  if (field.only === 'v1p1' || lacking) return [property, ''];
+  if (typeof value !== 'string') return [property, property];
+  if (field.spelled && Object.hasOwn(field.spelled, value)) return [property, `,"${field.name}":"${field.spelled[value]}"`];
+  return [field.foreign === 'omitted' && !valuesOf(field, 'v1p1').includes(value) ? '' : property, property];
+}
+
+/** As the database counts them. */
+export function charactersIn(text: string): number {
+  return /[\ud800-\udfff]/.test(text) ? Array.from(text).length : text.length;
+}
+
+const positions = new Map<Resource, Map<string, number>>();
+
+function positionOf(resource: Resource, name: string): number {
+  const known = positions.get(resource) ?? new Map(resource.fields.map((field, at) => [field.name, at]));
+  positions.set(resource, known);
+  return known.get(name) ?? -1;
 }
 
 function renderValue(field: Field, value: Exclude<Value, undefined>): string {
-  if (typeof value === 'string') return field.to ? renderReference(field.to, value) : JSON.stringify(value);
+  if (field.type === 'items') return `[${(value as readonly Item[]).map((item) => renderItem(field.items ?? [], item)).join(',')}]`;
+  if (typeof value === 'string') {
+    if (field.to) return renderReference(field.to, value);
+    // Its words need no escaping, and a placeholder would not outlive it.
+    if (field.type === 'enum') return `"${value}"`;
+    return JSON.stringify(field.type === 'uri' ? toUri(value) : value);
+  }
   if (field.type === 'refs' && field.to) return `[${(value as string[]).map((id) => renderReference(field.to as CollectionName, id)).join(',')}]`;
   return JSON.stringify(value);
+}
+
+function renderItem(fields: readonly Field[], item: Item): string {
+  const properties = fields.flatMap((field) => {
+    const value = item[field.name];
+    return value === undefined || value.length === 0 ? [] : [`"${field.name}":${renderValue(field, value)}`];
+  });
+  return `{${properties.join(',')}}`;
+}
+
+const uri = /^[a-z][a-z\d+.-]*:[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/i;
+const ownUri = 'urn:schoolbell:userprofile:';
+
+/** What is none is made one, so that it can be told what it was. */
+export function toUri(id: string): string {
+  return uri.test(id) ? id : ownUri + encodeURIComponent(id);
 }
 
 export function renderReference(to: CollectionName, sourcedId: string): string {

@@ -49,7 +49,7 @@ const longestPage = 1000;
 
 export async function answerOperation(answering: Answering, operation: Operation, caller: Caller, given: Asked): Promise<Answer> {
   const { dialect, reader, address } = answering;
-  const { targets, version } = await pin(answering, caller, requireTargets(caller, operation), given);
+  const { targets, version } = await pin(answering, caller, requireTargets(caller, operation, dialect), given);
   // What it is of is said by the targets.
   const asked = { ...given, query: without(given.query, wishName) };
   const ids = pathParameters(operation.path).map((name) => asked.params[name] ?? '');
@@ -64,7 +64,7 @@ export async function answerOperation(answering: Answering, operation: Operation
   const unchanged: Answer = { status: 304, headers, body: undefined };
   if (hasTag(asked.ifNoneMatch, headers.etag ?? '')) return unchanged;
   const versions = new Map(await Promise.all(targets.map(async (target) => [target.estab, await reader.facts.versions(reader.db, target)] as const)));
-  const question: Question = { operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
+  const question: Question = { dialect, operation, ids, targets, filter: request.filter, sort: request.sort, address, versions };
   const answer = await (operation.single
     ? answerOne(answering, question, request, headers, key, asked)
     : answerList(answering, question, request, headers, key, asked));
@@ -105,7 +105,7 @@ async function answerOne(
   if (count === 0) throw new SchoolbellError('not_found', 'There is no such record.');
   if (count > 1)
     throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
-  if (leaves(asked)) disclose(asked.note, asked.rp, question.operation.collection, request.fields, countRecords(records, question.targets));
+  if (leaves(asked)) disclose(asked.note, asked.rp, question, request.fields, countRecords(records, question.targets));
   return {
     status: 200,
     headers,
@@ -141,7 +141,7 @@ async function answerList(
       page = { body: Buffer.from(renderList(resource, finish(records))), total, counts: countRecords(records, question.targets) };
       pages.set(key, page, page.body.length);
     }
-    if (leaves(asked)) disclose(asked.note, asked.rp, resource.collection, request.fields, page.counts);
+    if (leaves(asked)) disclose(asked.note, asked.rp, question, request.fields, page.counts);
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
@@ -153,7 +153,7 @@ async function answerList(
   const body = Readable.from(
     renderStream(
       resource,
-      disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(asked.note, asked.rp, resource.collection, request.fields, counts)),
+      disclosing(pieces, question.targets, (counts) => leaves(asked) && disclose(asked.note, asked.rp, question, request.fields, counts)),
       finish,
     ),
     { objectMode: false },

@@ -23,34 +23,12 @@ const listHeaders = {
   ),
 };
 
-/** Of an error of variant B; variant A has text. */
-export const statusSchema = {
-  $id: 'imsx_StatusInfoSet',
-  ...Type.Object(
-    {
-      statusInfoSet: Type.Array(
-        Type.Object(
-          {
-            imsx_codeMajor: Type.Unsafe<string>({ type: 'string', enum: ['failure'], description: 'Always failure.' }),
-            imsx_severity: Type.Unsafe<string>({ type: 'string', enum: ['error'], description: 'Always error.' }),
-            imsx_codeMinor: Type.String({ description: 'What kind of error, in the words of the standard, for programs.' }),
-            imsx_description: Type.String({ description: 'What was wrong and what would be right, for people.' }),
-          },
-          { additionalProperties: false },
-        ),
-        { minItems: 1 },
-      ),
-    },
-    { additionalProperties: false, description: 'An error in the shape of OneRoster 1.1.' },
-  ),
-};
-
 /** Of all operations of a dialect. */
 export const createErrorsOf = (dialect: Dialect): DescribeErrors => createDescribeErrors(dialect.errors, { schema: dialect.errorSchema, limited: true });
 
 export function describeAnswers(operation: Operation, dialect: Dialect, describeErrors: DescribeErrors): Record<number, object> {
   const resource = collections[operation.collection];
-  const record = Type.Unsafe({ $ref: `${resource.refType}#` });
+  const record = Type.Unsafe({ $ref: `${dialect.schemaOf(resource.refType)}#` });
   const schema = Type.Object(operation.single ? { [resource.one]: record } : { [resource.collection]: Type.Array(record) }, { additionalProperties: false });
   return {
     200: {
@@ -72,7 +50,9 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
       message: `limit is "none"; it must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`,
     },
     ...(filters ? [invalidFilter(dialect)] : []),
-    { code: 'invalid_sort', when: '`sort` names no field.', message: 'sort is empty. Leave it out, or name a field.' },
+    ...(dialect.refusesUnknownSort
+      ? [{ code: 'invalid_sort', when: '`sort` names no field.', message: 'sort is empty. Leave it out, or name a field.' } as const]
+      : []),
   ];
   const resource = collections[operation.collection];
   const single: Refusal[] = [
@@ -92,7 +72,7 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
     {
       code: 'invalid_selection',
       when: '`fields` names something that the record does not have.',
-      message: `fields names "shoeSize" at position 1, which is not a field of this record. Fields are ${selectableFields(resource).join(', ')}.`,
+      message: `fields names "shoeSize" at position 1, which is not a field of this record. Fields are ${selectableFields(resource, dialect.edition).join(', ')}.`,
     },
     {
       code: 'missing_token',

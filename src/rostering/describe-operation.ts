@@ -22,9 +22,9 @@ function describeOperation(operation: Operation, dialect: Dialect, describeError
     schema: {
       summary: summarise(operation),
       description: explain(operation, dialect),
-      operationId: `${operation.name}_${dialect.name}`,
-      tags: [`Variant ${dialect.name}: ${groups[operation.scope]}`],
-      security: [{ [`variant${dialect.name}Token`]: [] }],
+      operationId: `${operation.name}_${dialect.suffix}`,
+      tags: [`${dialect.title}: ${groups[operation.scope]}`],
+      security: [{ [dialect.credential]: [] }],
       querystring: describeQuery(operation, dialect),
       headers: requestHeaders,
       ...(params ? { params } : {}),

@@ -3,7 +3,7 @@
 import { Type, type TSchema } from 'typebox';
 import { exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { collections } from '../roster/collections.ts';
-import type { CollectionName } from '../roster/resource.ts';
+import { fieldsOf, type CollectionName, type Edition } from '../roster/resource.ts';
 import { nameOne, type Thing } from './describe-words.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { selectableFields } from './field-path.ts';
@@ -42,13 +42,14 @@ export function describePath(operation: Operation): TSchema | undefined {
   return Type.Object(Object.fromEntries(described));
 }
 
+const unknown = ' What is no field of the record has no effect.';
 const ignored = 'Accepted, checked and without effect in this variant.';
 
 export function describeQuery(operation: Operation, dialect: Dialect): TSchema {
   const fields = Type.Optional(
     Type.String({
       description: `Fields to answer with, separated by commas; all others are left out, also those that a record otherwise always has. \
-${dialect.selects ? '' : ignored} Fields are ${selectableFields(collections[operation.collection]).join(', ')}.`,
+${dialect.selects ? '' : ignored} Fields are ${selectableFields(collections[operation.collection], dialect.edition).join(', ')}.`,
       examples: ['sourcedId,status,dateLastModified'],
     }),
   );
@@ -56,7 +57,7 @@ ${dialect.selects ? '' : ignored} Fields are ${selectableFields(collections[oper
     Type.String({ description: 'Stands in the links of a page: the version that the walk is of, served while it is kept, else the current one.' }),
   );
   if (operation.single) return Type.Object({ fields, rosterVersion });
-  const sorts = dialect.sorts ? 'Behind it records come in the order of their schools and sourcedIds.' : ignored;
+  const sorts = dialect.sorts ? `Behind it records come in the order of their schools and sourcedIds.${dialect.refusesUnknownSort ? '' : unknown}` : ignored;
   const order = 'Without it records come school by school, in the order of their sourcedIds.';
   return Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, description: 'How many records at most. There is no maximum; without it all come.', examples: [2] })),
@@ -83,18 +84,18 @@ function exampleSort(collection: CollectionName): string {
   return fields.find(({ name }) => ['familyName', 'title', 'name', 'beginDate', 'birthDate'].includes(name))?.name ?? 'sourcedId';
 }
 
-function describeFilter({ collection }: Operation, { filter }: Dialect): string {
+function describeFilter({ collection }: Operation, { filter, edition }: Dialect): string {
   if (filter.ignoredOn.includes(collection)) return 'Accepted and ignored entirely on this list.';
   const on = filter.fields ? filter.fields.map((name) => `\`${name}\``).join(', ') : 'any field of the record';
   const first = `An expression \`field operator 'value'\` on ${on}, with ${filter.operators.map((one) => `\`${one}\``).join(' ')}.`;
   if (!filter.joined) return `${first} One expression only; anything else is answered with 400.`;
-  return `${first} Dots lead into references, identifiers and metadata: \`${dotted(collection)}\`, \`metadata.house\`. A quote inside a value is doubled: \
+  return `${first} Dots lead into references, identifiers and metadata: \`${dotted(collection, edition)}\`, \`metadata.house\`. A quote inside a value is doubled: \
 \`'O''Brien'\`. \`~\` means contains. Lists: \`=\` has all of the values, which are separated by commas, \`~\` has any. Expressions are joined by \`and\` \
 and \`or\`, of which \`and\` binds tighter, up to ${maxConditions} of them. What changed since: \`dateLastModified>'2026-09-01T08:00:00.000Z'\`.`;
 }
 
-function dotted(collection: CollectionName): string {
-  const reference = collections[collection].fields.find(({ type }) => type === 'ref' || type === 'refs');
+function dotted(collection: CollectionName, edition: Edition): string {
+  const reference = fieldsOf(collections[collection], edition).find(({ type }) => type === 'ref' || type === 'refs');
   return `${reference?.name ?? 'sourcedId'}${reference ? '.sourcedId' : ''}`;
 }
 

@@ -1,9 +1,8 @@
 // In charge of what an operation is called in words: its name for a list of operations, and what to know before calling it.
-import { oneRosterScopes } from '../access/scopes.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
-import { neededScopes } from './visibility.ts';
+import { acceptedScopes, neededScopes } from './visibility.ts';
 
 export type Thing = Readonly<{ collection: CollectionName; kinds?: readonly string[] | undefined }>;
 
@@ -48,12 +47,12 @@ const members: Partial<Record<string, string>> = {
   getClassesForStudent: 'Those in which the student has an active enrolment.',
   getClassesForTeacher: 'Those in which the teacher has an active enrolment.',
   getClassesForUser: 'Those in which the person has an active enrolment.',
-  getStudentsForSchool: 'Those who belong to the school by their `orgs`.',
-  getTeachersForSchool: 'Those who belong to the school by their `orgs`.',
+  getStudentsForSchool: 'Those who belong to the school.',
+  getTeachersForSchool: 'Those who belong to the school.',
 };
 
 export function explain(operation: Operation, dialect: Dialect): string {
-  const scope = operation.scope === 'core' ? `\`${oneRosterScopes.core}\` or \`${oneRosterScopes.roster}\`` : `\`${oneRosterScopes[operation.scope]}\``;
+  const scope = acceptedScopes(dialect.scopes, operation.scope).map((one) => `\`${one}\``).join(' or ');
   const needs = `Needs a grant of ${neededScopes[operation.collection]} by the school; a token that was narrowed needs ${scope}.`;
   const own = members[operation.name];
   const hasPeople = operation.collection === 'users' || operation.collection === 'enrollments';

@@ -1,15 +1,15 @@
 // In charge of telling the ledger what an answer discloses: of which school how many records, with which fields.
 import type { Ledger } from '../access/disclosures.ts';
 import { collections } from '../roster/collections.ts';
-import { versionPlaceholder, type CollectionName } from '../roster/resource.ts';
+import { versionPlaceholder } from '../roster/resource.ts';
+import { selectableFields } from './field-path.ts';
+import type { Question } from './plan.ts';
+
+type Asked = Pick<Question, 'operation' | 'dialect'>;
 
 /** Records by establishment. */
 export type Counts = ReadonlyMap<string, number>;
 
-const always = ['sourcedId', 'status', 'dateLastModified'];
-const allFields = Object.fromEntries(
-  Object.values(collections).map(({ collection, fields }) => [collection, [...always, 'metadata', ...fields.map((field) => field.name)]]),
-);
 const named = new RegExp(`${versionPlaceholder}([^ ${versionPlaceholder}]+) \\d+${versionPlaceholder}`, 'g');
 
 /** Each record, as it is stored, names its school and version once. Of one school alone, those places are simply counted. */
@@ -27,8 +27,10 @@ function countMarks(records: string): number {
   return count;
 }
 
-export function disclose(note: Ledger['note'], rp: string, collection: CollectionName, fields: readonly string[] | undefined, counts: Counts): void {
-  for (const [estab, records] of counts) if (records > 0) note({ estab, rp, collection, records, fields: fields ?? allFields[collection] ?? always });
+export function disclose(note: Ledger['note'], rp: string, { operation, dialect }: Asked, fields: readonly string[] | undefined, counts: Counts): void {
+  const { collection } = operation;
+  const all = fields ?? selectableFields(collections[collection], dialect.edition);
+  for (const [estab, records] of counts) if (records > 0) note({ estab, rp, collection, records, fields: all });
 }
 
 /** Passes the pieces on, and tells when they have all gone out, or as many as were taken. */

@@ -4,11 +4,12 @@ import type { Reach } from '../access/authenticate.ts';
 import { scopeNames, type Scope } from '../access/scopes.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
-import type { CollectionName, Resource } from '../roster/resource.ts';
+import { isGiven, type CollectionName, type Resource } from '../roster/resource.ts';
 import { selectableFields } from './field-path.ts';
 import type { Operation } from './operations.ts';
 import { callerWith, requireSingle, type RecordJson, type Sight } from './see-record.ts';
-import { requireTargets, type Target } from './visibility.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { requireTargets, type Judging, type Target } from './visibility.ts';
 
 /** opens: scopes of which each set would do. since: the last version that had it, if that is kept. */
 export type Why =
@@ -32,10 +33,10 @@ type Judge = (scopes: readonly string[]) => Target | undefined;
 export type Before = Readonly<{ until: { version: number; at: string | null }; record: RecordJson }>;
 
 /** What the scopes open of this operation at the school; undefined where it is refused. */
-function judging(operation: Operation, reach: Reach): Judge {
+function judging(operation: Operation, reach: Reach, dialect: Judging): Judge {
   return (scopes) => {
     try {
-      return requireTargets(callerWith('', { ...reach, scopes }), operation)[0];
+      return requireTargets(callerWith('', { ...reach, scopes }), operation, dialect)[0];
     } catch (error) {
       if (error instanceof SchoolbellError && error.code === 'forbidden') return undefined;
       throw error;
@@ -55,13 +56,17 @@ function findOpening(judge: Judge, scopes: readonly string[], holds: (target: Ta
   return further.flatMap((one, at) => further.slice(at + 1).map((other) => [one, other])).filter(opens);
 }
 
-/** Of a record of this kind, before anything is read. */
-export function judgeRecord(collection: CollectionName, kind: string, reach: Reach): WholeWhy {
-  const judge = judging(requireSingle(collection), reach);
+/** A record by its main kind, and all that it is of. */
+export type Judged = Readonly<{ collection: CollectionName; kind: string; kinds: readonly string[] }>;
+
+/** Before anything is read. */
+export function judgeRecord({ collection, kind, kinds: all }: Judged, reach: Reach, dialect: Judging): WholeWhy {
+  const judge = judging(requireSingle(collection), reach, dialect);
+  const own = dialect.byAnyKind ? all : [kind];
+  const isOpen = ({ kinds }: Target) => own.some((one) => kinds.includes(one));
   const target = judge(reach.scopes);
-  if (target?.kinds.includes(kind)) return { is: 'given' };
-  const opens = findOpening(judge, reach.scopes, ({ kinds }) => kinds.includes(kind));
-  return { is: 'closed', what: target ? 'kind' : 'collection', kind, opens };
+  if (target && isOpen(target)) return { is: 'given' };
+  return { is: 'closed', what: target ? 'kind' : 'collection', kind, opens: findOpening(judge, reach.scopes, isOpen) };
 }
 
 /**
@@ -71,15 +76,16 @@ export function judgeRecord(collection: CollectionName, kind: string, reach: Rea
 export function explainFields(
   collection: CollectionName,
   reach: Reach,
+  dialect: Dialect,
   full: RecordJson,
   seen: Sight,
-  kinds: ReadonlyMap<string, string>,
+  kinds: ReadonlyMap<string, readonly string[]>,
   whole: WholeWhy,
   before: readonly Before[],
 ): FieldSight[] {
   const resource = collections[collection];
-  const judge = judging(requireSingle(collection), reach);
-  const names = [...new Set([...selectableFields(resource), ...Object.keys(full)])];
+  const judge = judging(requireSingle(collection), reach, dialect);
+  const names = [...new Set([...selectableFields(resource, dialect.edition), ...Object.keys(full)])];
   return names.map((name) => {
     const [all, value] = [full[name], seen.record?.[name]];
     if (all === undefined) return { name, value: undefined, why: explainAbsent(resource, name, before) };
@@ -89,15 +95,15 @@ export function explainFields(
     const hidden = namedIn(all).filter((id) => !namedIn(value).includes(id));
     // Nobody is left out of it: it changed between the two answers.
     if (value !== undefined && hidden.length === 0) return { name, value, why: { is: 'given' } };
-    const closed = [...new Set(hidden.flatMap((id) => kinds.get(id) ?? []))];
-    const opens = closed.length === 0 ? [] : findOpening(judge, reach.scopes, ({ people }) => closed.every((kind) => people.includes(kind)));
+    const closed = hidden.flatMap((id) => (kinds.has(id) ? [kinds.get(id) ?? []] : []));
+    const opens = closed.length === 0 ? [] : findOpening(judge, reach.scopes, ({ people }) => closed.every((own) => own.some((kind) => people.includes(kind))));
     return { name, value, why: shown === 0 ? { is: 'hidden', opens } : { is: 'partly', shown, of, opens } };
   });
 }
 
 function explainAbsent({ fields }: Resource, name: string, before: readonly Before[]): Why {
   const field = fields.find((one) => one.name === name);
-  if (field?.late && field.csv === undefined) return { is: 'derived' };
+  if (field?.late && !isGiven(field)) return { is: 'derived' };
   const had = before.find(({ record }) => record[name] !== undefined);
   return had ? { is: 'absent', until: had.until } : { is: 'absent' };
 }

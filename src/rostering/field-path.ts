@@ -2,7 +2,8 @@
 // A path knows how its values compare and the SQL that gives them for a row t.
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { Field, Resource } from '../roster/resource.ts';
+import { addressPlaceholder, editions, fieldsOf, type Edition, type Field, type Resource } from '../roster/resource.ts';
+import { shownColumn } from '../roster/shown.ts';
 
 /** How values compare: exactly, by folded text, in time, by the version's instant, or as a list. */
 export type Comparison = 'exact' | 'text' | 'date' | 'instant' | 'exactList' | 'textList';
@@ -16,6 +17,8 @@ export type PathContext = {
   address: string;
   /** The agents of a user that the caller may see. */
   visibleAgents: Fragment;
+  /** The record as the caller sees it, but for its first properties. */
+  properties: Fragment;
   /** The versions of each establishment's roster, in their order. */
   versions: ReadonlyMap<string, readonly Version[]>;
 };
@@ -33,28 +36,32 @@ const base: Record<string, FieldPath> = {
   dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: instantOf },
 };
 
-export const selectableFields = (resource: Resource): string[] => [
+export const selectableFields = (resource: Resource, edition: Edition): string[] => [
   'sourcedId',
   'status',
   'dateLastModified',
   'metadata',
-  ...resource.fields.map((field) => field.name),
+  ...fieldsOf(resource, edition).map((field) => field.name),
 ];
 
+/** In whatever edition. */
+export const everyField = (resource: Resource): string[] => [...new Set(editions.flatMap((edition) => selectableFields(resource, edition)))];
+
 /** The path of that name, or undefined with a hint at what would be right. */
-export function findFieldPath(resource: Resource, name: string): FieldPath | undefined {
+export function findFieldPath(resource: Resource, name: string, edition: Edition): FieldPath | undefined {
   if (Object.hasOwn(base, name)) return base[name];
   const dot = name.indexOf('.');
   const [head, tail] = dot < 0 ? [name, ''] : [name.slice(0, dot), name.slice(dot + 1)];
   if (head === 'metadata') return tail === '' ? undefined : { name, comparison: 'text', sql: (sql) => sql`((t.metadata ->> ${tail}) collate "C")` };
-  const field = resource.fields.find((one) => one.name === head);
+  const field = fieldsOf(resource, edition).find((one) => one.name === head);
   if (!field) return undefined;
-  const column = columnOf(field);
+  const column = columnOf(field, edition);
   switch (field.type) {
     case 'text':
     case 'enum':
     case 'year':
     case 'id':
+    case 'uri':
       return plain(name, tail, 'text', column);
     case 'boolean':
       return plain(name, tail, 'text', (sql, context) => sql`(case ${column(sql, context)} when true then 'true' when false then 'false' end)`);
@@ -69,13 +76,36 @@ export function findFieldPath(resource: Resource, name: string): FieldPath | und
     case 'ref':
     case 'refs':
       return referencePath(name, tail, field, column);
+    case 'items':
+      return itemPath(name, tail, field);
   }
 }
 
 type Column = FieldPath['sql'];
 
-function columnOf(field: Field): Column {
-  return field.name === 'agents' ? (_sql, context) => context.visibleAgents : (sql) => sql`t.${sql(field.column)}`;
+function columnOf(field: Field, edition: Edition): Column {
+  return field.name === 'agents' ? (_sql, context) => context.visibleAgents : (sql) => shownColumn(sql, field, edition);
+}
+
+/** A list of what the items have there, out of the record as it is shown. Where items have items, of all of them. */
+function itemPath(name: string, tail: string, field: Field): FieldPath | undefined {
+  const exact = findInItems(field.items ?? [], tail.split('.'));
+  if (exact === undefined) return undefined;
+  const path = `$.${name.split('.').map((step) => `"${step}"`).join('.')}`;
+  return {
+    name,
+    comparison: exact ? 'exactList' : 'textList',
+    sql: (sql, { address, properties }) => sql`nullif(array(select found.value #>> '{}' from jsonb_path_query(
+      ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb, ${path}::jsonpath) as found (value)), '{}')`,
+  };
+}
+
+/** Whether what the steps lead to is an id; undefined when they lead nowhere. */
+function findInItems(fields: readonly Field[], [step, ...further]: readonly string[]): boolean | undefined {
+  const field = fields.find((one) => one.name === step);
+  if (field?.items) return findInItems(field.items, further);
+  if (field?.to) return further.length === 1 && ['sourcedId', 'href', 'type'].includes(further[0] ?? '') ? further[0] === 'sourcedId' : undefined;
+  return field && further.length === 0 ? false : undefined;
 }
 
 function plain(name: string, tail: string, comparison: Comparison, sql: Column): FieldPath | undefined {
@@ -107,11 +137,16 @@ function referencePath(name: string, tail: string, field: Field, column: Column)
 }
 
 /** What to write instead of a name that is not a path. */
-export function pathHint(resource: Resource, name: string): string {
+export function pathHint(resource: Resource, name: string, edition: Edition): string {
   const head = name.split('.', 1)[0] ?? '';
-  const field = resource.fields.find((one) => one.name === head);
+  const field = fieldsOf(resource, edition).find((one) => one.name === head);
   if (head === 'metadata') return 'Name a key: metadata.…';
   if (field?.to) return `Use ${head}.sourcedId.`;
   if (field?.type === 'userIds') return `Use ${head}.type or ${head}.identifier.`;
-  return `Fields are ${selectableFields(resource).join(', ')}.`;
+  if (field?.items) return `Use ${listInItems(head, field.items).join(', ')}.`;
+  return `Fields are ${selectableFields(resource, edition).join(', ')}.`;
+}
+
+function listInItems(before: string, fields: readonly Field[]): string[] {
+  return fields.flatMap(({ name, to, items }) => (items ? listInItems(`${before}.${name}`, items) : [`${before}.${name}${to ? '.sourcedId' : ''}`]));
 }

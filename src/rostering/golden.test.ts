@@ -10,7 +10,7 @@ import { createValidate, readDocuments, successOf } from '../../test/described.t
 import { rootA, rootB, useService } from '../../test/service.ts';
 import { listOperations, type OpenApiDocument } from '../reference/document.ts';
 import { operations } from './operations.ts';
-import { dialects } from './routes.ts';
+import { dialects } from './dialects/all.ts';
 
 const estab = '8881001';
 const updating = process.env.UPDATE_GOLDEN === '1';
@@ -75,14 +75,15 @@ const service = await useService();
 const importStarted = Date.now();
 const report = await service.addSchool(estab, fixture);
 const client = await service.addClient('app', [estab]);
-const read = { A: (path: string) => client.a(path), B: (path: string) => client.b(estab, path) };
+const read = { A: (path: string) => client.a(path), B: (path: string) => client.b(estab, path), '1.2': (path: string) => client.v12(estab, path) };
 type Variant = keyof typeof read;
 const documents = await readDocuments(service.app);
 const ready = (document: OpenApiDocument) => ({ document, validate: createValidate(document) });
-const described = { A: ready(documents['variant-a']), B: ready(documents['variant-b']) };
+const described = { A: ready(documents['variant-a']), B: ready(documents['variant-b']), '1.2': ready(documents['oneroster-1p2']) };
+const suffixes = { A: 'A', B: 'B', '1.2': '1p2' };
 
 const fill = (path: string, ids: readonly string[]) => ids.reduce((filled, id) => filled.replace('{}', encodeURIComponent(id)), path);
-const goldenFile = (variant: Variant, name: string) => join(goldenFolder, variant.toLowerCase(), `${name}.json`);
+const goldenFile = (variant: Variant, name: string) => join(goldenFolder, suffixes[variant].toLowerCase(), `${name}.json`);
 
 test('the fixture is as awkward as it is meant to be, and loads whole', () => {
   const text = (file: string) => readFileSync(join(fixture, file), 'utf8');
@@ -102,7 +103,7 @@ test('the operations are the 41 of the standard', () => {
   );
 });
 
-test('variant A offers twelve of them, variant B all', () => {
+test('variant A offers twelve of them, variant B and 1.2 all', () => {
   const offered = (variant: string) =>
     operations
       .filter(({ name }) => dialects.find((dialect) => dialect.name === variant)?.offers(name))
@@ -110,11 +111,12 @@ test('variant A offers twelve of them, variant B all', () => {
       .sort();
   assert.deepEqual(offered('A'), ofVariantA.toSorted());
   assert.equal(offered('B').length, 41);
+  assert.equal(offered('1.2').length, 41);
 });
 
-for (const variant of ['A', 'B'] as const) {
+for (const variant of ['A', 'B', '1.2'] as const) {
   for (const [name, path, wrapper, ...ids] of standard) {
-    if (variant === 'B' || ofVariantA.includes(name)) test(`variant ${variant} ${name}`, () => checkGolden(variant, name, fill(path, ids), wrapper));
+    if (variant !== 'A' || ofVariantA.includes(name)) test(`variant ${variant} ${name}`, () => checkGolden(variant, name, fill(path, ids), wrapper));
   }
 }
 
@@ -134,7 +136,7 @@ async function checkGolden(variant: Variant, name: string, path: string, wrapper
     .replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"')
     .replaceAll(service.url, '{base}');
   if (updating) {
-    mkdirSync(join(goldenFolder, variant.toLowerCase()), { recursive: true });
+    mkdirSync(join(goldenFolder, suffixes[variant].toLowerCase()), { recursive: true });
     writeFileSync(goldenFile(variant, name), rendered);
   }
   assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(goldenFile(variant, name), 'utf8')));
@@ -142,7 +144,7 @@ async function checkGolden(variant: Variant, name: string, path: string, wrapper
 
 function checkSchema(variant: Variant, name: string, wrapper: string, body: unknown): void {
   const { document, validate } = described[variant];
-  const operation = listOperations(document.paths).find((one) => one.operation.operationId === `${name}_${variant}`)?.operation;
+  const operation = listOperations(document.paths).find((one) => one.operation.operationId === `${name}_${suffixes[variant]}`)?.operation;
   assert.ok(operation, `${name} is described`);
   const { schema } = successOf(operation);
   assert.ok(schema);
@@ -166,7 +168,7 @@ test('the variants give the same records, each with references under its own roo
 });
 
 test('every reference leads to the record it names, in the variant that gave it', async () => {
-  for (const variant of ['A', 'B'] as const) {
+  for (const variant of ['A', 'B', '1.2'] as const) {
     const text = (
       await Promise.all(
         ['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read[variant](`/${collection}`)).text()),
@@ -179,7 +181,7 @@ test('every reference leads to the record it names, in the variant that gave it'
       ]),
     );
     assert.ok(references.size > 25);
-    const authorization = `Bearer ${await (variant === 'A' ? client.tokenA() : client.tokenB(estab))}`;
+    const authorization = `Bearer ${await { A: () => client.tokenA(), B: () => client.tokenB(estab), '1.2': () => client.token12(estab) }[variant]()}`;
     for (const [href, { sourcedId, type }] of references) {
       const response = await fetch(href, { headers: { authorization } });
       assert.equal(response.status, 200, href);
@@ -195,7 +197,7 @@ test('a record of another sub-type, an unknown parent and a class of another sch
     '/teachers/stu-002/classes', '/users/nobody/classes', '/classes/none/students', '/schools/sch-south/classes/9B-Fr/students',
     '/schools/nowhere/classes/9B-Fr/teachers',
   ];
-  for (const path of missing) assert.equal((await read.B(path)).status, 404, path);
+  for (const path of missing) for (const variant of ['B', '1.2'] as const) assert.equal((await read[variant](path)).status, 404, `${variant} ${path}`);
 });
 
 test('a list that nothing belongs to is an empty list', async () => {
@@ -205,17 +207,19 @@ test('a list that nothing belongs to is an empty list', async () => {
     ['/classes/9B-Mu/teachers', 'users'],
     ['/courses/crs-latin/classes', 'classes'],
   ] as const) {
-    const response = await read.B(path);
-    assert.equal(response.headers.get('x-total-count'), '0');
-    assert.equal(await response.text(), `{"${wrapper}":[]}`);
+    for (const variant of ['B', '1.2'] as const) {
+      const response = await read[variant](path);
+      assert.equal(response.headers.get('x-total-count'), '0');
+      assert.equal(await response.text(), `{"${wrapper}":[]}`);
+    }
   }
 });
 
 test('no golden answer is left over, and none holds a password', () => {
   const files = (folder: string) => readdirSync(join(goldenFolder, folder)).sort();
   assert.deepEqual(files('a'), ofVariantA.map((name) => `${name}.json`).sort());
-  assert.deepEqual(files('b'), standard.map(([name]) => `${name}.json`).sort());
+  for (const folder of ['b', '1p2']) assert.deepEqual(files(folder), standard.map(([name]) => `${name}.json`).sort());
   assert.ok(readFileSync(join(fixture, 'users.csv'), 'utf8').includes('hunter2'));
-  for (const folder of ['a', 'b'])
+  for (const folder of ['a', 'b', '1p2'])
     for (const file of files(folder)) assert.ok(!/hunter2|password/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
 });

@@ -27,19 +27,20 @@ const known = ['limit', 'offset', 'filter', 'sort', 'orderBy', 'fields'] as cons
 export function parseListRequest(query: Query, resource: Resource, dialect: Dialect): ListRequest {
   const filterCounts = !dialect.filter.ignoredOn.includes(resource.collection);
   const given = (name: (typeof known)[number]) => single(query, name);
-  const filter = filterCounts ? given('filter') : undefined;
+  const asked = filterCounts ? given('filter') : undefined;
+  const filter = asked?.trim() === '' && !dialect.filter.refusesBlank ? undefined : asked;
   const sort = given('sort');
   const orderBy = given('orderBy');
   const fields = given('fields');
   if (filter?.trim() === '') throw new SchoolbellError('invalid_filter', "The filter is empty. Leave it out, or write it as field='value'.");
-  if (sort?.trim() === '') throw new SchoolbellError('invalid_sort', 'sort is empty. Leave it out, or name a field.');
+  if (sort?.trim() === '' && dialect.refusesUnknownSort) throw new SchoolbellError('invalid_sort', 'sort is empty. Leave it out, or name a field.');
   if (fields !== undefined && fields.split(',').some((name) => name.trim() === ''))
     throw new SchoolbellError('blank_selection', 'fields names an empty field. Leave it out, or list fields separated by commas.');
   if (orderBy !== undefined && orderBy !== 'asc' && orderBy !== 'desc')
     throw new SchoolbellError('invalid_request', `orderBy is "${orderBy.slice(0, 40)}"; it must be asc or desc.`);
   // Checked in every dialect, so that a mistake is never silent; whether they have an effect is the dialect's.
-  const sortPath = sort === undefined ? undefined : requireSortPath(resource, sort.trim());
-  const selection = fields === undefined ? undefined : requireFields(resource, fields);
+  const sortPath = sort === undefined ? undefined : findSortPath(resource, sort.trim(), dialect);
+  const selection = fields === undefined ? undefined : requireFields(resource, fields, dialect);
   return {
     limit: wholeNumber('limit', given('limit'), 1),
     offset: wholeNumber('offset', given('offset'), 0) ?? 0,
@@ -90,11 +91,11 @@ function resolveFilter(text: string, resource: Resource, dialect: Dialect): Chec
         );
       if (!operators.includes(operator))
         throw new SchoolbellError('invalid_filter', `The filter compares with ${operator} at position ${position}; only ${operators.join(' ')} can be used.`);
-      const path = findFieldPath(resource, field);
+      const path = findFieldPath(resource, field, dialect.edition);
       if (!path)
         throw new SchoolbellError(
           'invalid_filter',
-          `The filter names "${field.slice(0, 60)}" at position ${position}, which cannot be filtered by. ${pathHint(resource, field)}`,
+          `The filter names "${field.slice(0, 60)}" at position ${position}, which cannot be filtered by. ${pathHint(resource, field, dialect.edition)}`,
         );
       requireComparable(path, operator, value, position);
       return { path, operator, value };
@@ -114,14 +115,14 @@ function requireComparable({ name, comparison }: FieldPath, operator: string, va
     );
 }
 
-function requireSortPath(resource: Resource, name: string): FieldPath {
-  const path = findFieldPath(resource, name);
-  if (path) return path;
-  throw new SchoolbellError('invalid_sort', `sort names "${name.slice(0, 60)}" at position 1, which cannot be sorted by. ${pathHint(resource, name)}`);
+function findSortPath(resource: Resource, name: string, { edition, refusesUnknownSort }: Dialect): FieldPath | undefined {
+  const path = findFieldPath(resource, name, edition);
+  if (path || !refusesUnknownSort) return path;
+  throw new SchoolbellError('invalid_sort', `sort names "${name.slice(0, 60)}" at position 1, which cannot be sorted by. ${pathHint(resource, name, edition)}`);
 }
 
-function requireFields(resource: Resource, text: string): string[] {
-  const selectable = selectableFields(resource);
+function requireFields(resource: Resource, text: string, { edition }: Dialect): string[] {
+  const selectable = selectableFields(resource, edition);
   const names = text.split(',');
   names.forEach((name, index) => {
     if (selectable.includes(name.trim())) return;

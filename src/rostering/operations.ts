@@ -1,4 +1,4 @@
-// In charge of the operations of OneRoster 1.1 rostering: a table, one row each. What a nested route is nested in is
+// In charge of the operations of OneRoster rostering, which are the same in all its editions: a table, one row each. What a nested route is nested in is
 // a list of parents that must exist, and a relation that ties the records to them.
 import type { Fragment, Sql } from '../db/connect.ts';
 import type { CollectionName, Resource } from '../roster/resource.ts';
@@ -8,8 +8,11 @@ import type { OneRosterScope } from '../access/scopes.ts';
 /** The rows of a collection at the version that is asked for, to select from. */
 export type RowsOf = (resource: Resource) => Fragment;
 
+/** roleAt: of somebody with several roles, whether one that is asked for is at this organisation. */
+export type RelationContext = Readonly<{ rowsOf: RowsOf; roleAt: (org: string) => Fragment }>;
+
 /** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
-export type Relation = (sql: Sql, ids: readonly string[], rowsOf: RowsOf) => Fragment;
+export type Relation = (sql: Sql, ids: readonly string[], context: RelationContext) => Fragment;
 
 export type Parent = Readonly<{ collection: CollectionName; kinds?: readonly string[]; within?: Relation }>;
 
@@ -35,19 +38,19 @@ const anyone: Parent = { collection: 'users' };
 const ofSchool: Relation = (sql, ids) => sql`t.school_id = ${ids[0] ?? ''}`;
 const classInSchool: readonly Parent[] = [school, { collection: 'classes', within: ofSchool }];
 
-const memberOfSchool: Relation = (sql, ids) => sql`t.org_ids @> ${[ids[0] ?? '']}::text[]`;
+const memberOfSchool: Relation = (sql, ids, { roleAt }) => sql`t.org_ids @> ${[ids[0] ?? '']}::text[] and ${roleAt(ids[0] ?? '')}`;
 const inClass: Relation = (sql, ids) => sql`t.class_id = ${ids.at(-1) ?? ''}`;
-const offeredBySchool: Relation = (sql, ids, rowsOf) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
+const offeredBySchool: Relation = (sql, ids, { rowsOf }) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
   select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
-const usedBySchool: Relation = (sql, ids, rowsOf) => sql`exists (
+const usedBySchool: Relation = (sql, ids, { rowsOf }) => sql`exists (
   select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
 const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
 const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
 const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
-const attendedBy: Relation = (sql, ids, rowsOf) => sql`t.sourced_id in (
+const attendedBy: Relation = (sql, ids, { rowsOf }) => sql`t.sourced_id in (
   select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active')`;
 /** Members of a class are those with an active enrolment of that role. */
-const enrolledAs = (role: string): Relation => (sql, ids, rowsOf) => sql`t.sourced_id in (
+const enrolledAs = (role: string): Relation => (sql, ids, { rowsOf }) => sql`t.sourced_id in (
   select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
     and e.status = 'active')`;
 

@@ -1,6 +1,7 @@
 // In charge of totals and milestones of versions that are past. They are those of now, less what came since and with what
 // it replaced; and since a version does not change any more, what was found out once holds.
 import { historyTable } from '../collection/history.ts';
+import { groupOf, totalGroup } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
@@ -8,7 +9,7 @@ import type { Milestone } from './milestones.ts';
 import { createRemembered } from './remembered.ts';
 import type { Target } from './visibility.ts';
 
-/** Counts by kind and status, joined by a blank; no milestones where too much has changed since. */
+/** Counts by group; no milestones where too much has changed since. */
 export type PastFacts = { totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
 
 /** Undefined when the version is no longer kept. */
@@ -39,16 +40,16 @@ export function createPastFactsReader(): PastFactsReader {
 
 /** In one statement, so that all of it is of one moment. */
 async function readPast(sql: Sql, { estab, rosterId, version }: Target, collection: CollectionName): Promise<Row | undefined> {
-  const { table } = collections[collection];
+  const resource = collections[collection];
   const [row] = await sql<Row[]>`
     with moved as materialized (
-      select sourced_id, kind || ' ' || status as part, -1 as by from ${sql(table)} where estab = ${estab} and version > ${version}
+      select sourced_id, ${groupOf(sql, resource, sql`t`)} as part, -1 as by from ${sql(resource.table)} t where estab = ${estab} and version > ${version}
       union all
-      select sourced_id, kind || ' ' || status, 1 from ${sql(historyTable(collections[collection]))} where estab = ${estab} and version <= ${version}
+      select sourced_id, ${groupOf(sql, resource, sql`t`)}, 1 from ${sql(historyTable(resource))} t where estab = ${estab} and version <= ${version}
         and until_version > ${version}
     ), counted as (
       select part, sum(count) as count from (
-        select kind || ' ' || status as part, count from roster_total where estab = ${estab} and collection = ${collection}
+        select ${totalGroup(sql)} as part, count from roster_total t where estab = ${estab} and collection = ${collection}
         union all select part, sum(by) from moved group by part) each group by part
     )
     select ${version} between r.kept_from and r.version as kept, (select jsonb_object_agg(part, count) from counted) as totals,

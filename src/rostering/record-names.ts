@@ -1,9 +1,10 @@
 // In charge of what a record is called where another refers to it: a person by their name, a class by its title.
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { CollectionName } from '../roster/resource.ts';
+import { kindColumns, type CollectionName, type Resource } from '../roster/resource.ts';
 
-export type NamedRecord = Readonly<{ sourcedId: string; name: string; kind: string; status: string }>;
+/** kinds: all that it is of. */
+export type NamedRecord = Readonly<{ sourcedId: string; name: string; kind: string; kinds: readonly string[]; status: string }>;
 
 /** Of a row t of the collection's table. */
 const names: Readonly<Record<CollectionName, (sql: Sql) => Fragment>> = {
@@ -19,6 +20,11 @@ const names: Readonly<Record<CollectionName, (sql: Sql) => Fragment>> = {
     sql`coalesce((select u.given_name || ' ' || u.family_name from roster_user u where u.estab = t.estab and u.sourced_id = t.sourced_id), t.sourced_id)`,
 };
 
+/** Of a row t. */
+export function allKindsOf(sql: Sql, resource: Resource): Fragment {
+  return kindColumns(resource).includes('kinds') ? sql`coalesce(t.kinds, array[t.kind])` : sql`array[t.kind]`;
+}
+
 export function nameOf(sql: Sql, collection: CollectionName): Fragment {
   return names[collection](sql);
 }
@@ -27,7 +33,8 @@ export function nameOf(sql: Sql, collection: CollectionName): Fragment {
 export async function nameRecords(db: Db, estab: string, collection: CollectionName, ids: readonly string[]): Promise<Map<string, NamedRecord>> {
   if (ids.length === 0) return new Map();
   const rows = await db<NamedRecord[]>`
-    select t.sourced_id as "sourcedId", ${nameOf(db, collection)} as name, t.kind, t.status from ${db(collections[collection].table)} t
+    select t.sourced_id as "sourcedId", ${nameOf(db, collection)} as name, t.kind, ${allKindsOf(db, collections[collection])} as kinds, t.status
+    from ${db(collections[collection].table)} t
     where t.estab = ${estab} and t.sourced_id = any(${ids}::text[])`;
   return new Map(rows.map((row) => [row.sourcedId, row]));
 }

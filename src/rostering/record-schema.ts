@@ -1,7 +1,9 @@
 // In charge of the schema of a record, made of the description of its class that also renders it.
 import { Type, type TSchema } from 'typebox';
 import { allResources, collections } from '../roster/collections.ts';
-import { statuses, type Field, type Resource } from '../roster/resource.ts';
+import { extension, fieldsOf, isRequired, statuses, type Edition, type Field, type Resource } from '../roster/resource.ts';
+import { wordsOf } from '../roster/shown.ts';
+import { dialects } from './dialects/all.ts';
 
 const isoDay = { pattern: '^\\d{4}-\\d{2}-\\d{2}$', format: 'date' } as const;
 const instantPattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$';
@@ -26,10 +28,23 @@ const identifiers = Type.Object(
   { additionalProperties: false },
 );
 
-function fieldSchema({ type, about: description, values = [], to = 'users' }: Field): TSchema {
+/** Closed, or with room for words that begin with `ext:`. */
+function wordSchema(field: Field, edition: Edition): TSchema {
+  const { words, extended } = wordsOf(field, edition);
+  if (!extended) return oneOf(words, field.about);
+  const description = `${field.about} One of ${words.join(', ')}; a source may extend them by words that begin with \`ext:\`.`;
+  return Type.String({ pattern: `^(?:${words.join('|')}|${extension.source.slice(1, -1)})$`, description, examples: [words[0] ?? ''] });
+}
+
+function fieldSchema(field: Field, edition: Edition): TSchema {
+  const { type, about: description, to = 'users' } = field;
   switch (type) {
     case 'enum':
-      return oneOf(values, description);
+      return wordSchema(field, edition);
+    case 'uri':
+      return Type.String({ format: 'uri', description });
+    case 'items':
+      return Type.Array(objectOf(field.items ?? [], edition), { minItems: 1, description });
     case 'boolean':
       return oneOf(['true', 'false'], `${description} A string, as the standard has it.`);
     case 'date':
@@ -50,8 +65,16 @@ function fieldSchema({ type, about: description, values = [], to = 'users' }: Fi
   }
 }
 
-export function recordSchema(resource: Resource): TSchema {
-  const fields = resource.fields.map((field) => [field.name, field.required ? fieldSchema(field) : Type.Optional(fieldSchema(field))] as const);
+const propertiesOf = (fields: readonly Field[], edition: Edition) =>
+  Object.fromEntries(
+    fields.map((field) => [field.name, isRequired(field, edition) ? fieldSchema(field, edition) : Type.Optional(fieldSchema(field, edition))] as const),
+  );
+
+function objectOf(fields: readonly Field[], edition: Edition): TSchema {
+  return Type.Object(propertiesOf(fields, edition), { additionalProperties: false });
+}
+
+export function recordSchema(resource: Resource, edition: Edition): TSchema {
   return Type.Object(
     {
       sourcedId: Type.String({ minLength: 1, maxLength: 255, description: 'The id of the record, which never changes.' }),
@@ -62,11 +85,17 @@ export function recordSchema(resource: Resource): TSchema {
         description: 'When it last changed here: one instant for each import that changed something, later than that of the import before.',
       }),
       metadata: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Further details that the source exports, by their names there.' })),
-      ...Object.fromEntries(fields),
+      ...propertiesOf(fieldsOf(resource, edition), edition),
     },
     { additionalProperties: false, description: `${resource.about} A field without a value is left out; none is null or empty.` },
   );
 }
 
 /** The records' schemas, which the operations refer to by name. */
-export const recordSchemas = allResources.map((resource) => ({ $id: resource.refType, ...recordSchema(resource) }));
+export const recordSchemas: readonly (TSchema & { $id: string })[] = [
+  ...new Map(
+    dialects.flatMap(({ edition, schemaOf }) =>
+      allResources.map((resource) => [schemaOf(resource.refType), { $id: schemaOf(resource.refType), ...recordSchema(resource, edition) }] as const),
+    ),
+  ).values(),
+];

@@ -2,6 +2,7 @@
 import { compareRecords, readRecordHistory, type FieldChange, type HistoryAsked, type RecordState } from '../collection/record-history.ts';
 import type { Db } from '../db/connect.ts';
 import { cutPage } from '../http/cut-page.ts';
+import { mergeEditions } from '../roster/merge-editions.ts';
 import type { Resource } from '../roster/resource.ts';
 import { createFinish } from './render.ts';
 
@@ -23,7 +24,7 @@ export async function readStates(
   const states = await readRecordHistory(db, estab, resource, sourcedId, { before, most: most === undefined ? undefined : most + 1 });
   const versions = new Map([[estab, states.map(({ from, fromAt }) => ({ version: from, instant: 0, stamp: fromAt ?? '' })).toReversed()]]);
   const finish = createFinish(publicUrl, versions, undefined);
-  const read = states.map(({ stored, ...state }) => ({ ...state, record: JSON.parse(finish(stored)) as Record<string, unknown> }));
+  const read = states.map(({ stored, ...state }) => ({ ...state, record: mergeEditions(resource, stored, finish) }));
   const { shown, last } = cutPage(read, most);
   const compared = shown.map((state, at) => {
     const older = read[at + 1];

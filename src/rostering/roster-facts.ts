@@ -1,5 +1,6 @@
 // In charge of what is known of a roster as long as its version stands: the instants of its versions, totals by kind
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
+import { totalGroup } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
@@ -77,7 +78,7 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
     select r.version,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
         order by v.version) from roster_version v where v.estab = r.estab) as versions,
-      (select json_agg(json_build_object('collection', t.collection, 'part', t.kind || ' ' || t.status, 'count', t.count)) from roster_total t
+      (select json_agg(json_build_object('collection', t.collection, 'part', ${totalGroup(sql)}, 'count', t.count)) from roster_total t
         where t.estab = r.estab) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();

@@ -10,10 +10,8 @@ import type { Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
-import type { Dialect } from './dialects/dialect.ts';
-import { variantA } from './dialects/variant-a.ts';
-import { variantB } from './dialects/variant-b.ts';
-import { statusSchema } from './describe-answers.ts';
+import { dialects } from './dialects/all.ts';
+import { errorSchemas } from './dialects/error-schemas.ts';
 import { createDescribeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
@@ -22,8 +20,6 @@ import { createRemembered } from './remembered.ts';
 import { RosterMoved } from './roster-facts.ts';
 import type { Reader } from './select-page.ts';
 import { createTurnstile } from './turnstile.ts';
-
-export const dialects: readonly Dialect[] = [variantA, variantB];
 
 export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
@@ -37,7 +33,7 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, pu
   const pages = createRemembered<Page>(rememberedPageBytes);
   const names = createVersionNames(reader.db);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
-  for (const schema of [...recordSchemas, statusSchema]) app.addSchema(schema);
+  for (const schema of [...recordSchemas, ...errorSchemas]) app.addSchema(schema);
   for (const dialect of dialects) {
     const answering: Answering = { reader, pages, dialect, turnstile, names, address: publicUrl + dialect.root };
     const describe = createDescribeOperation(dialect);

@@ -4,9 +4,10 @@ import { findStanding, requireReach, type Standing } from '../access/authenticat
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
-import { explainFields, judgeRecord, namedIn, type Before, type FieldSight, type WholeWhy } from './explain-sight.ts';
+import { explainFields, judgeRecord, namedIn, type Before, type FieldSight, type Judged, type WholeWhy } from './explain-sight.ts';
 import { nameRecords } from './record-names.ts';
 import { readStates } from './record-states.ts';
+import { dialects } from './dialects/all.ts';
 import { findFullReach, requireApplicationReach, seeRecord, type Asked, type Sight } from './see-record.ts';
 
 export type DialectSight = Sight & Readonly<{ whole: WholeWhy; fields: readonly FieldSight[] }>;
@@ -18,8 +19,8 @@ export type Onlooker = Readonly<{ rp: string; name: string; state: string; scope
 const statesLookedAt = 30;
 const mostOnlookers = 100;
 
-export async function seeAsApplication(db: Db, publicUrl: string, rp: string, asked: Asked & { kind: string }): Promise<ApplicationSight> {
-  const { estab, collection, kind } = asked;
+export async function seeAsApplication(db: Db, publicUrl: string, rp: string, asked: Asked & Judged): Promise<ApplicationSight> {
+  const { estab, collection } = asked;
   const standing = await findStanding(db, rp, estab);
   if (!standing) throw new SchoolbellError('not_found', `${estab} has not authorised ${rp}`);
   const { state, scopes } = standing;
@@ -29,13 +30,15 @@ export async function seeAsApplication(db: Db, publicUrl: string, rp: string, as
   const seen = await seeRecord(db, publicUrl, rp, () => requireApplicationReach(db, rp, estab), asked);
   const before = await readBefore(db, publicUrl, asked);
   const people = await nameRecords(db, estab, 'users', [...new Set(all.flatMap(({ record = {} }) => Object.values(record).flatMap(namedIn)))]);
-  const kinds = new Map([...people.values()].map((one) => [one.sourcedId, one.kind]));
-  const shown = seen.map((sight, at): DialectSight => {
+  const kinds = new Map([...people.values()].map((one) => [one.sourcedId, one.kinds]));
+  const shown = dialects.flatMap((dialect, at): DialectSight[] => {
+    const sight = seen[at];
+    if (!sight) return [];
     const full = all[at]?.record;
-    if (!sight.record && !sight.refused) return { ...sight, whole: { is: 'not offered' }, fields: [] };
-    if (!full) return { ...sight, whole: { is: 'purged' }, fields: [] };
-    const own: WholeWhy = sight.record ? { is: 'given' } : judgeRecord(collection, kind, standing);
-    return { ...sight, whole: own, fields: explainFields(collection, standing, full, sight, kinds, own, before) };
+    if (!sight.record && !sight.refused) return [{ ...sight, whole: { is: 'not offered' }, fields: [] }];
+    if (!full) return [{ ...sight, whole: { is: 'purged' }, fields: [] }];
+    const own: WholeWhy = sight.record ? { is: 'given' } : judgeRecord(asked, standing, dialect);
+    return [{ ...sight, whole: own, fields: explainFields(collection, standing, dialect, full, sight, kinds, own, before) }];
   });
   return { rp, state, scopes, dialects: shown };
 }
@@ -56,22 +59,24 @@ export async function seeAll(db: Db, publicUrl: string, asked: Asked): Promise<S
 }
 
 /** Every application that the school has authorised: who of them sees such a record is judged without reading it. */
-export async function listOnlookers(db: Db, { estab, collection, kind }: Pick<Asked, 'estab' | 'collection'> & { kind: string }): Promise<Onlooker[]> {
+export async function listOnlookers(db: Db, { estab, ...judged }: Pick<Asked, 'estab'> & Judged): Promise<Onlooker[]> {
   const rows = await db<(Standing & { rp: string; name: string })[]>`
     select a.rp, p.name, a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom"
     from authorisation a join roster r on r.estab = a.estab join application p on p.rp = a.rp
     where a.estab = ${estab} order by a.rp limit ${mostOnlookers}`;
-  return rows.map((row) => ({ rp: row.rp, name: row.name, state: row.state, scopes: row.scopes, whole: judgeStanding(row, { collection, kind }) }));
+  return rows.map((row) => ({ rp: row.rp, name: row.name, state: row.state, scopes: row.scopes, whole: judgeStanding(row, judged) }));
 }
 
-function judgeStanding(standing: Standing, { collection, kind }: Pick<Asked, 'collection'> & { kind: string }): WholeWhy {
+/** In the dialect in which most is seen. */
+function judgeStanding(standing: Standing, judged: Judged): WholeWhy {
   try {
     requireReach([standing]);
   } catch (error) {
     if (error instanceof SchoolbellError) return { is: 'stopped', message: error.message };
     throw error;
   }
-  return judgeRecord(collection, kind, standing);
+  const [first = { is: 'not offered' } as const, ...others] = dialects.map((dialect) => judgeRecord(judged, standing, dialect));
+  return others.find(({ is }) => is === 'given') ?? first;
 }
 
 async function readBefore(db: Db, publicUrl: string, { estab, collection, sourcedId }: Asked): Promise<Before[]> {

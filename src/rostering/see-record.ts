@@ -12,13 +12,13 @@ import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
 import { createRemembered } from './remembered.ts';
 import { createFactsReader, RosterMoved } from './roster-facts.ts';
-import { dialects } from './routes.ts';
+import { dialects } from './dialects/all.ts';
 import type { Reader } from './select-page.ts';
 
 export type RecordJson = Readonly<Record<string, unknown>>;
 export type Refusal = Readonly<{ code: ErrorCode; message: string }>;
 /** record: what is answered. refused: with what instead. Neither: the dialect has no such operation. */
-export type Sight = Readonly<{ dialect: string; address: string; record?: RecordJson; refused?: Refusal }>;
+export type Sight = Readonly<{ dialect: string; title: string; address: string; record?: RecordJson; refused?: Refusal }>;
 export type Asked = Readonly<{ estab: string; collection: CollectionName; sourcedId: string }>;
 
 const tries = 3;
@@ -75,7 +75,7 @@ async function seeIn(
   findReach: () => Promise<Reach>,
   sourcedId: string,
 ): Promise<Sight> {
-  const sight = { dialect: dialect.name, address: `${dialect.root}${operation.path.replace(':id', encodeURIComponent(sourcedId))}` };
+  const sight = { dialect: dialect.name, title: dialect.title, address: `${dialect.root}${operation.path.replace(':id', encodeURIComponent(sourcedId))}` };
   if (!dialect.offers(operation.name)) return sight;
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -21,10 +21,11 @@ export type Reader = {
 };
 export type End = { sourcedId: string; estab: string };
 /** Where rosters stand, by establishment. */
-type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number }>>;
+type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number; ready: boolean }>>;
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
+const notReady = 'The records are being prepared for this edition of OneRoster, as happens once after an update. Try again in a minute.';
 /** Lower than any character of an id, so that joined ids are in the order of the ids. */
 const separator = '\u0001';
 
@@ -51,7 +52,7 @@ export async function selectTotal(reader: Reader, question: Question, key: strin
   const status = countableStatus(question);
   if (status !== false) {
     let sum = 0;
-    for (const target of question.targets) sum += sumOf(await reader.facts.totals(sql, target, question.operation.collection), target.kinds, status);
+    for (const target of question.targets) sum += sumOf(await reader.facts.totals(sql, target, question.operation.collection), { ...target, status });
     return sum;
   }
   const known = reader.totals.get(key);
@@ -145,7 +146,7 @@ async function findSeek(reader: Reader, sql: Sql, question: Question, offset: nu
   const [target, ...others] = question.targets;
   const status = countableStatus(question);
   if (!target || others.length > 0 || question.sort || status === false || offset === 0) return undefined;
-  return findMilestone(await reader.facts.milestones(sql, target, question.operation.collection), target.kinds, status, offset);
+  return findMilestone(await reader.facts.milestones(sql, target, question.operation.collection), { ...target, status }, offset);
 }
 
 /** The status that a question is limited to, undefined for none, false when it depends on more than kind and status. */
@@ -159,9 +160,10 @@ function countableStatus({ operation, filter }: Question): string | undefined | 
 /** Of the version that stands, nothing else will do; one that is past is the same as long as it is kept. */
 function requireSame({ targets }: Question, standing: Standing | undefined, parents: boolean | undefined): void {
   for (const target of targets) {
-    const { id, version = -1, keptFrom = 0 } = standing?.[target.estab] ?? {};
+    const { id, version = -1, keptFrom = 0, ready } = standing?.[target.estab] ?? {};
     const same = isPast(target) ? keptFrom <= target.version && target.version <= version : version === target.version;
     if (id !== target.rosterId || !same) throw new RosterMoved();
+    if (!ready) throw new SchoolbellError('unavailable', notReady, { headers: { 'retry-after': '30' } });
   }
   if (!parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
 }

@@ -11,7 +11,7 @@ import { listOnlookers, seeAsApplication, type DialectSight, type Onlooker } fro
 import { grantLink } from '../links.ts';
 import type { ConsoleParts, Visit } from '../visit.ts';
 import { renderHead, type Subject } from './around.ts';
-import { renderSight, titleOf } from './json-view.ts';
+import { renderSight } from './json-view.ts';
 import { nameAll } from './name-all.ts';
 import { labelOf, renderValue, type Names } from './show-value.ts';
 
@@ -19,7 +19,7 @@ const asPath = ({ path }: Subject, rp: string) => addressOf(path, { view: 'appli
 
 export async function showApplication(parts: ConsoleParts, { query }: Visit, subject: Subject): Promise<Html> {
   const { school: { estab }, resource: { collection }, state, gone } = subject;
-  const onlookers = await listOnlookers(parts.db, { estab, collection, kind: state.kind });
+  const onlookers = await listOnlookers(parts.db, { estab, collection, kind: state.kind, kinds: state.kinds });
   const rp = query.one('rp');
   if (gone) return html`${renderHead(subject, 'application')}${renderEmpty('It was purged: by its id no application finds it any more.')}`;
   if (rp === '') return html`${renderHead(subject, 'application')}${renderOnlookers(subject, onlookers)}`;
@@ -28,7 +28,7 @@ export async function showApplication(parts: ConsoleParts, { query }: Visit, sub
 
 async function renderAs(parts: ConsoleParts, subject: Subject, rp: string, onlooker: Onlooker | undefined): Promise<Html> {
   const { school: { estab }, resource: { collection }, sourcedId, state } = subject;
-  const sight = await seeAsApplication(parts.db, parts.config.publicUrl, rp, { estab, collection, sourcedId, kind: state.kind });
+  const sight = await seeAsApplication(parts.db, parts.config.publicUrl, rp, { estab, collection, sourcedId, kind: state.kind, kinds: state.kinds });
   const names = await nameAll(parts, estab, state.record);
   const open = parts.openings.filter(({ scope }) => sight.scopes.includes(scope));
   const closed = parts.openings.filter(({ scope }) => !sight.scopes.includes(scope));
@@ -53,12 +53,12 @@ const sayWhole = (whole: WholeWhy) => describeWhole(whole, manyOfKind);
 function renderDialect({ school: { estab }, resource }: Subject, sight: DialectSight, names: Names): Html {
   const { dialect, whole, fields } = sight;
   const key = dialect.replaceAll(/\W/g, '-');
-  return html`<section class="card" id="dialect-${key}"><h2>${titleOf(sight)} ${renderBadge(badgeOfWhole(whole))}</h2>
+  return html`<section class="card" id="dialect-${key}"><h2>${sight.title} ${renderBadge(badgeOfWhole(whole))}</h2>
 <p>${sayWhole(whole)}</p>
 ${renderSums(fields)}
 ${fields.length > 0 && renderTable({
   id: `as-${key}`,
-  caption: `${titleOf(sight)}: every field, and why it is empty where it is`,
+  caption: `${sight.title}: every field, and why it is empty where it is`,
   columns: ['Field', 'What it gets', 'Why'],
   rows: fields.map(({ name, value, why }) => [
     html`${labelOf(resource, name)}<br><code>${name}</code>`,
@@ -67,7 +67,7 @@ ${fields.length > 0 && renderTable({
   ]),
   stacked: true,
 })}
-${(sight.record ?? sight.refused) && html`<details><summary>The answer itself<span class="unseen">, ${titleOf(sight)}</span></summary>
+${(sight.record ?? sight.refused) && html`<details><summary>The answer itself<span class="unseen">, ${sight.title}</span></summary>
 ${renderSight(sight)}</details>`}
 </section>`;
 }

@@ -96,7 +96,7 @@ test('why a field is empty: not in the source, no longer in it, hidden by scope 
 test('what the scopes say would open a record does open it', async () => {
   for (const scopes of ['Student', 'Attendance,Identity'] as const) {
     for (const [collection, sourcedId, kind] of subjects) {
-      const asked = { estab, collection, sourcedId, kind };
+      const asked = { estab, collection, sourcedId, kind, kinds: [kind] };
       const rp = rpOf(scopes);
       const { dialects: [, b] } = await seeAsApplication(db, url, rp, asked);
       if (b?.whole.is !== 'closed') continue;

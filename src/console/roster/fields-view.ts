@@ -4,7 +4,7 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import { describeDetail } from '../../onboarding/plain-names.ts';
-import { selectableFields } from '../../rostering/field-path.ts';
+import { everyField } from '../../rostering/field-path.ts';
 import { nameRecords } from '../../rostering/record-names.ts';
 import { readRelated, relationsOf } from '../../rostering/related-records.ts';
 import { listOnlookers } from '../../rostering/see-as-application.ts';
@@ -25,7 +25,7 @@ export async function showFields(parts: ConsoleParts, _visit: Visit, subject: Su
   const names = await nameAll(parts, estab, state.record);
   const related = [];
   for (const relation of relationsOf(resource.collection)) related.push(await readRelated(db, estab, relation, sourcedId, shownOfEach));
-  const onlookers = gone ? [] : await listOnlookers(db, { estab, collection: resource.collection, kind: state.kind });
+  const onlookers = gone ? [] : await listOnlookers(db, { estab, collection: resource.collection, kind: state.kind, kinds: state.kinds });
   const first = await findFirstSeen(db, estab, resource, sourcedId);
   return html`${renderHead(subject, 'fields')}
 <div class="record">
@@ -51,7 +51,7 @@ ${!gone && html`<section class="card"><h2>Who sees it</h2>${renderOnlookers(subj
 function renderFieldTable({ school: { estab }, resource, state: { record } }: Subject, names: Names): Html {
   // What only repeats another field in other words is in the JSON.
   const repeated = resource.fields.filter(({ type }) => type === 'idList').map(({ name }) => name);
-  const shown = selectableFields(resource).filter((name) => name !== 'metadata' && !repeated.includes(name));
+  const shown = everyField(resource).filter((name) => name !== 'metadata' && !repeated.includes(name));
   const details = Object.entries((record.metadata ?? {}) as Record<string, unknown>);
   const row = (label: string, name: string, value: HtmlValue) => [label, value, html`<code>${name}</code>`];
   return renderTable({

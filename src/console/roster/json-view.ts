@@ -10,15 +10,13 @@ export async function showJson({ db, config }: ConsoleParts, _visit: Visit, subj
   const sights = await seeAll(db, config.publicUrl, { estab, collection, sourcedId });
   return html`${renderHead(subject, 'json')}
 <p class="quiet">As an application gets it to which the school has opened everything.</p>
-${sights.map((sight) => html`<section class="card"><h2>${titleOf(sight)}</h2>${renderSight(sight)}</section>`)}`;
+${sights.map((sight) => html`<section class="card"><h2>${sight.title}</h2>${renderSight(sight)}</section>`)}`;
 }
-
-export const titleOf = ({ dialect }: Pick<Sight, 'dialect'>) => `Variant ${dialect}`;
 
 export function renderSight(sight: Sight): Html {
   if (sight.record)
     return html`<p><code>GET ${sight.address}</code></p>
-<pre class="json" tabindex="0" role="region" aria-label="JSON, ${titleOf(sight)}"><code>${JSON.stringify(sight.record, undefined, 2)}</code></pre>`;
+<pre class="json" tabindex="0" role="region" aria-label="JSON, ${sight.title}"><code>${JSON.stringify(sight.record, undefined, 2)}</code></pre>`;
   if (sight.refused) return html`<p><code>GET ${sight.address}</code></p><p>It is refused: ${sight.refused.message}</p>`;
   return html`<p>This variant does not offer such records.</p>`;
 }

@@ -17,7 +17,7 @@ import { listProviderKeys } from '../../identity/oidc/keys.ts';
 import { rotateSigningKeys } from '../../identity/rotate-keys.ts';
 import { docsPath } from '../../reference/pages/links.ts';
 import { pathOf, surfaces } from '../../reference/surfaces.ts';
-import { dialects } from '../../rostering/routes.ts';
+import { dialects } from '../../rostering/dialects/all.ts';
 import { listSettings, type Setting } from '../../settings.ts';
 import { version } from '../../version.ts';
 import { renderDoing } from '../doing.ts';
@@ -146,7 +146,7 @@ function renderAddresses({ publicUrl, metricsPort, host }: Config): Html {
   const root = (way: string): Html => html`<span class="id">${publicUrl}${way}</span>`;
   return html`<section class="card"><h2>Addresses</h2>
 ${renderFacts([
-  ...dialects.map(({ name, root: way }) => [`Rostering, variant ${name}`, root(way)] as const),
+  ...dialects.map(({ title, root: way }) => [`Rostering, ${title}`, root(way)] as const),
   ['School data', root('/api/v1')],
   ['Tokens of schools', root('/api/oauth/GetToken')],
   ['Single sign-on', at('/oidc/.well-known/openid-configuration')],

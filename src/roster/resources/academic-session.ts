@@ -1,5 +1,5 @@
 // In charge of what an academic session is: a school year, a term or a grading period.
-import type { Resource } from '../resource.ts';
+import { unchanged, type Resource } from '../resource.ts';
 
 export const academicSession: Resource = {
   collection: 'academicSessions',
@@ -8,7 +8,7 @@ export const academicSession: Resource = {
   about: 'A school year, a term or a part of one.',
   table: 'roster_academic_session',
   file: 'academicSessions.csv',
-  header: 'sourcedId,status,dateLastModified,title,type,startDate,endDate,parentSourcedId,schoolYear',
+  headers: unchanged('sourcedId,status,dateLastModified,title,type,startDate,endDate,parentSourcedId,schoolYear'),
   kinds: ['term', 'gradingPeriod', 'other'],
   kindBy: { field: 'type', kindOf: (type) => (type === 'term' || type === 'gradingPeriod' ? type : 'other') },
   fields: [
@@ -17,6 +17,7 @@ export const academicSession: Resource = {
     { name: 'endDate', type: 'date', column: 'end_date', csv: 'endDate', required: true, about: 'The end; the standard means the day after the last one.' },
     {
       name: 'type', type: 'enum', column: 'type', csv: 'type', required: true, values: ['gradingPeriod', 'semester', 'schoolYear', 'term'],
+      foreign: 'shown',
       about: 'What kind of session it is.',
     },
     {

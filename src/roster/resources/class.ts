@@ -1,5 +1,5 @@
 // In charge of what a class is: a registration group or a teaching class.
-import type { Resource } from '../resource.ts';
+import { unchanged, type Resource } from '../resource.ts';
 
 export const schoolClass: Resource = {
   collection: 'classes',
@@ -8,15 +8,16 @@ export const schoolClass: Resource = {
   about: 'A registration group or a teaching class.',
   table: 'roster_class',
   file: 'classes.csv',
-  header:
+  headers: unchanged(
     'sourcedId,status,dateLastModified,title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods',
+  ),
   kinds: ['class'],
   kindBy: { field: 'title', kindOf: () => 'class' },
   fields: [
     { name: 'title', type: 'text', column: 'title', csv: 'title', required: true, about: 'Its name.' },
     { name: 'classCode', type: 'text', column: 'class_code', csv: 'classCode', about: 'Its code at the school.' },
     {
-      name: 'classType', type: 'enum', column: 'class_type', csv: 'classType', required: true, values: ['homeroom', 'scheduled'],
+      name: 'classType', type: 'enum', column: 'class_type', csv: 'classType', required: 'v1p1', values: ['homeroom', 'scheduled'], foreign: 'shown',
       about: 'homeroom is a registration group, scheduled a class that is taught.',
     },
     { name: 'location', type: 'text', column: 'location', csv: 'location', about: 'The room.' },

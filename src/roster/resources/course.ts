@@ -1,5 +1,5 @@
 // In charge of what a course is: a subject as it is taught to a year group.
-import type { Resource } from '../resource.ts';
+import { unchanged, type Resource } from '../resource.ts';
 
 export const course: Resource = {
   collection: 'courses',
@@ -8,7 +8,7 @@ export const course: Resource = {
   about: 'A subject as it is taught to a year group.',
   table: 'roster_course',
   file: 'courses.csv',
-  header: 'sourcedId,status,dateLastModified,schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes',
+  headers: unchanged('sourcedId,status,dateLastModified,schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes'),
   kinds: ['course'],
   kindBy: { field: 'title', kindOf: () => 'course' },
   fields: [
@@ -17,10 +17,13 @@ export const course: Resource = {
       name: 'schoolYear', type: 'ref', column: 'school_year_id', csv: 'schoolYearSourcedId', to: 'academicSessions',
       about: 'The school year in which it is taught.',
     },
-    { name: 'courseCode', type: 'text', column: 'course_code', csv: 'courseCode', about: 'Its code at the school.' },
+    {
+      name: 'courseCode', type: 'text', column: 'course_code', csv: 'courseCode', required: 'v1p2', blank: 'sourcedId',
+      about: 'Its code at the school.',
+    },
     { name: 'grades', type: 'list', column: 'grades', csv: 'grades', about: 'The year groups that take it.' },
     { name: 'subjects', type: 'list', column: 'subjects', csv: 'subjects', about: 'Its subjects, in words.' },
-    { name: 'org', type: 'ref', column: 'org_id', csv: 'orgSourcedId', to: 'orgs', required: true, about: 'The organisation that offers it.' },
+    { name: 'org', type: 'ref', column: 'org_id', csv: 'orgSourcedId', to: 'orgs', required: 'v1p1', about: 'The organisation that offers it.' },
     { name: 'subjectCodes', type: 'list', column: 'subject_codes', csv: 'subjectCodes', about: 'Its subjects, as codes of the source.' },
   ],
 };

@@ -1,5 +1,5 @@
 // In charge of what a demographics record is; its sourcedId is that of the user it describes.
-import type { Field, Resource } from '../resource.ts';
+import { unchanged, type Field, type Resource } from '../resource.ts';
 import { user } from './user.ts';
 
 const flag = (name: string, column: string, about: string): Field => ({ name, type: 'boolean', column, csv: name, about });
@@ -12,15 +12,20 @@ export const demographics: Resource = {
   about: 'Details of a person, mostly of a student, which a school grants apart; its sourcedId is that of the user.',
   table: 'roster_demographics',
   file: 'demographics.csv',
-  header:
+  headers: unchanged(
     'sourcedId,status,dateLastModified,birthDate,sex,americanIndianOrAlaskaNative,asian,blackOrAfricanAmerican,nativeHawaiianOrOtherPacificIslander,' +
     'white,demographicRaceTwoOrMoreRaces,hispanicOrLatinoEthnicity,countryOfBirthCode,stateOfBirthAbbreviation,cityOfBirth,' +
     'publicSchoolResidenceStatus',
+  ),
   kinds: user.kinds,
   personColumn: 'sourced_id',
   fields: [
     { name: 'birthDate', type: 'date', column: 'birth_date', csv: 'birthDate', about: 'Date of birth.' },
-    { name: 'sex', type: 'enum', column: 'sex', csv: 'sex', values: ['male', 'female'], about: 'Sex.' },
+    {
+      name: 'sex', type: 'enum', column: 'sex', csv: 'sex', foreign: 'omitted',
+      values: { v1p1: ['male', 'female'], v1p2: ['male', 'female', 'unspecified', 'other'] },
+      about: 'Sex.',
+    },
     flag('americanIndianOrAlaskaNative', 'american_indian_or_alaska_native', 'Ethnicity: American Indian or Alaska Native.'),
     flag('asian', 'asian', 'Ethnicity: Asian.'),
     flag('blackOrAfricanAmerican', 'black_or_african_american', 'Ethnicity: Black or African American.'),

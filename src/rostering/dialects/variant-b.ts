@@ -2,13 +2,18 @@
 import { errorCodes } from '../../errors.ts';
 import { operators } from '../filter.ts';
 import type { Dialect } from './dialect.ts';
+import { edition11 } from './edition.ts';
 
 export const variantB: Dialect = {
   name: 'B',
+  title: 'Variant B',
+  suffix: 'B',
+  credential: 'variantBToken',
+  ...edition11,
   root: '/ims/oneroster/v1p1',
   tokenKind: 'rostering-b',
   offers: () => true,
-  filter: { fields: undefined, operators, joined: true, ignoredOn: [] },
+  filter: { fields: undefined, operators, joined: true, ignoredOn: [], refusesBlank: true },
   sorts: true,
   selects: true,
   errors: {

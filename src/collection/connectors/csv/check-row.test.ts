@@ -44,7 +44,7 @@ const names = Object.keys(headers) as CollectionName[];
 
 function checkCells(name: CollectionName, header: string[], cells: string[], mode: Mode = 'bulk', line = 7) {
   const problems: Problem[] = [];
-  const row = createRowCheck(collections[name], mode, { line: 1, cells: header })({ line, cells }, (problem) => problems.push(problem));
+  const row = createRowCheck(collections[name], mode, { line: 1, cells: header }, 'v1p1')({ line, cells }, (problem) => problems.push(problem));
   return { row, problems };
 }
 

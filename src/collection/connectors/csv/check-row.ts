@@ -1,7 +1,6 @@
 // In charge of the rules for one CSV file: its header, and every cell of every row. A cell that breaks a rule is a
 // problem that names the rule; the row is then rejected as a whole.
-import type { UserId, Value } from '../../../roster/record.ts';
-import type { Field, Resource } from '../../../roster/resource.ts';
+import { isRequired, type Edition, type Field, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
 import { SourceError, type Problem } from '../../problem.ts';
 import type { Mode, SourceRow } from '../../source.ts';
 import { checkId, checkValue, idRule, isDateTime, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
@@ -12,11 +11,13 @@ const metadataPrefix = 'metadata.';
 export type RowCheck = (record: CsvRecord, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
 
 /** Reads the header and gives the check for the rows below it. */
-export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord): RowCheck {
+export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord, edition: Edition): RowCheck {
   const { file } = resource;
   const columns = header.cells.map((name) => name.trim());
-  const position = requirePositions(resource, header.line, columns);
-  const read = resource.fields.map((field) => (field.csv === undefined ? undefined : { field, csv: field.csv, at: position(field.csv) }));
+  const position = requirePositions(resource.file, resource.headers[edition], header.line, columns);
+  const read = resource.fields.map((field) =>
+    field.csv === undefined || (field.only ?? edition) !== edition ? undefined : { field, csv: field.csv, at: position(field.csv) },
+  );
   const metadata = columns.flatMap((name, at) => (name.startsWith(metadataPrefix) ? [{ key: name.slice(metadataPrefix.length), at }] : []));
   const [sourcedIdAt, statusAt, modifiedAt] = [position('sourcedId'), position('status'), position('dateLastModified')];
 
@@ -41,26 +42,28 @@ export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = checkStatus(cells[statusAt]?.trim() ?? '', cells[modifiedAt]?.trim() ?? '', mode, broken);
     const values = read.map((column) =>
-      column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule)) : undefined,
+      column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule), edition) : undefined,
     );
     if (failed) return { rejected: sourcedId || undefined };
     return { line, sourcedId, status, values, metadata: readMetadata(metadata, cells) };
   };
 }
 
-function requirePositions(resource: Resource, line: number, columns: readonly string[]): (name: string) => number {
-  const standard = resource.header.split(',');
-  const missing = standard.filter((name) => !columns.includes(name));
+/** Of a file that was issued with two headers, what only one of them has may be missing. */
+export function requirePositions(file: string, headers: readonly string[], line: number, columns: readonly string[]): (name: string) => number {
+  const issued = headers.map((header) => header.split(','));
+  const standard = [...new Set(issued.flat())];
+  const missing = standard.filter((name) => !columns.includes(name) && issued.every((one) => one.includes(name)));
   const stranger = columns.find((name) => !standard.includes(name) && !(name.startsWith(metadataPrefix) && name.length > metadataPrefix.length));
   const twice = columns.find((name, at) => columns.indexOf(name) !== at);
   if (missing.length > 0)
-    throw new SourceError(resource.file, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, {
+    throw new SourceError(file, `the header lacks the column${missing.length > 1 ? 's' : ''} ${missing.join(', ')} (names are case-sensitive)`, {
       line,
       column: missing.join(', '),
     });
   if (stranger !== undefined)
-    throw new SourceError(resource.file, `"${stranger}" is not a column of this file; own columns are named metadata.…`, { line, column: stranger });
-  if (twice !== undefined) throw new SourceError(resource.file, 'the header names this column twice', { line, column: twice });
+    throw new SourceError(file, `"${stranger}" is not a column of this file; own columns are named metadata.…`, { line, column: stranger });
+  if (twice !== undefined) throw new SourceError(file, 'the header names this column twice', { line, column: twice });
   return (name) => columns.indexOf(name);
 }
 
@@ -72,10 +75,10 @@ function checkStatus(status: string, modified: string, mode: Mode, broken: (colu
   return status === '' || status === 'active' ? 'active' : 'tobedeleted';
 }
 
-function checkCell(field: Field, cell: string, broken: Broken): Value {
+export function checkCell(field: Field, cell: string, broken: Broken, edition: Edition): Value {
   const text = cell.trim();
   if (text === '') {
-    if (field.required) broken(cell, 'must not be blank');
+    if (isRequired(field, 'v1p1')) broken(cell, 'must not be blank');
     return undefined;
   }
   switch (field.type) {
@@ -86,7 +89,7 @@ function checkCell(field: Field, cell: string, broken: Broken): Value {
     case 'userIds':
       return checkUserIds(text, broken);
     default:
-      return checkValue(field, cell, broken);
+      return checkValue(field, cell, broken, edition);
   }
 }
 
@@ -94,7 +97,7 @@ function checkList(field: Field, cell: string, broken: Broken): string[] | undef
   if (!cell.includes(',')) return [cell.trim()];
   const items = cell.split(',').map((item) => item.trim()).filter(Boolean);
   if (items.length > 0) return items;
-  if (field.required) broken(cell, 'must not be blank: it names nothing');
+  if (isRequired(field, 'v1p1')) broken(cell, 'must not be blank: it names nothing');
   return undefined;
 }
 

@@ -49,7 +49,7 @@ async function* readFile(
     const batch: SourceBatch = { rows: [], rejected: [] };
     for (const record of records) {
       if (!check) {
-        check = createRowCheck(resource, mode, record);
+        check = createRowCheck(resource, mode, record, 'v1p1');
         continue;
       }
       const fault = problems.total + 1;

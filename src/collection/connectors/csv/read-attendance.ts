@@ -109,7 +109,7 @@ function requireColumns(columns: readonly string[], line: number): void {
 
 function dateFault(text: string): string | undefined {
   let fault: string | undefined;
-  checkValue(dateField, text, (_value, rule) => (fault = rule));
+  checkValue(dateField, text, (_value, rule) => (fault = rule), 'v1p1');
   return fault;
 }
 

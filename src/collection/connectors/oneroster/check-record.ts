@@ -1,8 +1,7 @@
 // In charge of the rules for one record of a provider's JSON. It is lenient where providers differ in how they write a
 // value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
 import { cutText } from '../../../http/cut-text.ts';
-import type { UserId, Value } from '../../../roster/record.ts';
-import type { Field, Resource } from '../../../roster/resource.ts';
+import { isRequired, type Field, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
 import type { Problem } from '../../problem.ts';
 import type { SourceRow } from '../../source.ts';
 import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
@@ -24,7 +23,7 @@ export function createRecordCheck(resource: Resource): RecordCheck {
     const status = isAbsent(record.status) ? '' : show(record.status).trim();
     if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
     const values = resource.fields.map((field) =>
-      field.csv === undefined ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule)),
+      field.csv === undefined || field.only === 'v1p2' ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule)),
     );
     const metadata = readMetadata(record.metadata, broken);
     if (failed) return { rejected: sourcedId || undefined };
@@ -36,7 +35,7 @@ function checkField(field: Field, value: unknown, broken: Broken): Value {
   const many = field.type === 'list' || field.type === 'refs' || field.type === 'userIds';
   const items = (many && Array.isArray(value) ? value : [value]).filter((item) => !isAbsent(item));
   if (items.length === 0) {
-    if (field.required) broken('', 'must not be blank');
+    if (isRequired(field, 'v1p1')) broken('', 'must not be blank');
     return undefined;
   }
   if (field.type === 'userIds') return items.map((item) => checkUserId(item, broken));
@@ -47,7 +46,7 @@ function checkField(field: Field, value: unknown, broken: Broken): Value {
 function checkItem(field: Field, item: unknown, broken: Broken): string {
   const text = textOf(item);
   const fault = text === undefined || text.trim() === '' ? describeShape(field) : textFault(text);
-  if (text !== undefined && !fault) return checkValue(field, text, broken);
+  if (text !== undefined && !fault) return checkValue(field, text, broken, 'v1p1');
   broken(show(item), fault ?? describeShape(field));
   return '';
 }

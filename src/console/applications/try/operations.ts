@@ -12,6 +12,7 @@ type TokenScheme = Readonly<{ kind: TokenKind; scheme: 'Bearer' | 'Idaas'; ofSch
 export const tokenSchemes = {
   variantAToken: { kind: 'rostering-a', scheme: 'Bearer', ofSchool: false, label: 'Token of variant A, for all schools of the application' },
   variantBToken: { kind: 'rostering-b', scheme: 'Bearer', ofSchool: true, label: 'Token of variant B, for one school' },
+  oneRoster12Token: { kind: 'rostering-1p2', scheme: 'Bearer', ofSchool: true, label: 'Token of OneRoster 1.2, for one school' },
   schoolToken: { kind: 'school', scheme: 'Idaas', ofSchool: true, label: 'School token, for one school' },
   managementToken: { kind: 'management', scheme: 'Idaas', ofSchool: false, label: 'Management token, for the application itself' },
 } as const satisfies Record<string, TokenScheme>;
