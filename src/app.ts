@@ -176,7 +176,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     styleRoute(api);
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);
-    referenceRoutes(api, readSurfaces);
+    referenceRoutes(api, readSurfaces, config.publicUrl);
     docsRoutes(api, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
     accessRoutes(api, { db: tries, tokens, keys });
     // Those that name schemas each by itself: what serialises an answer is made with all schemas that its route can see.

@@ -116,21 +116,23 @@ function keep(credentials: DemoCredentials, config: Config): void {
   renameSync(half, fileOf(config));
 }
 
-/** For each variant a line that works when pasted alone. */
+/** For each way of reading a line that works when pasted alone. */
 export function renderDemoRequests(
   publicUrl: string,
   { estab, clientId, clientSecret, schoolSecret }: DemoCredentials,
-): Readonly<Record<'variantA' | 'variantB', string>> {
+): Readonly<Record<'variantA' | 'variantB' | 'oneRoster12', string>> {
   const request = (user: string, token: string, list: string) =>
     `curl -s -H "Authorization: Bearer $(curl -s -X POST -u '${user}' ${publicUrl}${token} | ` +
     `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')" '${publicUrl}${list}'`;
   return {
     variantA: request(`${clientId}:${clientSecret}`, '/api/ims/oneroster/v1p1/token', '/api/ims/oneroster/v1p1/users?limit=2'),
     variantB: request(`${rp}|${estab}:${schoolSecret}`, '/ims/oneroster/v1p1/auth/token', '/ims/oneroster/v1p1/students?limit=2&filter=status=%27active%27'),
+    oneRoster12: request(`${rp}|${estab}:${schoolSecret}`, '/ims/oneroster/rostering/v1p2/token', '/ims/oneroster/rostering/v1p2/teachers?limit=2'),
   };
 }
 
 export function renderDemoLines(publicUrl: string, demo: DemoCredentials): string[] {
-  const { variantA, variantB } = renderDemoRequests(publicUrl, demo);
-  return [`The demo school ${demoEstablishment.name} (${demo.estab}) is loaded. Read it through either variant:`, '', variantA, '', variantB, ''];
+  const { variantA, variantB, oneRoster12 } = renderDemoRequests(publicUrl, demo);
+  const said = `The demo school ${demoEstablishment.name} (${demo.estab}) is loaded. Read it through either variant, or as OneRoster 1.2:`;
+  return [said, '', variantA, '', variantB, '', oneRoster12, ''];
 }

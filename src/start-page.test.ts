@@ -21,7 +21,7 @@ const { db, url, join } = await useService({}, { demo });
 const { port } = new URL(url);
 const bare = await useService();
 const guides = ['', '/load-csv', '/read-a-roster', '/run-in-production', '/settings', '/what-is-kept'].map((name) => `/docs/guides${name}`);
-const files = ['/openapi/management.json', '/openapi/school-data.json', '/openapi/variant-a.json', '/openapi/variant-b.json'];
+const files = ['/openapi/management.json', '/openapi/oneroster-1p2.json', '/openapi/school-data.json', '/openapi/variant-a.json', '/openapi/variant-b.json'];
 
 /** With whatever headers, the Host among them. */
 function ask(at: string, headers: Record<string, string>, method = 'GET'): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {

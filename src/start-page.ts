@@ -81,16 +81,18 @@ ${shown ? renderRequests(publicUrl, demo) : elsewhere}
 }
 
 function renderRequests(publicUrl: string, demo: DemoCredentials): Html {
-  const { variantA, variantB } = renderDemoRequests(publicUrl, demo);
-  return html`<p>Paste either line into a shell. It exchanges a secret for a token and reads a list with it.</p>
+  const { variantA, variantB, oneRoster12 } = renderDemoRequests(publicUrl, demo);
+  return html`<p>Paste one of these lines into a shell. It exchanges a secret for a token and reads a list with it.</p>
 <h3>Variant A: two users</h3>
 <pre class="command" id="variant-a"><code>${variantA}</code></pre>
 <h3>Variant B: two students who are on roll</h3>
 <pre class="command" id="variant-b"><code>${variantB}</code></pre>
+<h3>OneRoster 1.2: two teachers</h3>
+<pre class="command" id="oneroster-1p2"><code>${oneRoster12}</code></pre>
 <p class="quiet">A click selects the whole line. All credentials of the demo are in <code>demo.json</code> in the data directory.</p>`;
 }
 
-const elsewhere = html`<p id="elsewhere">Its credentials, and two requests to begin with, are printed whenever the service starts; the credentials are
+const elsewhere = html`<p id="elsewhere">Its credentials, and three requests to begin with, are printed whenever the service starts; the credentials are
 also in <code>demo.json</code> in its data directory (<code>DATA_DIR</code>). This page shows them only on the machine that
 Schoolbell runs on, at its loopback address.</p>`;
 

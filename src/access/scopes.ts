@@ -37,7 +37,9 @@ export type OneRosterScope = keyof typeof names;
 /** By what each opens. */
 export type OneRosterScopes = Readonly<Record<OneRosterScope, string>>;
 
-const scopesUnder = (prefix: string): OneRosterScopes => ({ core: prefix + names.core, roster: prefix + names.roster, demographics: prefix + names.demographics });
+function scopesUnder(prefix: string): OneRosterScopes {
+  return { core: prefix + names.core, roster: prefix + names.roster, demographics: prefix + names.demographics };
+}
 
 export const oneRosterScopes: Readonly<Record<Edition, OneRosterScopes>> = {
   v1p1: scopesUnder('https://purl.imsglobal.org/spec/or/v1p1/scope/'),

@@ -69,7 +69,8 @@ async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: '
       select ${estab}, ${number}, ${resource.collection}, coalesce(s.sourced_id, t.sourced_id), case when t.sourced_id is null then 'new'
         when s.sourced_id is null then 'missing' when t.status = 'active' and s.status = 'tobedeleted' then 'marked' else 'changed' end
       from ${live} t ${mode === 'bulk' ? tx`full` : tx`right`} join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
-      where t.sourced_id is null or (${missing}) or t.record <> s.record or (s.sourced_id is not null and t.v1p2 is distinct from s.v1p2) or t.status <> s.status ${late}
+      where t.sourced_id is null or (${missing}) or t.record <> s.record or t.status <> s.status ${late}
+        or (s.sourced_id is not null and t.v1p2 is distinct from s.v1p2)
       returning what
     )
     select what, count(*)::int as count from noted group by what`;

@@ -1,6 +1,17 @@
 // In charge of how a row lies in the spool: as a line of COPY's text format, with its JSON made.
 import { renderRecord } from '../roster/record.ts';
-import { canLack, columnsOf, isGiven, renderedColumns, storedFields, type Field, type Item, type Resource, type UserId, type Value } from '../roster/resource.ts';
+import {
+  canLack,
+  columnsOf,
+  isGiven,
+  renderedColumns,
+  storedFields,
+  type Field,
+  type Item,
+  type Resource,
+  type UserId,
+  type Value,
+} from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problem } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -9,7 +20,8 @@ import type { RejectedRow, SourceRow } from './source.ts';
 /** Of the table that the collection is staged in, in the order of a line. */
 export function stagedColumns(resource: Resource): string[] {
   const kinds = resource.kindsBy ? ['kinds'] : [];
-  return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', ...kinds, 'status', ...ownColumns(resource), 'metadata', ...renderedColumns(resource), 'late'];
+  const rendered = [...renderedColumns(resource), 'late'];
+  return ['estab', 'reading', 'line', 'place', 'sourced_id', 'kind', ...kinds, 'status', ...ownColumns(resource), 'metadata', ...rendered];
 }
 
 export const rejectedColumns = ['estab', 'reading', 'collection', 'line', 'sourced_id', 'fault'] as const;

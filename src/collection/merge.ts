@@ -48,7 +48,8 @@ export async function finishVersion(tx: Tx, estab: string, version: number, touc
   for (const resource of touched) await measureCollection(tx, estab, resource);
   // A version that came about without its history being kept cannot be looked behind.
   await tx`
-    update roster set version = ${version}, rendered_to = case when rendered_to = version then ${version} else rendered_to end, history_to = ${version}, history_from = case when history_to = version then history_from else version end
+    update roster set version = ${version}, history_to = ${version}, history_from = case when history_to = version then history_from else version end,
+      rendered_to = case when rendered_to = version then ${version} else rendered_to end
     where estab = ${estab}`;
 }
 
@@ -78,9 +79,10 @@ async function updateLive(tx: Tx, all: Changes, resource: Resource, version: num
   await tx`
     update ${table} t set status = 'tobedeleted', version = ${version}, place = null
     where t.estab = ${estab} and ${changes(tx, all, resource, tx`t.sourced_id`, 'missing')}`;
+  const kinds = kindsOf(tx, resource).map(({ column, value }) => tx`, ${tx(column)} = ${value}`).reduce((all, one) => tx`${all}${one}`);
   const assignments = sourceColumns(resource).map((name) => tx`, ${tx(name)} = s.${tx(name)}`).reduce((some, one) => tx`${some}${one}`);
   await tx`
-    update ${table} t set status = s.status, version = ${version}, ${kindsOf(tx, resource).map(({ column, value }) => tx`${tx(column)} = ${value}`).reduce((all, one) => tx`${all}, ${one}`)} ${assignments}
+    update ${table} t set status = s.status, version = ${version} ${kinds} ${assignments}
     from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
     where t.estab = ${estab} and t.sourced_id = s.sourced_id and ${changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked')}
       and ${changes(tx, all, resource, tx`s.sourced_id`, 'changed', 'marked')}`;
@@ -94,7 +96,8 @@ async function insertNew(tx: Tx, all: Changes, resource: Resource, version: numb
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   await tx`
     insert into ${tx(resource.table)} (estab, sourced_id, ${tx(kinds.map(({ column }) => column))}, status, version, ${tx(names)})
-    select ${estab}, s.sourced_id, ${kinds.map(({ value }) => value).reduce((all, one) => tx`${all}, ${one}`)}, s.status, ${version}, ${tx(names.map((name) => `s.${name}`))}
+    select ${estab}, s.sourced_id, ${kinds.map(({ value }) => value).reduce((all, one) => tx`${all}, ${one}`)}, s.status, ${version},
+      ${tx(names.map((name) => `s.${name}`))}
     from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
     ${empty.has(resource) ? tx`` : tx`where ${changes(tx, all, resource, tx`s.sourced_id`, 'new')}`}
     order by s.sourced_id`;

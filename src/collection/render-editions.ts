@@ -12,7 +12,8 @@ import { staged } from './stage.ts';
 const rowsAtOnce = 2_000;
 
 /** A row of a roster table as JSON. */
-export type StoredRow = Readonly<Record<string, unknown>> & Readonly<{ sourced_id: string; version: number; record: string; metadata: Record<string, string> | null; lacks?: string[] | null }>;
+export type StoredRow = Readonly<Record<string, unknown>> &
+  Readonly<{ sourced_id: string; version: number; record: string; metadata: Record<string, string> | null; lacks?: string[] | null }>;
 
 /** In the order of the resource's fields. */
 export function valuesOfRow({ fields }: Resource, row: StoredRow): Value[] {
@@ -99,7 +100,8 @@ export async function renderRoster(sql: Sql, estab: string): Promise<void> {
 }
 
 async function renderTable(sql: Sql, estab: string, resource: Resource, table: string): Promise<void> {
-  const types = resource === collections.users ? sql`case when ${isAdministrator(sql, sql`t`)} then ${orgTypes(sql, estab, sql`t.org_ids`, sql`null`)} end` : sql`null`;
+  const ofOrgs = orgTypes(sql, estab, sql`t.org_ids`, sql`null`);
+  const types = resource === collections.users ? sql`case when ${isAdministrator(sql, sql`t`)} then ${ofOrgs} end` : sql`null`;
   for (let [id, version] = ['', -1]; ; ) {
     const rows = await sql<{ row: StoredRow; types: (string | null)[] | null }[]>`
       select to_jsonb(t) as row, ${types} as types from ${sql(table)} t

@@ -152,7 +152,8 @@ function describeRelated({ other, name, sourcedId }: Related): string {
 }
 
 async function showAs({ db, config }: Context, { estab: known, resource, sourcedId, state }: Subject, rp: string): Promise<Outcome> {
-  const sight = await seeAsApplication(db, config.publicUrl, rp, { estab: known, collection: resource.collection, sourcedId, kind: state.kind, kinds: state.kinds });
+  const asked = { estab: known, collection: resource.collection, sourcedId, kind: state.kind, kinds: state.kinds };
+  const sight = await seeAsApplication(db, config.publicUrl, rp, asked);
   return {
     data: sight,
     lines: [

@@ -156,7 +156,7 @@ test('what is called by a word comes before what speaks of it', async () => {
   assert.ok((await find('/schools/{id}/terms')).some(([path]) => path?.endsWith('#getTermsForSchool_B')));
   assert.match((await find('filter courses'))[0]?.[2] ?? '', /^Parameter, GET .*\/courses$/);
   const alike = (await find('offset')).filter(([, title]) => title === 'offset').map(([, , where]) => where);
-  assert.equal(alike.length, 2, 'what is said alike is told once for each surface');
+  assert.equal(alike.length, 3, 'what is said alike is told once for each surface');
   assert.match(alike.join(), / and \d+ more/);
   const headers = await find('RateLimit-Limit');
   assert.match(headers[0]?.join() ?? '', /^\/docs\/[a-z-]+\/[a-z-]+#header-ratelimit-limit,RateLimit-Limit,Header, answers of /);
@@ -207,7 +207,7 @@ test('without a script it is searched, read and unfolded', async () => {
 const kindOf = (path: string) =>
   path
     .replace(/^\/docs\/guides\/.*/, '/docs/guides/guide')
-    .replace(/^\/docs\/(?:variant-[ab]|school-data|management)/, '/docs/surface')
+    .replace(/^\/docs\/(?:variant-[ab]|oneroster-1p2|school-data|management)/, '/docs/surface')
     .replace(/surface\/(?!schemas).*$/, 'surface/tag');
 const bySize = [...pages].toSorted(([, a], [, b]) => a.text.length - b.text.length).map(([path]) => path);
 const shortest = [...new Map(bySize.toReversed().map((path) => [kindOf(path), path])).values()];

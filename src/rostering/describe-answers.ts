@@ -54,7 +54,7 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
       ? [{ code: 'invalid_sort', when: '`sort` names no field.', message: 'sort is empty. Leave it out, or name a field.' } as const]
       : []),
   ];
-  const resource = collections[operation.collection];
+  const fields = selectableFields(collections[operation.collection], dialect.edition);
   const single: Refusal[] = [
     { code: 'invalid_request', when: 'The query cannot be read.', message: 'The query is not valid percent-encoded UTF-8 at "x=%zz".' },
     ...(dialect.severalSchools ? [ambiguous] : []),
@@ -72,7 +72,7 @@ function refusalsOf(operation: Operation, dialect: Dialect): Refusal[] {
     {
       code: 'invalid_selection',
       when: '`fields` names something that the record does not have.',
-      message: `fields names "shoeSize" at position 1, which is not a field of this record. Fields are ${selectableFields(resource, dialect.edition).join(', ')}.`,
+      message: `fields names "shoeSize" at position 1, which is not a field of this record. Fields are ${fields.join(', ')}.`,
     },
     {
       code: 'missing_token',

@@ -89,8 +89,9 @@ function describeFilter({ collection }: Operation, { filter, edition }: Dialect)
   const on = filter.fields ? filter.fields.map((name) => `\`${name}\``).join(', ') : 'any field of the record';
   const first = `An expression \`field operator 'value'\` on ${on}, with ${filter.operators.map((one) => `\`${one}\``).join(' ')}.`;
   if (!filter.joined) return `${first} One expression only; anything else is answered with 400.`;
-  return `${first} Dots lead into references, identifiers and metadata: \`${dotted(collection, edition)}\`, \`metadata.house\`. A quote inside a value is doubled: \
-\`'O''Brien'\`. \`~\` means contains. Lists: \`=\` has all of the values, which are separated by commas, \`~\` has any. Expressions are joined by \`and\` \
+  return `${first} Dots lead into references, lists of objects and metadata: \`${dotted(collection, edition)}\`, \`metadata.house\`. \
+A quote inside a value is doubled: \`'O''Brien'\`. \`~\` means contains. \
+Lists: \`=\` has all of the values, which are separated by commas, \`~\` has any. Expressions are joined by \`and\` \
 and \`or\`, of which \`and\` binds tighter, up to ${maxConditions} of them. What changed since: \`dateLastModified>'2026-09-01T08:00:00.000Z'\`.`;
 }
 

@@ -85,7 +85,8 @@ function visible(sql: Sql, resource: Resource, targets: readonly Target[]): Frag
   const groups = Map.groupBy(targets, (target) => target.kinds.join());
   const perGroup = [...groups.values()].map((group) => {
     const kinds = group[0]?.kinds ?? [];
-    const inKinds = resource.kinds.every((kind) => kinds.includes(kind)) ? sql`` : sql`and ${isOfKinds(sql, resource, sql`t`, sql`${[...kinds]}::text[]`, group)}`;
+    const every = resource.kinds.every((kind) => kinds.includes(kind));
+    const inKinds = every ? sql`` : sql`and ${isOfKinds(sql, resource, sql`t`, sql`${[...kinds]}::text[]`, group)}`;
     return group.length === 1 ? sql`(t.estab = ${group[0]?.estab ?? ''} ${inKinds})` : sql`(t.estab = any(${group.map((target) => target.estab)}) ${inKinds})`;
   });
   return sql`(${joined(sql, perGroup, sql` or `)})`;

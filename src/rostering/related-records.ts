@@ -65,7 +65,7 @@ export const relations: readonly Relation[] = [
 ];
 
 /** References that are not followed back, because the whole school has them: the search finds its people. */
-export const notFollowed: readonly string[] = ['users.orgs', 'enrollments.school'];
+export const notFollowed: readonly string[] = ['users.orgs', 'users.primaryOrg', 'enrollments.school'];
 
 export const relationsOf = (collection: CollectionName): Relation[] => relations.filter(({ to }) => to === collection);
 

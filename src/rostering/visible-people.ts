@@ -46,10 +46,11 @@ export function visibleProperties(sql: Sql, resource: Resource, properties: Frag
   const { kindsBy } = resource;
   if (!kindsBy || targets.every(seesEveryone) || targets.every(({ byAnyKind }) => !byAnyKind)) return properties;
   const [before, begins] = [sql`strpos(${properties}, ${`,"${kindsBy.field}":[`})`, kindsBy.field.length + 4];
+  const items = withAddress(sql, sql`substr(${properties}, ${before} + ${begins}::int)`, context);
   const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
   return sql`case when t.kinds is null then ${properties} else left(${properties}, ${before} - 1) || (
     select ${`,"${kindsBy.field}":[`} || string_agg(given.item::text, ',' order by given.position) || ']'
-    from json_array_elements(${withAddress(sql, sql`substr(${properties}, ${before} + ${begins}::int)`, context)}::json) with ordinality as given (item, position)
+    from json_array_elements(${items}::json) with ordinality as given (item, position)
     where ${isOpenRole(sql, sql`given.item ->> 'role'`, open)}) end`;
 }
 

@@ -95,10 +95,10 @@ test('the commands find and show the same', async () => {
   const shown = await schoolbell(`roster show --estab ${estab} --collection users p1`);
   assert.match(shown.out, /givenName +Given p1[^]*enrolments: 7A \(classes g1\)[^]*named-by: Given a1 Family \(a1\)[^]*app: The application sees this record/);
   const seen = await schoolbell(`roster show --estab ${estab} --collection users --as app a1`);
-  assert.match(seen.out, /^app: Approved; scopes School, Student[^]*variant A: Hidden: [^]* this is one of contacts[^]*Contact would open it/);
+  assert.match(seen.out, /^app: Approved; scopes School, Student[^]*Variant A: Hidden: [^]* this is one of contacts[^]*Contact would open it/);
   const whole = await json<{ dialects: { dialect: string; record: { givenName: string } }[]; related: { name: string }[] }>(
     `roster show --estab ${estab} --collection users`, 'p1');
-  assert.deepEqual(whole.dialects.map(({ dialect, record }) => [dialect, record.givenName]), [['A', 'Given p1'], ['B', 'Given p1']]);
+  assert.deepEqual(whole.dialects.map(({ dialect, record }) => [dialect, record.givenName]), ['A', 'B', '1.2'].map((name) => [name, 'Given p1']));
   await assertFails(/no record "nobody" among its users/, `roster show --estab ${estab} --collection users nobody`);
   await assertFails(/has not authorised none/, `roster show --estab ${estab} --collection users --as none p1`);
   await assertFails(/--month "2026": not a month/, `roster marks --estab ${estab} --month 2026 px`);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readToEnd, useConsole } from '../../../test/console.ts';
-import { rootA, rootB } from '../../../test/service.ts';
+import { root12, rootA, rootB } from '../../../test/service.ts';
 import { enrolment, schoolClass, smallPackage, smallSchool, user } from '../../../test/small-school.ts';
 import { createPseudonym } from '../../access/pseudonym.ts';
 import { purgeRosters } from '../../collection/purge.ts';
@@ -114,11 +114,12 @@ test('the JSON is what each dialect answers, byte for byte after parsing', async
   for (const [collection, id] of all) {
     const text = await read(collection, id, '?view=json');
     const shown = [...text.matchAll(/<pre[^>]*><code>([^<]*)<\/code>/g)].map(([, json = '']) => JSON.parse(unescape(json)) as unknown);
-    const answers = [await client.a(`/${collection}/${id}`), await client.b(estab, `/${collection}/${id}`)];
+    const path = `/${collection}/${id}`;
+    const answers = [await client.a(path), await client.b(estab, path), await client.v12(estab, path)];
     const records = [];
     for (const answer of answers) records.push(Object.values((await answer.json()) as Record<string, unknown>)[0]);
     assert.deepEqual(shown, records);
-    assert.ok(text.includes(`GET ${rootA}/${collection}/${id}`) && text.includes(`GET ${rootB}/${collection}/${id}`));
+    for (const root of [rootA, rootB, root12]) assert.ok(text.includes(`GET ${root}${path}`));
   }
   const details = await read('demographics', 'p1', '?view=json');
   assert.match(details, /Variant A[^]*does not offer such records[^]*Variant B[^]*2014-02-03/);

@@ -2,6 +2,7 @@
 // which variant it serves.
 import type { ErrorShape } from '../../http/error-shape.ts';
 import type { OneRosterScope } from '../../access/scopes.ts';
+import type { RosteringTokenName } from '../../access/rostering-token.ts';
 import type { RosteringTokenKind } from '../../access/tokens.ts';
 import type { Fragment, Sql } from '../../db/connect.ts';
 import type { CollectionName, Edition } from '../../roster/resource.ts';
@@ -12,7 +13,7 @@ export type Dialect = Readonly<{
   /** For people. */
   title: string;
   /** Of operations in the reference, which are told apart by it. */
-  suffix: string;
+  suffix: RosteringTokenName;
   /** The credential that its operations take, as the reference calls it. */
   credential: string;
   /** Of OneRoster: which fields records have, and how they are shown. */
