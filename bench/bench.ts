@@ -29,7 +29,7 @@ export type Bench = {
   app: FastifyInstance;
   url: string;
   token: string;
-  requestToken(): Promise<string>;
+  requestToken(path?: string): Promise<string>;
   figures: Figure[];
   add(name: string, measured: string, goal?: string, holds?: boolean): void;
   close(): Promise<void>;
@@ -79,9 +79,9 @@ export async function openBench(): Promise<Bench> {
     app,
     url: `http://127.0.0.1:${port}`,
     token: '',
-    async requestToken() {
+    async requestToken(path = '/ims/oneroster/v1p1/auth/token') {
       const authorization = `Basic ${Buffer.from(`bench|${estab}:${schoolSecret}`).toString('base64')}`;
-      const response = await fetch(`${bench.url}/ims/oneroster/v1p1/auth/token`, { method: 'POST', headers: { authorization } });
+      const response = await fetch(bench.url + path, { method: 'POST', headers: { authorization } });
       return ((await response.json()) as { access_token: string }).access_token;
     },
     figures,
@@ -118,8 +118,8 @@ export async function load(bench: Bench, path: string, seconds = 5): Promise<num
   return Number(output);
 }
 
-export async function get(bench: Bench, path: string): Promise<Response> {
-  const response = await fetch(bench.url + path, { headers: { authorization: `Bearer ${bench.token}` } });
+export async function get(bench: Bench, path: string, token = bench.token): Promise<Response> {
+  const response = await fetch(bench.url + path, { headers: { authorization: `Bearer ${token}` } });
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return response;
 }

@@ -54,6 +54,8 @@ async function bareCopy({ db }: Bench): Promise<number> {
     'end_date',
     'metadata',
     'record',
+    'v1p2',
+    'shared',
     'late',
   ]);
   await db`checkpoint`;

@@ -6,6 +6,7 @@ import { openBench } from './bench.ts';
 import { benchBesideHanging } from './beside-hanging.ts';
 import { benchConsole } from './console.ts';
 import { benchDeliveries } from './deliveries.ts';
+import { benchEditions } from './editions.ts';
 import { benchFullList } from './full-list.ts';
 import { benchIdentity } from './identity.ts';
 import { benchImport } from './import.ts';
@@ -24,6 +25,7 @@ try {
   await writeDelta(delta, changed);
   await benchFullList(bench, enrollments);
   await benchPages(bench, delta, enrollments);
+  await benchEditions(bench);
   await benchBesideHanging(bench);
   await benchDeliveries(bench);
   await benchIdentity(bench);

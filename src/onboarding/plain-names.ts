@@ -20,7 +20,9 @@ const person: Names = {
   metadata: 'Further details that your system exports, such as house or tutor group', enabledUser: 'Whether the account is in use', givenName: 'First name',
   familyName: 'Last name', middleName: 'Middle names', role: 'Role', identifier: 'Identifier at the school', email: 'E-mail address',
   sms: 'Mobile number', phone: 'Phone number', orgs: school, orgSourcedIds: school, grades: year,
-  agents: `Parents, guardians and children, ${linked}`,
+  agents: `Parents, guardians and children, ${linked}`, roles: 'Role', primaryOrg: school, userMasterIdentifier: 'Identifier in all systems and schools',
+  preferredFirstName: 'First name that is preferred', preferredMiddleName: 'Middle names that are preferred',
+  preferredLastName: 'Last name that is preferred', pronouns: 'Pronouns', userProfiles: 'Accounts in other systems, without passwords',
 };
 const row: Names = {
   Forename: 'First name', MiddleName: 'Middle names', Surname: 'Last name', DisplayName: 'Full name', Email: 'E-mail address', Role: 'Role',

@@ -117,9 +117,14 @@ function formatExample(value: unknown): string | undefined {
   if (value === null || value === undefined || value === '') return undefined;
   if (value instanceof Date) return value.toISOString().slice(0, 10);
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  if (Array.isArray(value)) return formatExample(`${value.slice(0, shownInList).join(', ')}${value.length > shownInList ? ' …' : ''}`);
+  if (Array.isArray(value)) return formatExample(`${value.slice(0, shownInList).map(formatItem).join(', ')}${value.length > shownInList ? ' …' : ''}`);
   const text = String(value);
   return text.length > longestExample ? `${text.slice(0, longestExample)}…` : text;
+}
+
+/** Of what has fields of its own, what they say. */
+function formatItem(item: unknown): string {
+  return typeof item === 'object' && item !== null ? Object.values(item).filter((one) => typeof one === 'string').join(' ') : String(item);
 }
 
 async function count(sql: Sql, estab: string, collection: string, kinds: readonly string[] | null): Promise<number> {
