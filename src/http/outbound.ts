@@ -12,7 +12,8 @@ import { resolveName, type ResolveName } from './resolve-name.ts';
 export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
 export const outboundLimits: OutboundLimits = { connectMs: 5_000, totalMs: 20_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
 
-export type OutboundCall = { id: string; method: string; url: string; headers: Record<string, string>; body: Uint8Array | null };
+/** totalMs: where less time will do than the others have. */
+export type OutboundCall = { id: string; method: string; url: string; headers: Record<string, string>; body: Uint8Array | null; totalMs?: number | undefined };
 
 /** Where the time went, in milliseconds; a connection that was kept open has no first three. */
 export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?: number; total: number };
@@ -75,12 +76,12 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
   };
   subscribe('undici:client:sendHeaders', onSent);
 
-  async function call({ id, method, url, headers, body }: OutboundCall): Promise<OutboundResult> {
+  async function call({ id, method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
     const started = performance.now();
     const reached: Reached = { address: undefined };
     const result: OutboundResult = { status: undefined, headers: {}, response: Buffer.alloc(0), error: undefined, address: undefined, timings: { total: 0 } };
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(new TimedOut(limits.totalMs)), limits.totalMs);
+    const timer = setTimeout(() => stop.abort(new TimedOut(totalMs)), totalMs);
     underWay.set(id, reached);
     try {
       const { origin, path } = parseTarget(url);
