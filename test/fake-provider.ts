@@ -26,8 +26,13 @@ export type Reply = {
 export type Login = Readonly<{ path: string; authorization: string | undefined; body: string }>;
 
 export type FakeProvider = {
-  url: string;
+  readonly url: string;
+  /** The path under which everything is. */
+  root: string;
   data: Data;
+  /** Documents of itself that were asked for, in order, with the credentials that came along. */
+  discovered: { name: string; authorization: string | undefined }[];
+  discovery: (name: string, reply: Reply) => void;
   /** Lists that were asked for, in order. */
   asked: Asked[];
   logins: Login[];
@@ -37,7 +42,7 @@ export type FakeProvider = {
   stop(): void;
 };
 
-const root = '/ims/oneroster/v1p1';
+const usualRoot = '/ims/oneroster/v1p1';
 const basic = `Basic ${Buffer.from('id:secret').toString('base64')}`;
 const dated = (sourcedId: string, more: Record<string, unknown>) => ({ sourcedId, status: 'active', dateLastModified: '2026-09-01T08:00:00.000Z', ...more });
 const to = (sourcedId: string) => ({ href: `https://elsewhere.example/${sourcedId}`, sourcedId, type: 'any' });
@@ -68,10 +73,16 @@ export function fakeSchool(users = 30): Data {
 
 export async function useFakeProvider(): Promise<FakeProvider> {
   const server = createServer((request, response) => void answer(request, response));
+  const behaved = () => ({
+    root: usualRoot, data: fakeSchool(), asked: [], logins: [], discovered: [], misbehave: () => {}, login: () => {}, discovery: () => {},
+  });
   const fake: FakeProvider = {
-    url: '', data: fakeSchool(), asked: [], logins: [], misbehave: () => {}, login: () => {},
+    ...behaved(),
+    get url() {
+      return `http://127.0.0.1:${port}${fake.root}`;
+    },
     behave() {
-      Object.assign(fake, { data: fakeSchool(), asked: [], logins: [], misbehave: () => {}, login: () => {} });
+      Object.assign(fake, behaved());
     },
     stop() {
       server.close();
@@ -82,15 +93,26 @@ export async function useFakeProvider(): Promise<FakeProvider> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://fake');
     const { authorization } = request.headers;
+    const { root } = fake;
     const reply: Reply = { status: 200, headers: { 'content-type': 'application/json' }, body: undefined, records: [], total: undefined, end: 'well' };
     if (request.method === 'POST') {
       let body = '';
       for await (const piece of request) body += String(piece);
-      const login = { path: pathname.slice(root.length), authorization, body };
+      const login = { path: pathname.startsWith(root) ? pathname.slice(root.length) : pathname, authorization, body };
       fake.logins.push(login);
       reply.status = authorization === basic ? 200 : 401;
       reply.body = { access_token: `token${fake.logins.length}`, token_type: 'bearer', expires_in: 3600 };
       fake.login(login, reply);
+      finish(response, reply);
+      return;
+    }
+    const document = `${root}/discovery/`;
+    if (pathname.startsWith(document)) {
+      const name = pathname.slice(document.length);
+      fake.discovered.push({ name, authorization });
+      reply.status = 404;
+      reply.body = '';
+      fake.discovery(name, reply);
       finish(response, reply);
       return;
     }
@@ -118,7 +140,7 @@ export async function useFakeProvider(): Promise<FakeProvider> {
   }
 
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  fake.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${root}`;
+  const { port } = server.address() as AddressInfo;
   after(() => fake.stop());
   return fake;
 }

@@ -7,6 +7,7 @@ import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { Problems } from '../../problem.ts';
 import { createOneRosterConnector, pageLimits } from './oneroster-connector.ts';
+import { scopesToAsk } from './scopes.ts';
 
 const fake = await useFakeProvider();
 const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), pageLimits);
@@ -30,6 +31,10 @@ async function read(state: Record<string, unknown>, { full = false, now = noon }
     state: reading.state?.(),
   };
 }
+/** What else a reading leaves. */
+const provider = () => ({
+  tokenUrl: `${fake.url}/token`, scope: scopesToAsk('1.1', undefined)[0], by: 'basic', found: { url: fake.url, version: '1.1', tokenUrl: undefined },
+});
 const changedAt = (at: number, dateLastModified: string) => ({ ...fakeUser(at), dateLastModified });
 
 test('the first reading is a full one and leaves the newest date; the next asks for what changed from then on', async () => {
@@ -37,7 +42,7 @@ test('the first reading is a full one and leaves the newest date; the next asks 
   fake.data.users?.push(changedAt(40, '2026-09-02T10:00:00.000+02:00'));
   const first = await read({});
   assert.deepEqual([first.rows.length, [...first.modes], [...first.filters]], [48, ['bulk'], [null]]);
-  assert.deepEqual(first.state, { since: '2026-09-02T10:00:00.000+02:00', fullAt: '2026-09-10T12:00:00.000Z', deltas: true, tokenUrl: `${fake.url}/token` });
+  assert.deepEqual(first.state, { since: '2026-09-02T10:00:00.000+02:00', fullAt: '2026-09-10T12:00:00.000Z', deltas: true, ...provider() });
 
   fake.data.users?.push(changedAt(41, '2026-09-03T08:00:00Z'), { ...changedAt(42, '2026-09-02T23:00:00Z'), status: 'tobedeleted' });
   const second = await read(first.state ?? {}, { now: noon + day });
@@ -95,5 +100,5 @@ test('without a date in every record there are no changes to ask for', async () 
 test('changes without a single record leave the state as it was', async () => {
   fake.misbehave = clock(noon);
   const { rows, state } = await read({ ...known, since: '2026-09-08T00:00:00Z' });
-  assert.deepEqual([rows, state], [[], { ...known, since: '2026-09-08T00:00:00Z', tokenUrl: `${fake.url}/token` }]);
+  assert.deepEqual([rows, state], [[], { ...known, since: '2026-09-08T00:00:00Z', ...provider() }]);
 });

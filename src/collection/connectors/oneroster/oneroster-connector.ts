@@ -1,4 +1,4 @@
-// In charge of the oneroster connector: pulls a roster from any OneRoster 1.1 provider, everything or what changed.
+// In charge of the oneroster connector: pulls a roster from any OneRoster provider, everything or what changed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbound } from '../../../http/outbound.ts';
 import { allResources } from '../../../roster/collections.ts';
@@ -7,22 +7,16 @@ import type { Connector, RosterReading } from '../../connector.ts';
 import type { Problems } from '../../problem.ts';
 import type { SourceBatch } from '../../source.ts';
 import { createRecordCheck } from './check-record.ts';
+import type { OneRosterVersion } from './discovery.ts';
 import { usualWaits } from './persistent-call.ts';
-import { createProvider, type Provider } from './provider.ts';
+import { openProvider, type Provider, type ProviderParts } from './provider.ts';
 import { readCollection, type Walk } from './read-collection.ts';
 import { askPage, parsePage, type JsonRecord, type ProviderPage } from './read-page.ts';
 import { findSince, parseState, watchReading } from './reading-state.ts';
 
 export { pageLimits } from './persistent-call.ts';
 
-export type OneRosterParts = {
-  /** The provider's root, such as https://host/ims/oneroster/v1p1. */
-  url: string;
-  tokenUrl: string | undefined;
-  clientId: string;
-  clientSecret: string;
-  /** What the last reading left. */
-  state: Record<string, unknown>;
+export type OneRosterParts = ProviderParts & {
   outbound: Outbound;
   now?: () => number;
   pause?: (ms: number) => Promise<void>;
@@ -41,9 +35,9 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
     offers: ['SchoolData'],
     async openRoster({ full }): Promise<RosterReading> {
       const before = parseState(parts.state);
-      const provider = openProvider(parts, usualWaits);
       const openedAt = now();
       const wanted = full ? undefined : findSince(before, openedAt);
+      const provider = await open(parts, usualWaits, wanted === undefined);
       const changed = wanted === undefined ? undefined : await probe(provider, wanted);
       const since = changed ? wanted : undefined;
       const probes = changed ?? (await requireProbes(provider));
@@ -68,27 +62,28 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
         totalBytes: bytesPerRecord * [...probes.values()].reduce((sum, { total }) => sum + (total ?? 0), 0),
         bytesRead: () => bytesPerRecord * records,
         close: async () => {},
-        state: () => ({ ...watch.next(), tokenUrl: provider.tokenUrl() }),
+        state: () => ({ ...watch.next(), ...provider.remember() }),
       };
     },
   };
 }
 
+export type Tested = { version: OneRosterVersion; tokenUrl: string; collections: Record<string, number> };
+
 /** Authenticates and asks each collection for one record. Where no total is announced, what came is counted. */
-export async function testProvider(parts: OneRosterParts): Promise<{ tokenUrl: string; collections: Record<string, number> }> {
-  const provider = openProvider(parts, []);
+export async function testProvider(parts: OneRosterParts): Promise<Tested> {
+  const provider = await open(parts, [], true);
   const probes = await requireProbes(provider);
   return {
+    version: provider.version,
     tokenUrl: provider.tokenUrl() ?? '',
     collections: Object.fromEntries([...probes].map(([{ collection }, { total, records }]) => [collection, total ?? records.length])),
   };
 }
 
-function openProvider(
-  { url, tokenUrl, clientId, clientSecret, state, outbound, now = Date.now, pause = (ms) => sleep(ms) }: OneRosterParts,
-  waits: readonly number[],
-): Provider {
-  return createProvider({ url, tokenUrl, clientId, clientSecret, rememberedTokenUrl: state.tokenUrl }, { outbound, now, pause, waits });
+function open(parts: OneRosterParts, waits: readonly number[], full: boolean): Promise<Provider> {
+  const { outbound, now = Date.now, pause = (ms) => sleep(ms) } = parts;
+  return openProvider(parts, { outbound, now, pause, waits }, { full });
 }
 
 type Probes = ReadonlyMap<Resource, ProviderPage>;
@@ -102,6 +97,7 @@ async function probe(provider: Provider, since: string | undefined): Promise<Pro
   const pages = new Map<Resource, ProviderPage>();
   for (const resource of allResources) {
     const { collection } = resource;
+    if (!provider.mayOpen(collection)) continue;
     const answer = await askPage(provider, { collection, limit: 1, offset: 0, since });
     if (since !== undefined && answer.status === 400) return undefined;
     const unknown = answer.status === 403 || answer.status === 404 || (answer.status === 400 && answer.headers['content-type']?.startsWith('text/plain'));

@@ -10,7 +10,7 @@ import { MisError } from '../../connector.ts';
 export const pageLimits: OutboundLimits = { connectMs: 5_000, totalMs: 120_000, readBytes: 64 * 1024 * 1024, keptBytes: 64 * 1024 * 1024 };
 
 export type ProviderAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; body: Buffer }>;
-export type Call = { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string };
+export type Call = { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string; totalMs?: number };
 
 export type Persistence = Readonly<{
   outbound: Outbound;
@@ -37,6 +37,7 @@ export async function callPersistently({ outbound, now, pause, waits }: Persiste
       url: call.url,
       headers: { accept: 'application/json', 'user-agent': `Schoolbell/${version}`, ...call.headers },
       body: call.body === undefined ? null : Buffer.from(call.body),
+      totalMs: call.totalMs,
     });
     const { status, headers, error } = result;
     // An answer that broke off has a status too.

@@ -1,35 +1,70 @@
 // In charge of reading from a provider: every GET carries a token, which is asked for, renewed before it ends, and
 // asked for again when the provider no longer takes it.
+import type { CollectionName } from '../../../roster/resource.ts';
+import { discover, findRemembered, type OneRosterVersion } from './discovery.ts';
 import { callPersistently, type ProviderAnswer, type Persistence } from './persistent-call.ts';
-import { requestToken, tokenAddresses, type Credentials, type Token } from './token.ts';
+import { leavesOutDemographics, scopesToAsk } from './scopes.ts';
+import { preferRequest, requestToken, tokenAddresses, type Credentials, type Token, type TokenRequest } from './token.ts';
 
 export type Provider = Readonly<{
   /** The root, without a slash at its end. */
   url: string;
+  version: OneRosterVersion;
   /** GET of a path under the root. */
   get(path: string): Promise<ProviderAnswer>;
+  /** Whether the token may open it, by what the provider said when it gave it. */
+  mayOpen(collection: CollectionName): boolean;
   /** Where tokens were given. */
   tokenUrl(): string | undefined;
+  /** What the next reading need not find out again. */
+  remember(): Record<string, unknown>;
 }>;
 
-export type ProviderParts = Credentials & Readonly<{ url: string; tokenUrl: string | undefined; rememberedTokenUrl: unknown }>;
+/** state: what the last reading left. What is undefined is found out. */
+export type ProviderParts = Credentials &
+  Readonly<{
+    url: string;
+    tokenUrl: string | undefined;
+    version?: OneRosterVersion | undefined;
+    scope?: string | undefined;
+    state: Readonly<Record<string, unknown>>;
+  }>;
 
-export function createProvider(parts: ProviderParts, persistence: Persistence): Provider {
+/** full: everything is read, so that what may have changed at the provider is asked anew. */
+export async function openProvider(parts: ProviderParts, persistence: Persistence, { full }: { full: boolean }): Promise<Provider> {
   const url = parts.url.trim().replace(/\/+$/, '');
-  const addresses = tokenAddresses(url, parts.tokenUrl, parts.rememberedTokenUrl);
+  const { version, tokenUrl: announced } = await discover(persistence, url, {
+    told: parts.version,
+    remembered: findRemembered(url, parts.state),
+    anew: full,
+  });
+  const usual = { addresses: tokenAddresses(url, parts.tokenUrl, announced), scopes: scopesToAsk(version, parts.scope), by: 'basic' } as const;
+  const worked = findWorked(parts.state);
+  // Demographics may have been granted since.
+  const ways = preferRequest(usual, worked && full && leavesOutDemographics(worked.scope) ? { ...worked, scope: usual.scopes[0] } : worked);
   let token: Token | undefined;
 
   const ask = (path: string, { value }: Token) =>
     callPersistently(persistence, { method: 'GET', url: `${url}${path}`, headers: { authorization: `Bearer ${value}` } });
-  const renew = async (): Promise<Token> => (token = await requestToken((call) => callPersistently(persistence, call), addresses, parts, persistence.now));
+  const renew = async (): Promise<Token> =>
+    (token = await requestToken((call) => callPersistently(persistence, call), parts, preferRequest(ways, token), persistence.now));
 
   return {
     url,
+    version,
     async get(path) {
       const fresh = token && (token.staleAt === undefined || token.staleAt > persistence.now()) ? token : await renew();
       const answer = await ask(path, fresh);
       return answer.status === 401 || answer.status === 403 ? ask(path, await renew()) : answer;
     },
+    mayOpen: (collection) => collection !== 'demographics' || !leavesOutDemographics(token?.granted),
     tokenUrl: () => token?.tokenUrl,
+    remember: () => ({ tokenUrl: token?.tokenUrl, scope: token?.scope, by: token?.by, found: { url, version, tokenUrl: announced } }),
   };
+}
+
+/** Where no scope is remembered, a token was given without one. */
+function findWorked({ tokenUrl, scope, by }: Readonly<Record<string, unknown>>): TokenRequest | undefined {
+  if (typeof tokenUrl !== 'string') return undefined;
+  return { tokenUrl, scope: typeof scope === 'string' ? scope : undefined, by: by === 'body' ? 'body' : 'basic' };
 }

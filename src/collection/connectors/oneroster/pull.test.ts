@@ -145,8 +145,13 @@ test('credentials are tested against either variant, and wrong ones are refused 
   const client = await far.addClient('tester', ['tested']);
   const parts = { tokenUrl: undefined, state: {}, outbound };
   const none = { academicSessions: 0, courses: 0, classes: 0, users: 0, enrollments: 0 };
-  assert.deepEqual(await testProvider({ ...parts, ...link.A(client) }), { tokenUrl: `${far.url}${rootA}/token`, collections: { orgs: 1, ...none } });
+  assert.deepEqual(await testProvider({ ...parts, ...link.A(client) }), {
+    version: '1.1',
+    tokenUrl: `${far.url}${rootA}/token`,
+    collections: { orgs: 1, ...none },
+  });
   assert.deepEqual(await testProvider({ ...parts, ...link.B('tester', 'tested', client.schoolSecrets.tested) }), {
+    version: '1.1',
     tokenUrl: `${far.url}${rootB}/auth/token`,
     collections: { orgs: 1, ...none, demographics: 0 },
   });

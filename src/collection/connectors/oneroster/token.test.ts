@@ -8,6 +8,7 @@ import { createOutbound } from '../../../http/outbound.ts';
 import { MisError } from '../../connector.ts';
 import { Problems } from '../../problem.ts';
 import { createOneRosterConnector, pageLimits, testProvider, type OneRosterParts } from './oneroster-connector.ts';
+import { scopesToAsk } from './scopes.ts';
 
 const fake = await useFakeProvider();
 const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), pageLimits);
@@ -18,6 +19,7 @@ const parts = (more: Partial<OneRosterParts> = {}): OneRosterParts => ({
   url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state: {}, outbound,
   pause: async () => assert.fail('nothing here is worth waiting for'), ...more,
 });
+const asks = new URLSearchParams({ grant_type: 'client_credentials', scope: scopesToAsk('1.1', undefined)[0] ?? '' }).toString();
 const paths = () => fake.logins.map(({ path, authorization }) => `${path} ${authorization === undefined ? 'body' : 'Basic'}`);
 const everything = { orgs: 1, academicSessions: 1, courses: 1, classes: 1, users: 30, enrollments: 12, demographics: 1 };
 const elsewhere = (status: number) => {
@@ -31,9 +33,9 @@ async function readAll(more: Partial<OneRosterParts> = {}): Promise<Record<strin
 }
 
 test('the token is asked for with Basic and a form, and every list is read with it', async () => {
-  assert.deepEqual(await testProvider(parts()), { tokenUrl: `${fake.url}/token`, collections: everything });
+  assert.deepEqual(await testProvider(parts()), { version: '1.1', tokenUrl: `${fake.url}/token`, collections: everything });
   assert.deepEqual(fake.logins, [
-    { path: '/token', authorization: `Basic ${Buffer.from('id:secret').toString('base64')}`, body: 'grant_type=client_credentials' },
+    { path: '/token', authorization: `Basic ${Buffer.from('id:secret').toString('base64')}`, body: asks },
   ]);
   assert.deepEqual([...new Set(fake.asked.map((one) => one.authorization))], ['Bearer token1']);
   assert.deepEqual(fake.asked.map((one) => one.limit), [1, 1, 1, 1, 1, 1, 1]);
@@ -71,7 +73,7 @@ test('a token address that is given is the only one', async () => {
 
 test('where Basic is refused, the credentials go into the body, once', async () => {
   fake.login = ({ authorization, body }, reply) =>
-    void (reply.status = authorization === undefined && body === 'grant_type=client_credentials&client_id=rp%7C1&client_secret=s%26%3D' ? 200 : 401);
+    void (reply.status = authorization === undefined && body === `${asks}&client_id=rp%7C1&client_secret=s%26%3D` ? 200 : 401);
   await testProvider(parts({ clientId: 'rp|1', clientSecret: 's&=' }));
   assert.deepEqual(paths(), ['/token Basic', '/token body']);
   await assert.rejects(testProvider(parts()), MisError);
@@ -91,10 +93,11 @@ const refusals: [name: string, reply: { status: number; body?: unknown; headers?
     /does not accept the client id and secret \(400\)/,
     false,
   ],
+  ['a refusal that is the secret', { status: 400, body: { error: 'secret' } }, /^The provider does not accept the client id and secret \(400\)\. Enter/, false],
   [
     'a scope that it does not grant',
     { status: 400, body: { error: 'invalid_scope', error_description: 'secret: secret' } },
-    /^The provider knows the client, but does not grant it the scope that is needed \(400, invalid_scope\)\. Ask the provider/,
+    /^The provider knows the client, but does not grant it the scope that is needed \(400, invalid_scope\); asked for: .*roster\.readonly\. Ask the prov/,
     false,
   ],
   ['a client without the grant', { status: 400, body: { error: 'unauthorized_client' } }, /does not give it tokens in this way \(400, unauth/, false],

@@ -1,99 +1,96 @@
-// In charge of a provider's token: asked for with Basic client credentials, or with credentials in the body where
-// Basic is refused, at the address given or at the two usual ones.
+// In charge of a provider's token: asked for with Basic client credentials or with credentials in the body, at the address
+// given, announced or usual, and with less of a scope where more is refused.
 import { MisError } from '../../connector.ts';
 import type { ProviderAnswer, Call } from './persistent-call.ts';
+import { readObject } from './read-object.ts';
+import { describeRefusal, refusesScope, wantsScope } from './token-refusal.ts';
 
 export type Credentials = Readonly<{ clientId: string; clientSecret: string }>;
-export type Token = Readonly<{
-  value: string;
-  tokenUrl: string;
-  /** Milliseconds since 1970 from which on it is better renewed; a provider that does not say so answers 401 in time. */
-  staleAt: number | undefined;
-}>;
+/** by: where the credentials stand. */
+export type TokenRequest = Readonly<{ tokenUrl: string; scope: string | undefined; by: 'basic' | 'body' }>;
+export type Token = TokenRequest &
+  Readonly<{
+    value: string;
+    /** What the provider says that it opens, if it does. */
+    granted: string | undefined;
+    /** Milliseconds since 1970 from which on it is better renewed; a provider that does not say so answers 401 in time. */
+    staleAt: number | undefined;
+  }>;
+/** In the order in which they are tried. */
+export type TokenWays = Readonly<{ addresses: readonly string[]; scopes: readonly (string | undefined)[]; by: TokenRequest['by'] }>;
 
-const grant = 'grant_type=client_credentials';
-/** The client is known, but may not have what is asked for: other credentials would not help. */
-const refusedRights: Readonly<Record<string, string>> = {
-  invalid_scope: 'knows the client, but does not grant it the scope that is needed',
-  unauthorized_client: 'knows the client, but does not give it tokens in this way',
-  unsupported_grant_type: 'does not give tokens for a client id and secret',
-};
+type SendCall = (call: Call) => Promise<ProviderAnswer>;
+
 const marginMs = 60_000;
 
-/** Where tokens may be asked for, in the order in which it is tried. */
-export function tokenAddresses(url: string, given: string | undefined, remembered: unknown): string[] {
-  if (given !== undefined) return [given];
-  const usual = [`${url}/token`, `${url}/auth/token`];
-  // An address remembered from another provider must not be handed this one's secret.
-  return typeof remembered === 'string' && usual.includes(remembered) ? [remembered, ...usual.filter((one) => one !== remembered)] : usual;
+/** Where tokens may be asked for. announced: by the provider's own document. */
+export function tokenAddresses(url: string, given: string | undefined, announced: string | undefined): readonly string[] {
+  const named = given ?? announced;
+  return named === undefined ? [`${url}/token`, `${url}/auth/token`] : [named];
 }
 
-export async function requestToken(
-  call: (call: Call) => Promise<ProviderAnswer>,
-  addresses: readonly string[],
-  credentials: Credentials,
-  now: () => number,
-): Promise<Token> {
-  let answer: ProviderAnswer | undefined;
-  for (const tokenUrl of addresses) {
-    answer = await present(call, tokenUrl, credentials);
-    if (answer.status === 200 || answer.status === 201) return readToken(answer, tokenUrl, now());
-    if (answer.status !== 404 && answer.status !== 405) throw describeRefusal(answer, tokenUrl);
+/** What worked before comes first. An address of another provider is none of these, and must not be handed this one's secret. */
+export function preferRequest({ addresses, scopes, by }: TokenWays, worked: TokenRequest | undefined): TokenWays {
+  if (!worked || !addresses.includes(worked.tokenUrl)) return { addresses, scopes, by };
+  return { addresses: putFirst(addresses, worked.tokenUrl), scopes: scopes.includes(worked.scope) ? putFirst(scopes, worked.scope) : scopes, by: worked.by };
+}
+
+function putFirst<One>(list: readonly One[], first: One): readonly One[] {
+  return [first, ...list.filter((one) => one !== first)];
+}
+
+export async function requestToken(call: SendCall, credentials: Credentials, ways: TokenWays, now: () => number): Promise<Token> {
+  let status: number | undefined;
+  for (const tokenUrl of ways.addresses) {
+    let { by } = ways;
+    let missed = false;
+    for (const [at, scope] of ways.scopes.entries()) {
+      const presented = await present(call, { tokenUrl, scope, by }, credentials);
+      const { answer } = presented;
+      ({ status } = answer);
+      ({ by } = presented);
+      if (status === 200 || status === 201) return readToken(answer, { tokenUrl, scope, by }, now());
+      if (status === 404 || status === 405) break;
+      missed ||= scope === undefined && wantsScope(answer);
+      const asked = ways.scopes.slice(0, at + 1);
+      if (asked.length === ways.scopes.length || !refusesScope(answer)) throw describeRefusal(answer, { tokenUrl, asked, missed });
+    }
   }
   throw new MisError(
     'Error',
-    `The provider gives no token at ${addresses.join(' or ')} (${answer?.status}). Check its address, and enter the token address that the provider names.`,
+    `The provider gives no token at ${ways.addresses.join(' or ')} (${status}). Check its address, and enter the token address that the provider names.`,
     { later: false },
   );
 }
 
-async function present(call: (call: Call) => Promise<ProviderAnswer>, tokenUrl: string, { clientId, clientSecret }: Credentials): Promise<ProviderAnswer> {
-  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
-  const answer = await call({ method: 'POST', url: tokenUrl, headers: { ...headers, authorization: basic }, body: grant });
-  if (answer.status !== 401) return answer;
-  return call({
-    method: 'POST',
-    url: tokenUrl,
-    headers,
-    body: `${grant}&${new URLSearchParams({ client_id: clientId, client_secret: clientSecret }).toString()}`,
+/** A 401 may mean the credentials, or where they stand. */
+async function present(call: SendCall, request: TokenRequest, credentials: Credentials): Promise<{ answer: ProviderAnswer; by: TokenRequest['by'] }> {
+  const answer = await call(renderCall(request, credentials));
+  if (answer.status !== 401 || refusesScope(answer)) return { answer, by: request.by };
+  const by = request.by === 'basic' ? 'body' : 'basic';
+  return { answer: await call(renderCall({ ...request, by }, credentials)), by };
+}
+
+function renderCall({ tokenUrl, scope, by }: TokenRequest, { clientId, clientSecret }: Credentials): Call {
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(scope === undefined ? {} : { scope }),
+    ...(by === 'body' ? { client_id: clientId, client_secret: clientSecret } : {}),
   });
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
+  return { method: 'POST', url: tokenUrl, headers: by === 'basic' ? { ...headers, authorization } : headers, body: form.toString() };
 }
 
-function readToken(answer: ProviderAnswer, tokenUrl: string, now: number): Token {
-  const { access_token: value, expires_in: seconds } = readObject(answer);
+function readToken(answer: ProviderAnswer, request: TokenRequest, now: number): Token {
+  const { access_token: value, expires_in: seconds, scope } = readObject(answer);
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
-    throw new MisError('Error', `The provider's token address ${tokenUrl} answered without an access token. Check that it is the right address.`);
+    throw new MisError('Error', `The provider's token address ${request.tokenUrl} answered without an access token. Check that it is the right address.`);
   const lifeMs = Number(seconds) * 1000;
-  return { value, tokenUrl, staleAt: lifeMs > 0 ? now + Math.max(lifeMs - marginMs, lifeMs / 2) : undefined };
-}
-
-function describeRefusal(answer: ProviderAnswer, tokenUrl: string): MisError {
-  const { status, headers } = answer;
-  if (status >= 300 && status < 400)
-    return new MisError(
-      'Error',
-      `The provider's token address ${tokenUrl} has moved (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter the new address.`,
-      { later: false },
-    );
-  const { error } = readObject(answer);
-  // Only a code of the standard: the provider's own words may repeat what it was sent.
-  const code = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
-  const notAllowed = typeof error === 'string' ? refusedRights[error] : undefined;
-  if (notAllowed !== undefined)
-    return new MisError('Error', `The provider ${notAllowed} (${status}${code}). Ask the provider to allow this client to read rosters.`, { later: false });
-  return new MisError(
-    'Error',
-    `The provider does not accept the client id and secret (${status}${code}). Enter them again, or ask the provider for new ones.`,
-    { later: false },
-  );
-}
-
-function readObject(answer: ProviderAnswer): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(answer.body.toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+  return {
+    ...request,
+    value,
+    granted: typeof scope === 'string' ? scope : undefined,
+    staleAt: lifeMs > 0 ? now + Math.max(lifeMs - marginMs, lifeMs / 2) : undefined,
+  };
 }

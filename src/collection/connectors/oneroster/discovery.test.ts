@@ -1,0 +1,151 @@
+// Covers how it is found out which version of OneRoster a provider speaks and where it gives tokens: told, by its documents, by
+// its address; that nothing fails for want of a document; and that the secret goes to no other address.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useFakeProvider, type Reply } from '../../../../test/fake-provider.ts';
+import { parseAllowList } from '../../../http/address-guard.ts';
+import { createOutbound, type Outbound } from '../../../http/outbound.ts';
+import { Problems } from '../../problem.ts';
+import { createOneRosterConnector, pageLimits, testProvider, type OneRosterParts } from './oneroster-connector.ts';
+
+const fake = await useFakeProvider();
+const allowed = parseAllowList(['127.0.0.0/8']);
+const [outbound, hasty] = [createOutbound(allowed, pageLimits), createOutbound(allowed, pageLimits)];
+test.after(() => Promise.all([outbound.close(), hasty.close()]));
+test.beforeEach(() => {
+  fake.behave();
+  waits = 0;
+});
+/** Documents are given up soon, and have less time than all else. */
+const impatient: Outbound = {
+  call: (call) => (call.totalMs === 15_000 ? hasty.call({ ...call, totalMs: 50 }) : outbound.call(call)),
+  close: async () => {},
+};
+let waits = 0;
+
+const [standardName, guideName] = ['onerosterv1p2rostersservice_openapi3_v1p0.json', 'imsorv1p2_rostering_openapi3_v1p0.json'];
+const parts = (more: Partial<OneRosterParts> = {}): OneRosterParts => ({
+  url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state: {}, outbound: impatient, pause: async () => void (waits += 1), ...more,
+});
+const secure = (flows: unknown) => ({ securitySchemes: { Key: { type: 'apiKey' }, OAuth2CC: { type: 'oauth2', flows } } });
+const otherScheme = { securitySchemes: { Key: { type: 'apiKey', flows: { clientCredentials: {} } } } };
+const describing = (tokenUrl?: unknown) => ({ openapi: '3.0.0', components: secure({ clientCredentials: { tokenUrl, scopes: {} } }) });
+const publish = (name: string, body: unknown) => (asked: string, reply: Reply) => void (asked === name && Object.assign(reply, { status: 200, body }));
+const others = { roster: '/api/roster', v1p2: '/ims/oneroster/rostering/v1p2', v1p1: '/ims/oneroster/v1p1' };
+const documents = () => fake.discovered.map(({ name }) => name);
+const origin = () => new URL(fake.url).origin;
+
+async function read(state: Record<string, unknown>, how: { full?: boolean; more?: Partial<OneRosterParts> } = {}): Promise<Record<string, unknown>> {
+  [fake.discovered, fake.logins] = [[], []];
+  const reading = await createOneRosterConnector(parts({ state, ...how.more })).openRoster({ full: how.full ?? false });
+  for (const { read: readRows } of reading.collections) for await (const batch of readRows(new Problems())) assert.equal(batch.rejected.length, 0);
+  return JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
+}
+
+type Case = [name: string, root: keyof typeof others, publish: ((asked: string, reply: Reply) => void) | undefined, version: string, asked: string[]];
+const both = [standardName, guideName];
+const cases: Case[] = [
+  ['the document of the standard', 'roster', publish(standardName, describing()), '1.2', [standardName]],
+  ['the document of the guide', 'roster', publish(guideName, describing()), '1.2', both],
+  ['no document', 'roster', undefined, '1.1', both],
+  ['no document, at an address of 1.2', 'v1p2', undefined, '1.2', both],
+  ['any document, at an address of 1.1', 'v1p1', publish(standardName, describing()), '1.1', []],
+  ['a page for everything', 'roster', (_, reply) => Object.assign(reply, { status: 200, body: '<html>' }), '1.1', both],
+  ['OpenAPI 2', 'roster', publish(standardName, { ...describing(), openapi: '2.0' }), '1.1', both],
+  ['OpenAPI without tokens', 'roster', publish(standardName, { openapi: '3.0.0', components: secure({ implicit: {} }) }), '1.1', both],
+  ['flows of another scheme', 'roster', publish(standardName, { openapi: '3.0.0', components: otherScheme }), '1.1', both],
+  ['null for everything', 'roster', publish(standardName, { openapi: '3.1.0', components: secure(null) }), '1.1', both],
+  ['a document that moved', 'roster', (_, reply) => Object.assign(reply, { status: 302, headers: { location: '/' } }), '1.1', both],
+  ['no right to its documents', 'roster', (_, reply) => Object.assign(reply, { status: 401, body: describing() }), '1.1', both],
+  ['faults', 'v1p2', (_, reply) => void (reply.status = 500), '1.2', both],
+  ['broken connections', 'roster', (_, reply) => Object.assign(reply, { end: 'broken', body: '{"openapi"' }), '1.1', both],
+  ['silence', 'roster', (_, reply) => void (reply.end = 'never'), '1.1', [standardName]],
+];
+test('a version is found by the documents or by the address, without a token, and no answer is no failure', async () => {
+  for (const [name, root, answer, version, asked] of cases) {
+    fake.behave();
+    fake.root = others[root];
+    fake.discovery = answer ?? (() => {});
+    assert.equal((await testProvider(parts())).version, version, name);
+    assert.deepEqual(documents(), asked, name);
+    assert.ok(fake.discovered.every(({ authorization }) => authorization === undefined), name);
+    assert.match(fake.logins[0]?.body ?? '', new RegExp(`%2Fv${version.replace('.', 'p')}%2Fscope`), name);
+  }
+  assert.equal(waits, 0, 'a test does not wait');
+});
+
+test('a version that is told is not asked for', async () => {
+  fake.discovery = publish(standardName, describing());
+  for (const root of Object.values(others))
+    for (const version of ['1.1', '1.2'] as const) {
+      fake.root = root;
+      assert.equal((await testProvider(parts({ version }))).version, version);
+    }
+  assert.deepEqual(fake.discovered, []);
+});
+
+test('tokens are asked for at the address given, that of the document, or the usual ones, and nowhere else', async () => {
+  const rows: [named: unknown, given: string | undefined, asked: string][] = [
+    [`${origin()}/oauth2/token?appName=x`, undefined, '/oauth2/token'],
+    [`${origin()}/oauth2/token`, `${origin()}/given`, '/given'],
+    [undefined, undefined, '/token'],
+    ['/oauth2/token', undefined, '/token'],
+    [`ftp://${new URL(fake.url).host}/`, undefined, '/token'],
+    [`http://me:me@${new URL(fake.url).host}/else`, undefined, '/token'],
+    ['https://www.imsglobal.org', undefined, '/token'],
+    [['https://mis.example'], undefined, '/token'],
+  ];
+  for (const [named, tokenUrl, asked] of rows) {
+    fake.behave();
+    fake.root = others.roster;
+    fake.discovery = publish(standardName, describing(named));
+    const tested = await testProvider(parts({ tokenUrl }));
+    assert.deepEqual([tested.version, fake.logins.map(({ path }) => path)], ['1.2', [asked]], String(named));
+  }
+});
+
+test('an unencrypted address that an encrypted provider names is not handed the secret', async () => {
+  const called: string[] = [];
+  const answer = (body: unknown) => ({
+    status: 200, headers: {}, response: Buffer.from(JSON.stringify(body)), error: undefined, address: undefined, timings: { total: 0 },
+  });
+  const recording: Outbound = {
+    call: async ({ url }) => {
+      called.push(url);
+      return answer(url.includes('/discovery/') ? describing('http://mis.example/token') : {});
+    },
+    close: async () => {},
+  };
+  await assert.rejects(testProvider(parts({ url: 'https://mis.example/roster', outbound: recording })), /without an access token/);
+  assert.deepEqual(called, [`https://mis.example/roster/discovery/${standardName}`, 'https://mis.example/roster/token']);
+});
+
+test('what was found is remembered for readings of changes, and asked again when everything is read', async () => {
+  fake.root = others.roster;
+  fake.discovery = publish(standardName, describing(`${origin()}/oauth2/token`));
+  const state = await read({}, { full: true });
+  assert.deepEqual([state.found, documents()], [{ url: fake.url, version: '1.2', tokenUrl: `${origin()}/oauth2/token` }, [standardName]]);
+  const next = await read(state);
+  assert.deepEqual([next.found, documents(), fake.logins.map(({ path }) => path)], [state.found, [], ['/oauth2/token']]);
+  for (const end of [{ status: 503 }, { end: 'never' }] as const) {
+    waits = 0;
+    fake.discovery = (_, reply) => Object.assign(reply, end);
+    assert.deepEqual((await read(next, { full: true })).found, state.found, 'a provider that is away stays what it was');
+    assert.equal(waits, 'end' in end ? 1 : 2, 'each document is tried twice');
+  }
+  fake.discovery = () => {};
+  assert.deepEqual((await read(next, { full: true })).found, { url: fake.url, version: '1.1' }, 'one that has no document any more does not');
+});
+
+test('what was remembered of another provider, or cannot be, is not taken', async () => {
+  fake.root = others.roster;
+  const found = { url: fake.url, version: '1.2', tokenUrl: `${origin()}/else/token` };
+  const kept = { since: '2026-09-01T08:00:00.000Z', fullAt: '2026-09-09T12:00:00.000Z', deltas: true, tokenUrl: found.tokenUrl, scope: 'x', by: 'basic' };
+  const more = { now: () => Date.parse('2026-09-10T12:00:00.000Z') };
+  for (const strange of [{ ...found, url: `${fake.url}/other` }, { ...found, version: '2.0' }, 'x', null, undefined]) {
+    await read({ ...kept, found: strange }, { more });
+    assert.deepEqual([documents(), fake.logins.map(({ path }) => path)], [both, ['/token']], JSON.stringify(strange));
+  }
+  await read({ ...kept, found }, { more });
+  assert.deepEqual([documents(), fake.logins.map(({ path }) => path)], [[], ['/else/token']]);
+});

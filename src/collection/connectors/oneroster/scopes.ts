@@ -1,0 +1,15 @@
+// In charge of the scopes that a provider is asked for, most first, and of what a granted one leaves out.
+import type { OneRosterVersion } from './discovery.ts';
+
+/** told: exactly that is sent. Undefined is a request without a scope. */
+export function scopesToAsk(version: OneRosterVersion, told: string | undefined): readonly (string | undefined)[] {
+  if (told !== undefined) return [told];
+  const scope = (name: string) => `https://purl.imsglobal.org/spec/or/v${version.replace('.', 'p')}/scope/${name}.readonly`;
+  const [core, roster, demographics] = [scope('roster-core'), scope('roster'), scope('roster-demographics')];
+  return [`${core} ${demographics}`, `${roster} ${demographics}`, core, roster, undefined];
+}
+
+/** Of names that are not the standard's nothing can be told. */
+export function leavesOutDemographics(scope: string | undefined): boolean {
+  return scope !== undefined && /roster(?:-core)?\.readonly/.test(scope) && !scope.includes('roster-demographics');
+}

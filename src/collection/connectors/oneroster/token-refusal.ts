@@ -1,0 +1,58 @@
+// In charge of what a provider means when it gives no token: a wrong secret, a scope that it does not grant, one that it
+// misses, or something else; and of saying so without its own words, which may repeat what it was sent.
+import { MisError } from '../../connector.ts';
+import type { ProviderAnswer } from './persistent-call.ts';
+import { readObject } from './read-object.ts';
+
+/** missed: the provider said that it gives none without a scope. */
+export type Refused = Readonly<{ tokenUrl: string; asked: readonly (string | undefined)[]; missed: boolean }>;
+
+const codes = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
+const aboutScope = /scope/i;
+const notGiven = /missing|require|must|empty|blank|no scope|without/i;
+const notValid = /invalid|\bnot\b|no such|unknown|unsupported|unrecogni|malformed|denied|exceed/i;
+
+/** Whether less of a scope may be granted. Wrong credentials stay wrong with any. */
+export function refusesScope(answer: ProviderAnswer): boolean {
+  const { error } = readObject(answer);
+  if (error === 'invalid_scope') return [400, 401, 403].includes(answer.status);
+  const words = wordsOf(answer);
+  return answer.status === 400 && error !== 'invalid_client' && aboutScope.test(words) && (notValid.test(words) || notGiven.test(words));
+}
+
+/** Of a request that had no scope. */
+export function wantsScope(answer: ProviderAnswer): boolean {
+  const words = wordsOf(answer);
+  return answer.status === 400 && aboutScope.test(words) && notGiven.test(words);
+}
+
+function wordsOf(answer: ProviderAnswer): string {
+  const { error, error_description: description, message } = readObject(answer);
+  return [error, description, message].filter((one) => typeof one === 'string').join(' ').slice(0, 1000);
+}
+
+export function describeRefusal(answer: ProviderAnswer, { tokenUrl, asked, missed }: Refused): MisError {
+  const { status, headers } = answer;
+  const refuse = (message: string) => new MisError('Error', message, { later: false });
+  if (status >= 300 && status < 400)
+    return refuse(
+      `The provider's token address ${tokenUrl} has moved (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter the new address.`,
+    );
+  const { error } = readObject(answer);
+  const code = typeof error === 'string' && codes.includes(error) ? error : undefined;
+  const said = `(${status}${code === undefined ? '' : `, ${code}`})`;
+  const names = [...new Set(asked.flatMap((scope) => scope?.split(' ') ?? []))].join(', ');
+  const scoped = refusesScope(answer) && names !== '';
+  if (scoped && missed)
+    return refuse(`The provider gives no token without a scope ${said}, and grants none of ${names}. Enter the scope that the provider names for this client.`);
+  if (scoped)
+    return refuse(
+      `The provider knows the client, but does not grant it the scope that is needed ${said}; asked for: ${names}. ` +
+        'Ask the provider to allow this client to read rosters, or enter the scope that it names.',
+    );
+  if (code === 'unauthorized_client')
+    return refuse(`The provider knows the client, but does not give it tokens in this way ${said}. Ask the provider to allow this client to read rosters.`);
+  if (code === 'unsupported_grant_type')
+    return refuse(`The provider does not give tokens for a client id and secret ${said}. Ask the provider to allow this client to read rosters.`);
+  return refuse(`The provider does not accept the client id and secret ${said}. Enter them again, or ask the provider for new ones.`);
+}
