@@ -93,6 +93,7 @@ test('tokens are asked for at the address given, that of the document, or the us
     [`ftp://${new URL(fake.url).host}/`, undefined, '/token'],
     [`http://me:me@${new URL(fake.url).host}/else`, undefined, '/token'],
     ['https://www.imsglobal.org', undefined, '/token'],
+    [`${origin()}/${'x'.repeat(2000)}`, undefined, '/token'],
     [['https://mis.example'], undefined, '/token'],
   ];
   for (const [named, tokenUrl, asked] of rows) {

@@ -15,6 +15,7 @@ export type Known = Readonly<{ told: OneRosterVersion | undefined; remembered: F
 /** The standard's name, and that of its guide for certification. */
 const documents = ['onerosterv1p2rostersservice_openapi3_v1p0.json', 'imsorv1p2_rostering_openapi3_v1p0.json'];
 const documentMs = 15_000;
+const longestAddress = 2000;
 /** The standard's own document names its authors' site, and some providers publish it as it is, or as an example. */
 const placeholders = ['imsglobal.org', '1edtech.org', 'example.com', 'example.org', 'example.net'];
 
@@ -61,8 +62,9 @@ export function findRemembered(url: string, { found }: Readonly<Record<string, u
 
 /** An address that may be handed the secret: absolute, and no less encrypted than the provider is. */
 function findTokenUrl(url: string, named: unknown): string | undefined {
-  const [address, provider] = [typeof named === 'string' ? URL.parse(named) : null, URL.parse(url)];
-  if (typeof named !== 'string' || !address || !provider || address.username !== '' || address.password !== '') return undefined;
+  if (typeof named !== 'string' || named.length > longestAddress) return undefined;
+  const [address, provider] = [URL.parse(named), URL.parse(url)];
+  if (!address || !provider || address.username !== '' || address.password !== '') return undefined;
   if (address.protocol !== 'https:' && !(address.protocol === 'http:' && provider.protocol === 'http:')) return undefined;
   const placeholder = placeholders.some((site) => address.hostname === site || address.hostname.endsWith(`.${site}`));
   return placeholder && address.host !== provider.host ? undefined : named;
