@@ -7,7 +7,7 @@ import type { Outbound } from '../http/outbound.ts';
 import { MisError } from './connector.ts';
 import { readSettings, removeConnector, requireUsableSetup, setConnector, type ConnectorSetup } from './connector-settings.ts';
 import { openFolder } from './connectors/csv/csv-connector.ts';
-import { testProvider } from './connectors/oneroster/oneroster-connector.ts';
+import { testProvider, type Tested } from './connectors/oneroster/oneroster-connector.ts';
 import { SourceError } from './problem.ts';
 
 /** none: what was collected stays, and nothing more is collected. */
@@ -55,7 +55,7 @@ export async function prepareSource({ db, seal, providers }: SourceParts, estab:
 
 async function trySource(providers: Outbound, setup: ConnectorSetup): Promise<string> {
   try {
-    if (setup.kind === 'oneroster') return describeCollections((await testProvider({ ...setup, state: {}, outbound: providers })).collections);
+    if (setup.kind === 'oneroster') return describeTested(await testProvider({ ...setup, state: {}, outbound: providers }));
     if (setup.kind === 'csv' && setup.folder !== undefined) return await lookIntoFolder(setup.folder);
   } catch (error) {
     if (error instanceof MisError || error instanceof BlockedTarget) throw new SchoolbellError('unprocessable', error.message, { cause: error });
@@ -64,8 +64,9 @@ async function trySource(providers: Outbound, setup: ConnectorSetup): Promise<st
   return setup.kind === 'demo' ? 'the demonstration school is always there' : 'packages are uploaded; there is nobody to ask';
 }
 
-function describeCollections(counts: Readonly<Record<string, number>>): string {
-  return `the provider answers, with ${Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en-GB')} ${name}`).join(', ')}`;
+function describeTested({ version, collections }: Tested): string {
+  const counts = Object.entries(collections).map(([name, count]) => `${count.toLocaleString('en-GB')} ${name}`);
+  return `the provider answers in OneRoster ${version}, with ${counts.join(', ')}`;
 }
 
 /** A folder into which nothing was written yet is as good as any other. */

@@ -18,12 +18,16 @@ import { createDemoConnector, misModes, type DemoMode } from './connectors/demo/
 import type { Happening } from './connectors/demo/happenings.ts';
 import { endHeld } from './held.ts';
 import { overtakeAll } from './reading.ts';
+import { findRemembered, oneRosterVersions, type OneRosterVersion } from './connectors/oneroster/discovery.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
+
+/** What a provider that is not as usual is told to be; what is left out is found out. */
+export type ProviderOptions = { version?: OneRosterVersion; scope?: string };
 
 /** kept: the secret is the one that is kept, not one that was given. */
 export type ConnectorSetup =
   | { kind: 'csv'; folder: string | undefined }
-  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string; kept?: boolean }
+  | ({ kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string; kept?: boolean } & ProviderOptions)
   | { kind: 'demo' };
 
 /** mis: where the demo's MIS lives, as if it were elsewhere. sandbox: what the sandbox says of it holds. */
@@ -34,7 +38,7 @@ export const writingKinds: readonly string[] = ['csv', 'demo'];
 
 /** Of the demo's MIS: mode, and until when; offsetMs: how far ahead its clock is; happenings: what was asked for. */
 export type DemoSettings = { mode?: DemoMode; modeUntil?: string | null; offsetMs?: number; happenings?: readonly Happening[] };
-type Settings = { folder?: string; url?: string; tokenUrl?: string } & DemoSettings;
+type Settings = { folder?: string; url?: string; tokenUrl?: string } & ProviderOptions & DemoSettings;
 type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null; sealed: Uint8Array | null; state: Record<string, unknown> | null };
 
 /** Sets the connector, leaves the one before, and, where there is something to read, asks for the first collection. */
@@ -81,8 +85,24 @@ function offersOf(setup: ConnectorSetup): Record<'known' | 'offers', readonly Da
 function settingsOf(setup: ConnectorSetup): Settings {
   if (setup.kind === 'demo') return { mode: 'normal' };
   if (setup.kind === 'csv') return setup.folder === undefined ? {} : { folder: setup.folder };
-  return { url: setup.url, ...(setup.tokenUrl === undefined ? {} : { tokenUrl: setup.tokenUrl }) };
+  return { url: setup.url, ...(setup.tokenUrl === undefined ? {} : { tokenUrl: setup.tokenUrl }), ...optionsOf(setup) };
 }
+
+function optionsOf({ version, scope }: ProviderOptions): ProviderOptions {
+  return { ...(version === undefined ? {} : { version }), ...(scope === undefined ? {} : { scope }) };
+}
+
+/** As they are typed, in a field or an option: empty is left out. */
+export function parseProviderOptions(given: { version: string | undefined; scope: string | undefined }): ProviderOptions {
+  const [typed, scope] = [given.version?.trim(), given.scope?.trim()];
+  const version = oneRosterVersions.find((one) => one === typed);
+  if (typed && !version)
+    throw new SchoolbellError('invalid_request', `the OneRoster version "${cutText(typed, 20)}": must be one of ${oneRosterVersions.join(', ')}`);
+  return { ...(version && { version }), ...(scope && { scope }) };
+}
+
+/** The characters that RFC 6749 has for scopes. */
+const scopeText = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Throws, with what would be right, unless this could be a connector. */
 export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
@@ -90,6 +110,8 @@ export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
     for (const url of [setup.url, setup.tokenUrl]) if (url !== undefined) requireUrl(url);
     if (setup.clientId === '' || setup.clientSecret === '')
       throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
+    if (setup.scope !== undefined && !scopeText.test(setup.scope))
+      throw new SchoolbellError('invalid_request', 'the scope must be plain text, without quotation marks or backslashes; several have blanks between them');
   }
   if (setup.kind !== 'csv' || setup.folder === undefined) return;
   if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);
@@ -112,15 +134,25 @@ export type SourceSettings =
   | { kind: 'none' }
   | { kind: 'csv'; folder: string | undefined }
   | { kind: 'demo'; mode: DemoMode }
-  | { kind: 'oneroster'; url: string; tokenUrl: string | undefined; clientId: string; clientSecret: string };
+  | ({
+      kind: 'oneroster';
+      url: string;
+      tokenUrl: string | undefined;
+      /** By the last reading, where none is told. */
+      foundVersion?: OneRosterVersion;
+      clientId: string;
+      clientSecret: string;
+    } & ProviderOptions);
 
 export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise<SourceSettings> {
-  const { connector, settings, sealed } = (await findRow(sql, estab)) ?? { connector: null, settings: null, sealed: null };
+  const { connector, settings, sealed, state } = (await findRow(sql, estab)) ?? { connector: null, settings: null, sealed: null, state: null };
   if (connector === null) return { kind: 'none' };
   if (connector === 'csv') return { kind: connector, folder: settings?.folder };
   if (connector === 'demo') return { kind: connector, mode: modeOf(settings, Date.now()) };
   const credentials = sealed ? openCredentials(seal, sealed) : { clientId: '', clientSecret: '' };
-  return { kind: connector, url: settings?.url ?? '', tokenUrl: settings?.tokenUrl, ...credentials };
+  const url = settings?.url ?? '';
+  const found = settings?.version === undefined ? findRemembered(url, state ?? {}) : undefined;
+  return { kind: connector, url, tokenUrl: settings?.tokenUrl, ...optionsOf(settings ?? {}), ...(found && { foundVersion: found.version }), ...credentials };
 }
 
 export function modeOf(settings: DemoSettings | null, now: number): DemoMode {
@@ -156,7 +188,8 @@ export async function openConnector(parts: ConnectorParts, estab: string): Promi
   }
   if (!row.sealed) throw new Error(`the OneRoster provider of ${estab} has no credentials`);
   const credentials = openCredentials(seal, row.sealed);
-  return createOneRosterConnector({ url: settings.url ?? '', tokenUrl: settings.tokenUrl, ...credentials, state: row.state ?? {}, outbound, now });
+  const { url = '', tokenUrl } = settings;
+  return createOneRosterConnector({ url, tokenUrl, ...optionsOf(settings), ...credentials, state: row.state ?? {}, outbound, now });
 }
 
 /** Of what the sandbox says nothing is left where there is none. */

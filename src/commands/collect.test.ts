@@ -68,6 +68,9 @@ test('a school is added with a connector, checked before anything is kept', asyn
     [/there is no such folder/, `--connector csv --folder ${join(folder, 'nowhere')}`],
     [/--url is missing/, '--connector oneroster --client-id a --client-secret b'],
     [/client id and a client secret/, '--connector oneroster --url https://provider.example/'],
+    [/OneRoster version "1\.3": must be one of 1\.1, 1\.2/, '--connector oneroster --url https://provider.example/ --oneroster-version 1.3'],
+    [/scope must be plain text/, '--connector oneroster --url https://provider.example/ --client-id a --client-secret b --scope "a"'],
+    [/--scope does not go with --connector csv/, '--connector csv --scope a'],
   ];
   await Promise.all(refused.map(([reason, options]) => assertFails(reason, `${add('refused')} ${options}`)));
   assert.deepEqual(await schools(), before);

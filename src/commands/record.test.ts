@@ -97,7 +97,7 @@ test('a database that takes no writes is told from one that does', async () => {
 test('a line says what was given, with school and application, and no secret of it', async () => {
   await json(
     'school add --estab 3801001 --email office@school.example --connector oneroster --url https://mis.example/ims?key=s3cret --client-id us ' +
-      '--client-secret s3cret --name',
+      '--client-secret s3cret --oneroster-version 1.2 --scope https://scopes.example/read --name',
     '<b>Our "School"</b>',
   );
   await json('application add --rp one --name One --scopes School --callback-url https://one.example/events?token=s3cret');
@@ -110,7 +110,7 @@ test('a line says what was given, with school and application, and no secret of 
   ]);
   assert.deepEqual(lines[0]?.detail, {
     name: '<b>Our "School"</b>', email: 'office@school.example', connector: 'oneroster', url: 'https://mis.example/ims', 'client-id': 'us',
-    'client-secret': 'given',
+    'client-secret': 'given', 'oneroster-version': '1.2', scope: 'https://scopes.example/read',
   });
   assert.doesNotMatch(JSON.stringify(lines), /s3cret|sb_|whsec/);
 });

@@ -6,6 +6,9 @@ import { useCommands } from '../../test/commands.ts';
 import { useFakeProvider } from '../../test/fake-provider.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage, smallSchool, user } from '../../test/small-school.ts';
+import { openConnector } from '../collection/connector-settings.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { createOutbound } from '../http/outbound.ts';
 
 const service = await useService();
 const { db } = service;
@@ -22,11 +25,12 @@ test('a source is tried with --test, before it is saved and later; its secret is
   await assertFails(/client id and secret|401/, edit(fake.url, '--client-secret wrong --test'));
   assert.equal(await connectorOf('tried'), null);
   await json(edit(fake.url, '--client-secret secret --test'));
-  await json(edit(fake.url, '--test'));
+  await json(edit(fake.url, '--oneroster-version 1.1 --scope mis:read --test'));
+  assert.deepEqual(fake.logins.map(({ body }) => new URLSearchParams(body).get('scope')).at(-1), 'mis:read');
   await assertFails(/type the client secret again/, edit('http://127.0.0.1:9/ims/oneroster/v1p1'));
   const shown = await json<Source>('school source --estab tried --test');
-  assert.deepEqual(shown.source, { kind: 'oneroster', url: fake.url, clientId: 'id' });
-  assert.match(shown.found ?? '', /^the provider answers, with 1 orgs/);
+  assert.deepEqual(shown.source, { kind: 'oneroster', url: fake.url, version: '1.1', scope: 'mis:read', clientId: 'id' });
+  assert.match(shown.found ?? '', /^the provider answers in OneRoster 1\.1, with 1 orgs/);
   assert.equal(shown.collections[0]?.state, 'waiting');
   const { out } = await schoolbell('school source --estab tried');
   assert.match(out, /^kind +oneroster$[^]*^SchoolData +Updating/m);
@@ -37,6 +41,23 @@ test('a source is tried with --test, before it is saved and later; its secret is
   assert.deepEqual((await json<Source>('school source --estab tried')).source, shown.source, 'what is only tried is not saved');
   fake.stop();
   await assertFails(/./, 'school source --estab tried --test');
+});
+
+test('what a provider was told to be holds when it is read', async () => {
+  const fake = await useFakeProvider();
+  fake.root = '/api/roster';
+  await service.addSchool('told');
+  await json(`school edit --estab told --connector oneroster --url ${fake.url} --client-id id --client-secret secret --oneroster-version 1.2 --scope mis:read`);
+  const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
+  const connector = await openConnector({ db, mis: db, seal: service.seal, outbound, dataDir: service.dataDir }, 'told');
+  const reading = await connector?.openRoster({ full: true });
+  await outbound.close();
+  assert.deepEqual([fake.discovered, new URLSearchParams(fake.logins[0]?.body).get('scope')], [[], 'mis:read']);
+  await db`update connector_setting set state = ${db.json(reading?.state?.() as never)} where estab = 'told'`;
+  const told = { kind: 'oneroster', url: fake.url, clientId: 'id' };
+  assert.deepEqual((await json<Source>('school source --estab told')).source, { ...told, version: '1.2', scope: 'mis:read' });
+  await db`update connector_setting set settings = settings - 'version' - 'scope' where estab = 'told'`;
+  assert.deepEqual((await json<Source>('school source --estab told')).source, { ...told, foundVersion: '1.2' });
 });
 
 test('a school that is disconnected keeps what it has', async () => {

@@ -2,7 +2,7 @@
 import { requireEstablishment } from '../access/establishments.ts';
 import { prepareSource, type SourceSetup } from '../collection/change-source.ts';
 import { readDatabases } from '../collection/component-databases.ts';
-import { readSettings, type SourceSettings } from '../collection/connector-settings.ts';
+import { parseProviderOptions, readSettings, type SourceSettings } from '../collection/connector-settings.ts';
 import { renderSentence } from '../collection/import-report.ts';
 import { listCollections } from '../collection/list-collections.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -17,6 +17,8 @@ const setupFields = {
   folder: { value: '<path>', help: 'csv: a folder on this server that is watched; without one packages are uploaded' },
   url: { value: '<url>', help: "oneroster: the provider's root, such as https://host/ims/oneroster/v1p1" },
   'token-url': { value: '<url>', help: 'oneroster: where tokens come from, if it is not found below the root' },
+  'oneroster-version': { value: '<1.1|1.2>', help: 'oneroster: which version the provider speaks; not given, it is found out' },
+  scope: { value: '<scopes>', help: 'oneroster: what tokens are asked for, as the provider names it; not given, the scopes of the standard' },
   'client-id': { value: '<id>', help: 'oneroster: the credentials' },
   'client-secret': { value: '<secret>', help: 'oneroster: the credentials; not given, the one that is kept for this address stays', secret: true },
 } as const;
@@ -81,7 +83,12 @@ export const sourceCommands: readonly Command[] = [
   },
 ];
 
-const setupOptions = { csv: ['folder'], oneroster: ['url', 'token-url', 'client-id', 'client-secret'], demo: [], none: [] } as const;
+const setupOptions = {
+  csv: ['folder'],
+  oneroster: ['url', 'token-url', 'oneroster-version', 'scope', 'client-id', 'client-secret'],
+  demo: [],
+  none: [],
+} as const;
 
 export function parseSetup(given: Given): SourceSetup | undefined {
   const kind = optionalText(given, 'connector');
@@ -101,7 +108,9 @@ export function parseSetup(given: Given): SourceSetup | undefined {
   if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };
   const url = optionalText(given, 'url');
   if (url === undefined) throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider');
-  return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), clientId: text(given, 'client-id'), clientSecret: text(given, 'client-secret') };
+  const options = parseProviderOptions({ version: optionalText(given, 'oneroster-version'), scope: optionalText(given, 'scope') });
+  const credentials = { clientId: text(given, 'client-id'), clientSecret: text(given, 'client-secret') };
+  return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), ...options, ...credentials };
 }
 
 function withoutSecret(settings: SourceSettings): Readonly<Record<string, string | undefined>> {

@@ -192,7 +192,10 @@ test('a form without a file, and one that is no upload, are refused with a page'
 
 // ---- A provider ---------------------------------------------------------------------------------------------------
 
-const right = () => ({ url: `${provider.url}${rootB}`, tokenUrl: '', clientId: 'schoolbell|MIS', clientSecret: client.schoolSecrets.MIS ?? '' });
+const scope = 'https://purl.imsglobal.org/spec/or/v1p1/scope/roster.readonly';
+const right = () => ({
+  url: `${provider.url}${rootB}`, tokenUrl: '', version: '1.1', scope, clientId: 'schoolbell|MIS', clientSecret: client.schoolSecrets.MIS ?? '',
+});
 
 test('a provider that is away, blocked, wrong or given wrong credentials: 422 with words, and nothing is saved', async () => {
   const wrong: [fields: Partial<ReturnType<typeof right>>, words: RegExp][] = [
@@ -204,6 +207,8 @@ test('a provider that is away, blocked, wrong or given wrong credentials: 422 wi
     [{ url: 'file:///etc/passwd' }, /http/],
     [{ url: '' }, /http/],
     [{ clientSecret: '' }, /client secret/],
+    [{ scope: '"' }, /scope must be plain text/],
+    [{ scope: 'none-of-ours' }, /does not grant it .* asked for: none-of-ours/],
     [{ url: `${provider.url}/school` }, /./],
   ];
   for (const [fields, words] of wrong) {
@@ -214,6 +219,7 @@ test('a provider that is away, blocked, wrong or given wrong credentials: 422 wi
     assert.match(problem, /Nothing was saved/);
     assert.match(problem, words, JSON.stringify(fields));
     assert.ok(!shown.includes('wrong-secret-value') && !shown.includes(right().clientSecret), 'the secret is not shown again');
+    assert.match(shown, /<option value="1\.1" selected>/, 'what was chosen stays');
     assert.deepEqual({ ...(await connector()) }, { connector: null, saved: false });
   }
 });
@@ -225,7 +231,8 @@ test('the right one is saved sealed, collected, and a package is then refused', 
   const [row] = await db<
     { settings: object; sealed: Uint8Array }[]
   >`select settings, sealed_credentials as sealed from connector_setting where estab = ${estab}`;
-  assert.ok(row && !JSON.stringify(row.settings).includes(right().clientSecret) && !Buffer.from(row.sealed).includes(right().clientSecret));
+  assert.deepEqual(row?.settings, { url: right().url, version: '1.1', scope });
+  assert.ok(!JSON.stringify(row.settings).includes(right().clientSecret) && !Buffer.from(row.sealed).includes(right().clientSecret));
   assert.equal((await visitor.upload(await zip(smallPackage()))).status, 409);
   assert.equal((await db`select from upload where estab = ${estab}`).length, 0);
   assert.equal((await visitor.post('/school/source/provider', { ...right(), clientSecret: 'wrong' })).status, 422);

@@ -2,10 +2,11 @@
 // and the reports of imports.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Seal } from '../access/seal.ts';
-import { changeSource, longestTrialMs, type SourceSetup } from '../collection/change-source.ts';
+import { changeSource, longestTrialMs } from '../collection/change-source.ts';
 import { collectAgain } from '../collection/component-databases.ts';
 import { discardHeld, letHeldGo } from '../collection/held.ts';
 import { isBusy } from '../collection/pages/database-states.ts';
+import { readProviderFields, setupOf, type ProviderGiven } from '../collection/pages/provider-fields.ts';
 import { problemsHeaders, renderProblemsCsv } from '../collection/problems-csv.ts';
 import { readSource, requireRun } from '../collection/source-view.ts';
 import { takePackage } from '../collection/take-package.ts';
@@ -54,7 +55,7 @@ async function showSource(
   db: Db,
   session: SchoolSession,
   notice: string | undefined,
-  refused: { problem: string; given: { url: string; tokenUrl: string; clientId: string } } | undefined,
+  refused: { problem: string; given: ProviderGiven } | undefined,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab, { losses: true })]);
@@ -76,10 +77,9 @@ async function upload(pages: SourcePages, request: FastifyRequest, reply: Fastif
 
 async function setProvider(pages: SourcePages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { session, form } = await requireForm(pages.db, request);
-  const given = { url: form.one('url'), tokenUrl: form.one('tokenUrl'), clientId: form.one('clientId') };
-  const setup: SourceSetup = { kind: 'oneroster', ...given, tokenUrl: given.tokenUrl || undefined, clientSecret: form.one('clientSecret') };
+  const given = readProviderFields(form);
   try {
-    await changeSource(pages, session.estab, setup);
+    await changeSource(pages, session.estab, setupOf(given, form.one('clientSecret')));
   } catch (error) {
     if (!(error instanceof SchoolbellError) || error.code !== 'unprocessable') throw error;
     return showSource(pages.db, session, undefined, { problem: error.message, given }, reply);

@@ -1,9 +1,20 @@
-// In charge of the fields of a OneRoster provider, in every form that connects one.
+// In charge of the fields of a OneRoster provider, in every form that connects one, and of what is typed there.
+import type { Form } from '../../http/forms.ts';
 import { html, type Html } from '../../http/html.ts';
-import { renderInput } from '../../http/pages/field.ts';
+import { renderInput, renderSelect } from '../../http/pages/field.ts';
+import { parseProviderOptions, type ConnectorSetup } from '../connector-settings.ts';
+import { oneRosterVersions } from '../connectors/oneroster/discovery.ts';
 
 /** What was typed before, or is set; never the secret. */
-export type ProviderGiven = { url: string; tokenUrl: string; clientId: string };
+export type ProviderGiven = { url: string; tokenUrl: string; version: string; scope: string; clientId: string };
+
+export function readProviderFields(form: Form): ProviderGiven {
+  return { url: form.one('url'), tokenUrl: form.one('tokenUrl'), version: form.one('version'), scope: form.one('scope'), clientId: form.one('clientId') };
+}
+
+export function setupOf({ url, tokenUrl, version, scope, clientId }: ProviderGiven, clientSecret: string): ConnectorSetup {
+  return { kind: 'oneroster', url, tokenUrl: tokenUrl || undefined, ...parseProviderOptions({ version, scope }), clientId, clientSecret };
+}
 
 const longest = 2000;
 const example = 'https://mis.example/ims/oneroster/v1p1';
@@ -27,6 +38,21 @@ ${renderInput({
   type: 'url',
   value: given?.tokenUrl,
   hint: `Only if ${whose} shows a second address.`,
+  optional: true,
+})}
+${renderSelect({
+  name: 'version',
+  label: 'OneRoster version',
+  value: given?.version ?? '',
+  choices: [{ value: '', label: 'Find out' }, ...oneRosterVersions.map((one) => ({ value: one, label: one }))],
+})}
+${renderInput({
+  ...shared,
+  name: 'scope',
+  label: 'Scope (optional)',
+  type: 'text',
+  value: given?.scope,
+  hint: `Only if ${whose} names one. Otherwise the usual ones are asked for.`,
   optional: true,
 })}
 ${renderInput({ ...shared, name: 'clientId', label: 'Client ID', type: 'text', value: given?.clientId })}

@@ -7,6 +7,7 @@ import { databaseNames } from '../../../collection/connector.ts';
 import { readSettings, setDemoMode, type SourceSettings } from '../../../collection/connector-settings.ts';
 import { demoModes } from '../../../collection/connectors/demo/demo-connector.ts';
 import { renderSentence } from '../../../collection/import-report.ts';
+import { readProviderFields, setupOf } from '../../../collection/pages/provider-fields.ts';
 import { SchoolbellError } from '../../../errors.ts';
 import { cutText } from '../../../http/cut-text.ts';
 import type { Form } from '../../../http/forms.ts';
@@ -84,13 +85,7 @@ function parseSetup(form: Form): SourceSetup {
   const kind = formKinds.find((one) => one === form.one('kind'));
   switch (kind) {
     case 'oneroster':
-      return {
-        kind,
-        url: form.one('url'),
-        tokenUrl: form.one('tokenUrl') || undefined,
-        clientId: form.one('clientId'),
-        clientSecret: form.one('clientSecret'),
-      };
+      return setupOf(readProviderFields(form), form.one('clientSecret'));
     case 'folder':
       if (form.one('folder') === '') throw new SchoolbellError('unprocessable', 'Nothing was saved: name the folder.');
       return { kind: 'csv', folder: form.one('folder') };
@@ -112,7 +107,7 @@ function isSame(settings: SourceSettings, setup: SourceSetup): boolean {
 
 /** Never the secret, nor one in an address. */
 function describeGiven(form: Form): Record<string, string> {
-  const names = ['kind', 'url', 'tokenUrl', 'clientId', 'folder'] as const;
+  const names = ['kind', 'url', 'tokenUrl', 'version', 'scope', 'clientId', 'folder'] as const;
   const say = (name: (typeof names)[number]) => (name === 'url' || name === 'tokenUrl' ? plainAddress(form.one(name)) : form.one(name));
   return Object.fromEntries(names.flatMap((name) => (form.one(name) === '' ? [] : [[name, say(name)]])));
 }

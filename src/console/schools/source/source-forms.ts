@@ -2,7 +2,7 @@
 // when it did not work.
 import type { SourceSettings } from '../../../collection/connector-settings.ts';
 import { demoModes } from '../../../collection/connectors/demo/demo-connector.ts';
-import { renderProviderFields, type ProviderGiven } from '../../../collection/pages/provider-fields.ts';
+import { readProviderFields, renderProviderFields } from '../../../collection/pages/provider-fields.ts';
 import { html, type Html, type HtmlValue } from '../../../http/html.ts';
 import { renderInput, renderSelect } from '../../../http/pages/field.ts';
 import { renderForm } from '../../../http/pages/form.ts';
@@ -57,14 +57,10 @@ const erased = ({ kind }: SourceSettings) => kind === 'oneroster' && ', and the 
 const save = (label: string, look = '') => html`<button type="submit"${look !== '' && html` class="${look}"`}>${label}</button>`;
 
 function renderProvider({ typed }: Visit, estab: string, settings: SourceSettings): Html {
-  const again = typed?.one('kind') === 'oneroster' ? typed : undefined;
+  const again = typed?.one('kind') === 'oneroster' ? readProviderFields(typed) : undefined;
   const set = settings.kind === 'oneroster' ? settings : undefined;
-  const given: ProviderGiven = {
-    url: again?.one('url') ?? set?.url ?? '',
-    tokenUrl: again?.one('tokenUrl') ?? set?.tokenUrl ?? '',
-    clientId: again?.one('clientId') ?? set?.clientId ?? '',
-  };
-  return html`${renderProviderFields(given, { whose: 'the MIS', kept: set !== undefined })}${renderTested(estab)}`;
+  const now = set && { url: set.url, tokenUrl: set.tokenUrl ?? '', version: set.version ?? '', scope: set.scope ?? '', clientId: set.clientId };
+  return html`${renderProviderFields(again ?? now, { whose: 'the MIS', kept: set !== undefined })}${renderTested(estab)}`;
 }
 
 function renderFolder({ typed }: Visit, estab: string, settings: SourceSettings): Html {

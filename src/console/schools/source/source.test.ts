@@ -76,6 +76,8 @@ test('one that does not work is not saved, why is said, and what was typed stays
     [{ ...right(), url: 'http://10.0.0.1/ims/oneroster/v1p1' }, 422, /Nothing was saved: .*not a public address/],
     [{ ...right(), url: 'file:///etc/passwd' }, 422, /Nothing was saved: .*http/, 400],
     [{ ...right(), clientSecret: '' }, 422, /client secret/, 400],
+    [{ ...right(), scope: 'a"b' }, 422, /scope must be plain text/, 400],
+    [{ ...right(), version: '1.3' }, 400, /OneRoster version &#34;1\.3&#34;: must be one of 1\.1, 1\.2/],
     [{ kind: 'folder', folder: 'relative' }, 422, /Nothing was saved: folder &#34;relative&#34;: must be an absolute path/],
     [{ kind: 'folder', folder: '/nowhere/at/all' }, 422, /there is no such folder/],
     [{ kind: 'folder', folder: '' }, 422, /name the folder/],
@@ -115,7 +117,8 @@ test('a password in an address stands in no trail, also where it keeps the addre
 test('a test alone says what is there and saves nothing', async () => {
   const tested = await admin.post(`${path}/test`, right());
   assert.equal(tested.status, 200);
-  assert.match(tested.text, /id="notice"[\s\S]*It works: The provider answers, with 1 orgs, [^<]*8 users[^<]*Nothing was saved\. Type the client secret again/);
+  const notice = /id="notice"[\s\S]*It works: The provider answers in OneRoster 1\.1, with 1 orgs, [^<]*8 users[^<]*Nothing was saved\. Type the client secret/;
+  assert.match(tested.text, notice);
   assert.match(tested.text, new RegExp(`value="${provider.url}`));
   assert.ok(!tested.text.includes(secret));
   assert.equal((await stored())?.connector, null);
@@ -130,8 +133,16 @@ test('a provider is saved sealed and asked for; an empty secret keeps the old on
   assert.match(text, /Client ID<\/dt><dd><span class="id">schoolbell\|MIS/);
   assert.match(text, /Stored encrypted; it is never shown/);
   assert.ok(!text.includes(secret));
-  const again = await admin.post(`${path}/save`, { ...right(), clientSecret: '' });
+  assert.match(text, /OneRoster version<\/dt><dd>Found out when it is read[\s\S]*<option value="" selected>Find out/);
+  await db`update connector_setting set state = ${db.json({ found: { url: right().url, version: '1.2' } })} where estab = ${estab}`;
+  assert.match(await shown(), /OneRoster version<\/dt><dd>1\.2, as was found out/);
+  const scope = 'https://purl.imsglobal.org/spec/or/v1p1/scope/roster-core.readonly';
+  const again = await admin.post(`${path}/save`, { ...right(), clientSecret: '', version: '1.1', scope });
   assert.equal(again.status, 303, problemIn(again.text));
+  assert.deepEqual((await stored())?.settings, { url: right().url, version: '1.1', scope });
+  assert.match(await shown(), new RegExp(`OneRoster version</dt><dd>1.1<[\\s\\S]*class="id">${scope}<[\\s\\S]*value="1.1" selected[\\s\\S]*value="${scope}"`));
+  const { version, scope: noted } = (await trail('school edit')).at(-1)?.detail ?? {};
+  assert.deepEqual([version, noted], ['1.1', scope]);
   for (const fields of [{ url: `http://127.0.0.1:9${rootB}` }, { tokenUrl: 'http://127.0.0.1:9/token' }]) {
     const refused = await admin.post(`${path}/save`, { ...right(), ...fields, clientSecret: '' });
     assert.equal(refused.status, 422);

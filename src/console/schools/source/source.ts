@@ -120,6 +120,8 @@ function renderSettings(settings: SourceSettings): Html {
     kind === 'csv' && ['Packages', settings.folder === undefined ? 'are uploaded' : html`are read from <code>${settings.folder}</code>`],
     kind === 'oneroster' && ['Address', html`<span class="id">${settings.url}</span>`],
     kind === 'oneroster' && settings.tokenUrl !== undefined && ['Address for tokens', html`<span class="id">${settings.tokenUrl}</span>`],
+    kind === 'oneroster' && ['OneRoster version', describeVersion(settings)],
+    kind === 'oneroster' && settings.scope !== undefined && ['Scope', html`<span class="id">${settings.scope}</span>`],
     kind === 'oneroster' && ['Client ID', html`<span class="id">${settings.clientId}</span>`],
     kind === 'oneroster' && ['Client secret', settings.clientSecret === '' ? 'None is stored' : 'Stored encrypted; it is never shown'],
     kind === 'demo' && ['The demo’s MIS is', html`<span id="demo-mode">${settings.mode}</span>`],
@@ -127,6 +129,10 @@ function renderSettings(settings: SourceSettings): Html {
     kind === 'csv' && settings.folder !== undefined && ['Collected', 'when something in the folder changes, and every night'],
     kind === 'demo' && ['Collected', `every ten minutes; attendance is fresh for ${minutesToLive.Attendance} minutes`],
   ]);
+}
+
+function describeVersion({ version, foundVersion }: Extract<SourceSettings, { kind: 'oneroster' }>): string {
+  return version ?? (foundVersion === undefined ? 'Found out when it is read' : `${foundVersion}, as was found out`);
 }
 
 const whatWords = { everything: 'Everything', changes: 'What changed', package: 'A package' } as const;
