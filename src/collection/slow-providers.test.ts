@@ -19,7 +19,7 @@ const provider = createServer((request, response) => {
   response.setHeader('content-type', 'application/json');
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://provider.example');
   if (request.method === 'POST') response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}');
-  else if (searchParams.get('limit') === '1') response.setHeader('x-total-count', '1').end(`{"${pathname.slice(1)}":[{}]}`);
+  else if (searchParams.get('limit') === '1') response.setHeader('x-total-count', '1').end(`{"${pathname.slice('/v1p1/'.length)}":[{}]}`);
   else {
     response.write(' ');
     dripping.add(response.once('close', () => dripping.delete(response)));
@@ -36,7 +36,7 @@ after(() => {
 
 test('eight providers that answer a byte a second hold nothing: marks are written, pages read, and vacuum can clean', async () => {
   const writing = await addSchool();
-  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1p1`;
   for (let at = 0; at < schools; at += 1) {
     const estab = `slow${at}`;
     await service.addSchool(estab);
