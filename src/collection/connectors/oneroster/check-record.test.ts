@@ -20,7 +20,7 @@ const names = Object.keys(required) as CollectionName[];
 
 function check(name: CollectionName, given: Record<string, unknown>) {
   const problems: Problem[] = [];
-  const row = createRecordCheck(collections[name])({ sourcedId: 'x1', status: 'active', ...required[name], ...given }, 7, (problem) => problems.push(problem));
+  const row = createRecordCheck(collections[name], 'v1p1')({ sourcedId: 'x1', status: 'active', ...required[name], ...given }, 7, (problem) => problems.push(problem));
   return { row, problems };
 }
 
@@ -143,4 +143,90 @@ test('metadata is kept as text, in one order, without what is nested or blank', 
   for (const nothing of [null, {}, [], 'text', { a: null }]) assert.equal(rowOf('users', { metadata: nothing }).metadata, undefined);
   for (const wrong of [{ house: 'a\u0000' }, { 'a\u0000': 'house' }, { house: '\ud800' }])
     assert.match(check('users', { metadata: wrong }).problems[0]?.column ?? '', /^metadata\./);
+});
+
+/** Records of 1.2: what is shown of each, and what is kept. */
+const second: Record<string, { given: Record<string, unknown>; values: Record<string, unknown>; lacks?: string[] }> = {
+  'somebody with several roles': {
+    given: {
+      enabledUser: true, givenName: 'Ada', familyName: 'L', email: 'ada@x.example', primaryOrg: to('o2'), preferredFirstName: 'A', role: 'ignored', orgs: [to('x')],
+      roles: [
+        { roleType: 'secondary', role: 'parent', org: to('o1') },
+        { roleType: 'primary', role: 'teacher', org: to('o1'), beginDate: '2026-09-01', endDate: null, userProfile: 'urn:p1' },
+        { roleType: 'primary', role: 'counselor', org: 'o2' },
+      ],
+      userProfiles: [
+        { profileId: 'urn:p1', profileType: 'LMS', vendorId: 'v', credentials: [{ type: 'Basic', username: 'ada.lms', password: 'never' }], applicationId: '' },
+      ],
+    },
+    values: {
+      username: 'ada.lms', role: 'aide', orgs: ['o1', 'o2'], primaryOrg: 'o2', preferredFirstName: 'A',
+      roles: [
+        { roleType: 'secondary', role: 'parent', org: 'o1' },
+        { roleType: 'primary', role: 'teacher', org: 'o1', userProfile: 'urn:p1', beginDate: '2026-09-01' },
+        { roleType: 'primary', role: 'counselor', org: 'o2' },
+      ],
+      userProfiles: [{ profileId: 'urn:p1', profileType: 'LMS', vendorId: 'v', credentials: [{ type: 'Basic', username: 'ada.lms' }] }],
+    },
+    lacks: ['username'],
+  },
+  'a user name by the e-mail address': {
+    given: { enabledUser: 'true', givenName: 'A', familyName: 'B', email: 'a@b.example', roles: [{ roleType: 'primary', role: 'principal', org: to('o1') }] },
+    values: { username: 'a@b.example', role: 'administrator' },
+    lacks: ['username'],
+  },
+  'a user name by the id, and a role of the provider\u2019s own': {
+    given: { enabledUser: 'true', givenName: 'A', familyName: 'B', roles: [{ roleType: 'primary', role: 'ext:librarian', org: to('o1') }] },
+    values: { username: 'x1', role: 'aide' },
+    lacks: ['username'],
+  },
+  'a user name that is there': {
+    given: { enabledUser: 'true', givenName: 'A', familyName: 'B', username: 'own', roles: [{ roleType: 'primary', role: 'student', org: to('o1') }] },
+    values: { username: 'own', role: 'student' },
+  },
+};
+
+test('records of 1.2 are read with what 1.1 shows of them', () => {
+  for (const [what, { given, values, lacks }] of Object.entries(second)) {
+    const row = createRecordCheck(collections.users, 'v1p2')({ sourcedId: 'x1', ...given }, 7, (problem) => assert.fail(`${what}: ${problem.rule}`));
+    assert.ok(!('rejected' in row), what);
+    const kept = Object.fromEntries(collections.users.fields.map(({ name }, at) => [name, row.values[at]]));
+    assert.deepEqual(Object.fromEntries(Object.keys(values).map((name) => [name, kept[name]])), values, what);
+    assert.deepEqual(row.lacks, lacks, what);
+  }
+  const others: [CollectionName, Record<string, unknown>, string, unknown, string[] | undefined][] = [
+    ['classes', { title: '7A', course: to('c1'), school: to('o1'), terms: [to('t1')] }, 'classType', 'scheduled', ['classType']],
+    ['classes', { ...required.classes, classType: 'ext:club' }, 'classType', 'ext:club', undefined],
+    ['courses', { title: 'Maths' }, 'org', undefined, undefined],
+    ['orgs', { name: 'School', type: 'ext:cluster' }, 'type', 'ext:cluster', undefined],
+    ['enrollments', { ...required.enrollments, role: 'ext:aide' }, 'role', 'aide', undefined],
+    ['demographics', { sex: 'other' }, 'sex', 'other', undefined],
+  ];
+  for (const [name, given, field, value, lacks] of others) {
+    const row = createRecordCheck(collections[name], 'v1p2')({ sourcedId: 'x1', ...given }, 7, (problem) => assert.fail(`${name}: ${problem.rule}`));
+    assert.ok(!('rejected' in row));
+    assert.deepEqual([row.values[collections[name].fields.findIndex((one) => one.name === field)], row.lacks], [value, lacks], `${name} ${field}`);
+  }
+});
+
+test('what is wrong with a record of 1.2 is named', () => {
+  const role = { roleType: 'primary', role: 'student', org: to('o1') };
+  const person = { enabledUser: 'true', givenName: 'A', familyName: 'B' };
+  const wrong: [CollectionName, Record<string, unknown>, string, RegExp][] = [
+    ['users', person, 'roles', /blank/],
+    ['users', { ...person, roles: [] }, 'roles', /blank/],
+    ['users', { ...person, roles: ['student'] }, 'roles', /an object with roleType, role, org/],
+    ['users', { ...person, roles: [{ ...role, roleType: 'main' }] }, 'roles', /roleType must be one of primary, secondary$/],
+    ['users', { ...person, roles: [{ ...role, role: 'administrator' }] }, 'roles', /role must be one of aide.*, or a word of your own that begins with ext:/],
+    ['users', { ...person, roles: [{ ...role, org: null }] }, 'roles', /org must not be blank/],
+    ['users', { ...person, roles: [{ ...role, beginDate: 'soon' }] }, 'roles', /beginDate must be a date/],
+    ['users', { ...person, roles: [role], userProfiles: [{ profileId: 'urn:x', vendorId: 'v' }] }, 'userProfiles', /profileType must not be blank/],
+    ['enrollments', { ...required.enrollments, role: 'ext:monitor' }, 'role', /administrator, proctor, student, teacher, ext:aide, ext:guardian/],
+  ];
+  for (const [name, given, column, rule] of wrong) {
+    const problems: Problem[] = [];
+    const row = createRecordCheck(collections[name], 'v1p2')({ sourcedId: 'x1', ...given }, 7, (problem) => problems.push(problem));
+    assert.deepEqual([row, problems.map((one) => one.column)], [{ rejected: 'x1' }, [column]], JSON.stringify(given));
+    assert.match(problems[0]?.rule ?? '', rule);
+  }
 });

@@ -1,15 +1,16 @@
 // In charge of the rules for one record of a provider's JSON. It is lenient where providers differ in how they write a
 // value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
 import { cutText } from '../../../http/cut-text.ts';
-import { isRequired, type Field, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
+import { isGiven, isRequired, type Edition, type Field, type Item, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
 import type { Problem } from '../../problem.ts';
 import type { SourceRow } from '../../source.ts';
 import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
 import type { JsonRecord } from './read-page.ts';
+import { fillIn } from './stand-in.ts';
 
 export type RecordCheck = (record: JsonRecord, line: number, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
 
-export function createRecordCheck(resource: Resource): RecordCheck {
+export function createRecordCheck(resource: Resource, edition: Edition): RecordCheck {
   const file = resource.collection;
   return (record, line, fail) => {
     let failed = false;
@@ -23,30 +24,52 @@ export function createRecordCheck(resource: Resource): RecordCheck {
     const status = isAbsent(record.status) ? '' : show(record.status).trim();
     if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
     const values = resource.fields.map((field) =>
-      field.csv === undefined || field.only === 'v1p2' ? undefined : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule)),
+      !isGiven(field) || (field.only ?? edition) !== edition
+        ? undefined
+        : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule), edition),
     );
     const metadata = readMetadata(record.metadata, broken);
     if (failed) return { rejected: sourcedId || undefined };
-    return { line, sourcedId, status: status === '' || status === 'active' ? 'active' : 'tobedeleted', values, metadata };
+    const read = { line, sourcedId, status: status === '' || status === 'active' ? 'active' : 'tobedeleted', metadata } as const;
+    if (edition === 'v1p1') return { ...read, values };
+    const { values: filled, lacks } = fillIn(resource, sourcedId, values);
+    return { ...read, values: filled, ...(lacks.length > 0 ? { lacks } : {}) };
   };
 }
 
-function checkField(field: Field, value: unknown, broken: Broken): Value {
-  const many = field.type === 'list' || field.type === 'refs' || field.type === 'userIds';
+function checkField(field: Field, value: unknown, broken: Broken, edition: Edition): Value {
+  const many = manyTypes.includes(field.type);
   const items = (many && Array.isArray(value) ? value : [value]).filter((item) => !isAbsent(item));
   if (items.length === 0) {
-    if (isRequired(field, 'v1p1')) broken('', 'must not be blank');
+    // What has something to stand in its place need not be there.
+    if (isRequired(field, edition) && !field.blank) broken('', 'must not be blank');
     return undefined;
   }
   if (field.type === 'userIds') return items.map((item) => checkUserId(item, broken));
-  const checked = items.map((item) => checkItem(field, field.to === undefined ? item : idOf(item), broken));
+  if (field.type === 'items') return items.map((item) => checkObject(field.items ?? [], item, broken, edition));
+  const checked = items.map((item) => checkItem(field, field.to === undefined ? item : idOf(item), broken, edition));
   return many ? checked : checked[0];
 }
 
-function checkItem(field: Field, item: unknown, broken: Broken): string {
+const manyTypes: readonly Field['type'][] = ['list', 'refs', 'userIds', 'items'];
+
+/** One of a list that has fields of its own; what it has besides, such as a password, is read past. */
+function checkObject(fields: readonly Field[], item: unknown, broken: Broken, edition: Edition): Item {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+    broken(show(item), `must be an object with ${fields.filter((field) => isRequired(field, edition)).map(({ name }) => name).join(', ')}`);
+    return {};
+  }
+  const read = fields.map((field) => {
+    const value = checkField(field, (item as JsonRecord)[field.name], (given, rule) => broken(given, `${field.name} ${rule}`), edition);
+    return [field.name, value] as const;
+  });
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as Item;
+}
+
+function checkItem(field: Field, item: unknown, broken: Broken, edition: Edition): string {
   const text = textOf(item);
   const fault = text === undefined || text.trim() === '' ? describeShape(field) : textFault(text);
-  if (text !== undefined && !fault) return checkValue(field, text, broken, 'v1p1');
+  if (text !== undefined && !fault) return checkValue(field, text, broken, edition);
   broken(show(item), fault ?? describeShape(field));
   return '';
 }

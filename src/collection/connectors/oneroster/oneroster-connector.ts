@@ -115,7 +115,7 @@ async function* readRows(
   problems: Problems,
   see: (record: JsonRecord) => void,
 ): AsyncGenerator<SourceBatch> {
-  const check = createRecordCheck(resource);
+  const check = createRecordCheck(resource, 'v1p1');
   let [line, page] = [0, 0];
   for await (const records of readCollection(provider, walk)) {
     page += 1;
