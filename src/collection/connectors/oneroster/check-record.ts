@@ -79,7 +79,7 @@ function describeShape(field: Field): string {
 }
 
 /** A reference is an object; some providers write the id alone. */
-function idOf(item: unknown): unknown {
+export function idOf(item: unknown): unknown {
   return typeof item === 'object' && item !== null ? (item as JsonRecord).sourcedId : item;
 }
 

@@ -1,11 +1,13 @@
 // In charge of which version of OneRoster a provider speaks, and where it says that it gives tokens: as its public documents
 // have it, and otherwise by its address.
+import type { Edition } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
 import { callPersistently, type Persistence, type ProviderAnswer } from './persistent-call.ts';
 import { asObject, readObject } from './read-object.ts';
 
 export const oneRosterVersions = ['1.1', '1.2'] as const;
 export type OneRosterVersion = (typeof oneRosterVersions)[number];
+export const editionOf: Readonly<Record<OneRosterVersion, Edition>> = { '1.1': 'v1p1', '1.2': 'v1p2' };
 
 /** tokenUrl: as the provider's own document names it. */
 export type Found = Readonly<{ version: OneRosterVersion; tokenUrl: string | undefined }>;

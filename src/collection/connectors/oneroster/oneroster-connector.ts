@@ -1,17 +1,15 @@
 // In charge of the oneroster connector: pulls a roster from any OneRoster provider, everything or what changed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbound } from '../../../http/outbound.ts';
-import { allResources } from '../../../roster/collections.ts';
+import { allResources, collections } from '../../../roster/collections.ts';
 import type { Resource } from '../../../roster/resource.ts';
 import type { Connector, RosterReading } from '../../connector.ts';
-import type { Problems } from '../../problem.ts';
-import type { SourceBatch } from '../../source.ts';
-import { createRecordCheck } from './check-record.ts';
 import type { OneRosterVersion } from './discovery.ts';
 import { usualWaits } from './persistent-call.ts';
 import { openProvider, type Provider, type ProviderParts } from './provider.ts';
-import { readCollection, type Walk } from './read-collection.ts';
+import { readRows } from './read-rows.ts';
 import { askPage, parsePage, type JsonRecord, type ProviderPage } from './read-page.ts';
+import { createFindSchools } from './course-schools.ts';
 import { findSince, parseState, watchReading } from './reading-state.ts';
 
 export { pageLimits } from './persistent-call.ts';
@@ -24,7 +22,6 @@ export type OneRosterParts = ProviderParts & {
 };
 
 const usualPageSize = 5_000;
-const rowsPerBatch = 5_000;
 /** Progress counts bytes, and the import takes a thousand rows to be a hundred thousand of them. */
 const bytesPerRecord = 100;
 
@@ -50,12 +47,14 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
         records += 1;
         watch.see(record);
       };
+      const classes = probes.get(collections.classes);
+      const findSchools = createFindSchools(provider, { pageSize, since: undefined, counted: classes?.total !== undefined });
       return {
         collections: [...probes].map(([resource, { total }]) => ({
           resource,
           // Without a total nobody can tell whether all came, so nothing may be removed for being absent.
           mode: since === undefined && total !== undefined ? 'bulk' : 'delta',
-          read: (problems) => readRows(provider, resource, { collection: resource.collection, pageSize, since, counted: total !== undefined }, problems, see),
+          read: (problems) => readRows(provider, resource, { pageSize, since, counted: total !== undefined }, problems, see, findSchools),
         })),
         provider: parts.url,
         ignored: [],
@@ -106,30 +105,4 @@ async function probe(provider: Provider, since: string | undefined): Promise<Pro
     pages.set(resource, parsePage(provider.url, collection, answer));
   }
   return pages;
-}
-
-async function* readRows(
-  provider: Provider,
-  resource: Resource,
-  walk: Walk,
-  problems: Problems,
-  see: (record: JsonRecord) => void,
-): AsyncGenerator<SourceBatch> {
-  const check = createRecordCheck(resource, 'v1p1');
-  let [line, page] = [0, 0];
-  for await (const records of readCollection(provider, walk)) {
-    page += 1;
-    for (let at = 0; at < records.length; at += rowsPerBatch) {
-      const batch: SourceBatch = { rows: [], rejected: [] };
-      for (const record of records.slice(at, at + rowsPerBatch)) {
-        line += 1;
-        see(record);
-        const fault = problems.total + 1;
-        const row = check(record, line, (problem) => problems.add(problem));
-        if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected, fault });
-        else batch.rows.push({ ...row, page });
-      }
-      yield batch;
-    }
-  }
 }

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { useFakeProvider } from '../../../../test/fake-provider.ts';
 import { csvPackage } from '../../../../test/csv-package.ts';
-import { rootA, rootB, useService } from '../../../../test/service.ts';
+import { root12, rootA, rootB, useService } from '../../../../test/service.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { allResources } from '../../../roster/collections.ts';
@@ -20,12 +21,12 @@ const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), pageLimits);
 test.after(() => outbound.close());
 let schools = 0;
 
-/** Everything that variant B shows, apart from what is a service's own. */
-async function shown(service: typeof near, estab: string): Promise<Record<string, unknown[]>> {
+/** Everything that variant B or 1.2 shows, apart from what is a service's own. */
+async function shown(service: typeof near, estab: string, by: 'b' | 'v12' = 'b'): Promise<Record<string, unknown[]>> {
   const client = await service.addClient(`reader${(schools += 1)}`, [estab]);
   const all: Record<string, unknown[]> = {};
   for (const { collection } of allResources) {
-    const response = await client.b(estab, `/${collection}`);
+    const response = await client[by](estab, `/${collection}`);
     assert.equal(response.status, 200);
     const text = JSON.stringify(await response.json(), (key, value: unknown) => (key === 'href' || key === 'dateLastModified' ? undefined : value));
     all[collection] = (JSON.parse(text) as Record<string, unknown[]>)[collection] ?? [];
@@ -33,7 +34,7 @@ async function shown(service: typeof near, estab: string): Promise<Record<string
   return all;
 }
 
-type Link = { url: string; clientId: string; clientSecret: string };
+type Link = { url: string; clientId: string; clientSecret: string; version?: '1.2' };
 
 /** A school of ours that is linked to one elsewhere, and remembers what the last pull left. */
 async function addLinked(link: Link, pageSize: number) {
@@ -53,6 +54,8 @@ async function addLinked(link: Link, pageSize: number) {
 const link = {
   A: (client: { clientId: string; clientSecret: string }) => ({ url: `${far.url}${rootA}/`, clientId: client.clientId, clientSecret: client.clientSecret }),
   B: (rp: string, estab: string, secret = '') => ({ url: `${far.url}${rootB}`, clientId: `${rp}|${estab}`, clientSecret: secret }),
+  /** Where the discovery document is found below it. */
+  second: (rp: string, estab: string, secret = '') => ({ url: `${far.url}${root12}`, clientId: `${rp}|${estab}`, clientSecret: secret }),
 };
 const dated = (status: string) => ({ status, dateLastModified: '2026-09-20T08:00:00.000Z' });
 const gone = dated('tobedeleted');
@@ -129,6 +132,56 @@ test('the small school arrives through variant A, without demographics; changes 
   assert.deepEqual([changes.report.outcome, changes.report.added, changes.report.removed, changes.report.collections.users?.mode], ['done', 1, 1, 'bulk']);
   await compare();
   assert.equal((await pull(false)).report.outcome, 'unchanged');
+});
+
+test('the small school arrives as OneRoster 1.2, and so do its changes, which are few', async () => {
+  await far.addSchool('second', join(import.meta.dirname, '../../../../test/fixtures/small-school'));
+  await far.load('second', csvPackage({ orgs: [{ ...dated('active'), sourcedId: 'dep-arts', name: 'Arts', type: 'department' }] }, { mode: 'delta' }));
+  await pause(1100);
+  const client = await far.addClient('second-puller', ['second']);
+  const { estab, pull } = await addLinked(link.second('second-puller', 'second', client.schoolSecrets.second), 4);
+  const compare = async () => assert.deepEqual(await shown(near, estab, 'v12'), await shown(far, 'second', 'v12'));
+
+  assert.equal((await pull(true)).report.outcome, 'done');
+  await compare();
+  const people = async (service: typeof near, school: string) =>
+    (await shown(service, school)).users?.map((one) => (({ role, orgs, username }) => ({ role, orgs, username }))(one as Record<string, unknown>));
+  assert.deepEqual(await people(near, estab), await people(far, 'second'), 'roles are those of 1.1 again');
+  const again = await pull(false);
+  assert.deepEqual([again.report.outcome, again.reading.collections.every(({ mode }) => mode === 'delta')], ['unchanged', true]);
+  await pause(1100);
+  await far.load('second', csvPackage({ users: [{ ...newUser, sourcedId: 'stu/new' }, { ...newUser, ...gone, sourcedId: 'stu-003' }] }, { mode: 'delta' }));
+  const changes = await pull(false);
+  assert.deepEqual([changes.report.outcome, changes.report.added, changes.report.removed], ['done', 1, 1]);
+  assert.ok(changes.records < 8, `${changes.records} records`);
+  await compare();
+});
+
+test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
+  const fake = await useFakeProvider();
+  const to = (sourcedId: string) => ({ href: 'x', sourcedId, type: 'any' });
+  const [school, role] = [to('o1'), { roleType: 'primary', role: 'student', org: to('o1') }];
+  fake.data = {
+    ...fake.data,
+    orgs: [{ sourcedId: 'o0', name: 'Trust', type: 'district' }, { sourcedId: 'o1', name: 'School', type: 'school' }, { sourcedId: 'o2', name: 'Other', type: 'school' }],
+    courses: [{ sourcedId: 'c1', title: 'Taught' }, { sourcedId: 'c2', title: 'Not taught' }, { sourcedId: 'c3', title: 'Of the trust', org: to('o0') }],
+    classes: [{ sourcedId: 'k1', title: '7A', course: to('c1'), school: to('o2'), terms: [to('t1')] }],
+    users: [{ sourcedId: 'u1', enabledUser: true, givenName: 'G', familyName: 'F', email: 'u1@x.example', roles: [role] }],
+    enrollments: [{ sourcedId: 'e1', user: to('u1'), class: to('k1'), school, role: 'student' }],
+    demographics: [{ sourcedId: 'u1', sex: 'other' }],
+  };
+  const { estab, pull } = await addLinked({ url: fake.url, clientId: 'id', clientSecret: 'secret', version: '1.2' }, 50);
+  assert.equal((await pull(true)).report.outcome, 'done');
+  const of = (list: unknown[] | undefined, ...names: string[]) => list?.map((one) => names.map((name) => (one as Record<string, unknown>)[name]));
+  const [first, second] = [await shown(near, estab), await shown(near, estab, 'v12')];
+  const org = (sourcedId: string) => ({ sourcedId, type: 'org' });
+  assert.deepEqual(of(first.courses, 'org'), [[org('o2')], [org('o1')], [org('o0')]]);
+  assert.deepEqual(of(second.courses, 'org'), [[undefined], [undefined], [org('o0')]]);
+  assert.deepEqual([of(first.classes, 'classType'), of(second.classes, 'classType')], [[['scheduled']], [[undefined]]]);
+  assert.deepEqual([of(first.users, 'username', 'role'), of(second.users, 'username')], [[['u1@x.example', 'student']], [[undefined]]]);
+  assert.deepEqual([of(first.demographics, 'sex'), of(second.demographics, 'sex')], [[[undefined]], [['other']]]);
+  assert.equal((await pull(true)).report.outcome, 'unchanged');
+  fake.stop();
 });
 
 test('the demo school arrives in many pages', async () => {

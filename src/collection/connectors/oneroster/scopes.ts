@@ -1,11 +1,11 @@
 // In charge of the scopes that a provider is asked for, most first, and of what a granted one leaves out.
-import type { OneRosterVersion } from './discovery.ts';
+import { oneRosterScopes } from '../../../access/scopes.ts';
+import { editionOf, type OneRosterVersion } from './discovery.ts';
 
 /** told: exactly that is sent. Undefined is a request without a scope. */
 export function scopesToAsk(version: OneRosterVersion, told: string | undefined): readonly (string | undefined)[] {
   if (told !== undefined) return [told];
-  const scope = (name: string) => `https://purl.imsglobal.org/spec/or/v${version.replace('.', 'p')}/scope/${name}.readonly`;
-  const [core, roster, demographics] = [scope('roster-core'), scope('roster'), scope('roster-demographics')];
+  const { core, roster, demographics } = oneRosterScopes[editionOf[version]];
   return [`${core} ${demographics}`, `${roster} ${demographics}`, core, roster, undefined];
 }
 

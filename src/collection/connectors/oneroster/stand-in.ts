@@ -3,8 +3,6 @@
 import type { Item, Resource, Value } from '../../../roster/resource.ts';
 import { collections } from '../../../roster/collections.ts';
 import { mainRole, orgsOfRoles } from '../../../roster/resources/user-role.ts';
-import type { SourceRow } from '../../source.ts';
-import type { JsonRecord } from './read-page.ts';
 
 type Filled = Readonly<{ values: Value[]; lacks: string[] }>;
 type Values = Readonly<Record<string, Value>>;
@@ -36,26 +34,4 @@ export function fillIn(resource: Resource, sourcedId: string, values: readonly V
     Object.assign(given, { role: mainRole(roles, given.primaryOrg as string | undefined), orgs: orgsOfRoles(roles) });
   }
   return { values: resource.fields.map(({ name }) => given[name]), lacks };
-}
-
-/** Of classes as they go by: the school at which each course is taught, the first one of several. */
-export function noteSchools(schools: Map<string, string>, records: readonly JsonRecord[]): void {
-  const idOf = (reference: unknown) => {
-    const id = typeof reference === 'object' && reference !== null ? (reference as JsonRecord).sourcedId : reference;
-    return typeof id === 'string' || typeof id === 'number' ? String(id).trim() : '';
-  };
-  for (const { course, school } of records) {
-    const [taught, at] = [idOf(course), idOf(school)];
-    if (taught !== '' && at !== '' && !schools.has(taught)) schools.set(taught, at);
-  }
-}
-
-const orgAt = collections.courses.fields.findIndex(({ name }) => name === 'org');
-
-export const lacksOrg = (row: SourceRow): boolean => row.values[orgAt] === undefined;
-
-/** A course of which the provider does not say whose it is, with the school of its classes; undefined when it has none. */
-export function withOrg(row: SourceRow, schools: ReadonlyMap<string, string>): SourceRow | undefined {
-  const school = schools.get(row.sourcedId);
-  return school === undefined ? undefined : { ...row, values: row.values.with(orgAt, school), lacks: [...(row.lacks ?? []), 'org'] };
 }
