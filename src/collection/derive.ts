@@ -43,7 +43,7 @@ export async function deriveAdministrators(tx: Tx, estab: string, version: numbe
 export function kindsByPerson(tx: Tx, { ownKind }: Resource, record: Fragment, person: Fragment): Fragment {
   if (!ownKind) return tx`${person}.kinds`;
   const own = tx`(${tx.json(ownKind.kinds)}::jsonb ->> ${record}.${tx(ownKind.column)})`;
-  return tx`case when ${own} = any(${person}.kinds) and ${own} <> ${person}.kind then array[${own}] end`;
+  return tx`case when ${person}.kinds is not null and ${own} = any(${person}.kinds) and ${own} <> ${person}.kind then array[${own}] end`;
 }
 
 /**
