@@ -15,13 +15,13 @@ const versionHeaders = {
   'Cache-Control': text('Whoever keeps it must ask whether it still holds.', 'private, no-cache'),
   Vary: text('What the answer depends on beside the address.', 'authorization, if-roster-version'),
 };
-const listHeaders = {
+const listHeaders = (root: string) => ({
   'X-Total-Count': { type: 'integer', description: 'How many records match on all pages.', examples: [1193] },
   Link: text(
     'With `limit`: the pages `first`, `prev`, `next` and `last`, absolute, with all other parameters kept.',
-    '<https://schoolbell.example/ims/oneroster/v1p1/users?limit=2&offset=2&rosterVersion=7-3f1c9a20>; rel="next"',
+    `<https://schoolbell.example${root}/users?limit=2&offset=2&rosterVersion=7-3f1c9a20>; rel="next"`,
   ),
-};
+});
 
 /** Of all operations of a dialect. */
 export const createErrorsOf = (dialect: Dialect): DescribeErrors => createDescribeErrors(dialect.errors, { schema: dialect.errorSchema, limited: true });
@@ -33,7 +33,7 @@ export function describeAnswers(operation: Operation, dialect: Dialect, describe
   return {
     200: {
       description: operation.single ? 'The record.' : 'The records; an empty list where there are none.',
-      headers: { ...(operation.single ? {} : listHeaders), ...versionHeaders, ...answerHeaders },
+      headers: { ...(operation.single ? {} : listHeaders(dialect.root)), ...versionHeaders, ...answerHeaders },
       content: { 'application/json': { schema } },
     },
     304: { description: 'What `If-None-Match` names is still right; there is no body.', headers: { ...versionHeaders, ...answerHeaders }, type: 'null' },
