@@ -2,7 +2,7 @@
 import { Type, type TSchema } from 'typebox';
 import { allResources, collections } from '../roster/collections.ts';
 import { extension, fieldsOf, isRequired, statuses, type Edition, type Field, type Resource } from '../roster/resource.ts';
-import { wordsOf } from '../roster/shown.ts';
+import { aboutOf, wordsOf } from '../roster/shown.ts';
 import { dialects } from './dialects/all.ts';
 
 const isoDay = { pattern: '^\\d{4}-\\d{2}-\\d{2}$', format: 'date' } as const;
@@ -37,7 +37,8 @@ function wordSchema(field: Field, edition: Edition): TSchema {
 }
 
 function fieldSchema(field: Field, edition: Edition): TSchema {
-  const { type, about: description, to = 'users' } = field;
+  const { type, to = 'users' } = field;
+  const description = aboutOf(field, edition);
   switch (type) {
     case 'enum':
       return wordSchema(field, edition);
