@@ -1,12 +1,11 @@
 // Schools are kept apart: every operation is tried with another school's ids, filters, sorts and tokens, and nothing of
-// that school may appear. And what variant A shows of several schools at once.
+// that school may appear. And what a token of several schools shows of them at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
-import { rootA, rootB, useService, type Client } from '../../test/service.ts';
+import { asking as askingFreely, byName, offers, ofSeveralSchools, testedDialects, type TestedDialect } from '../../test/dialects.ts';
+import { useService, type Client } from '../../test/service.ts';
 import { authorise, changeState } from '../access/authorisations.ts';
-import { variantA } from './dialects/variant-a.ts';
-import { operations, type Operation } from './operations.ts';
 
 const oak = { estab: '1000001', mark: 'oak' };
 const elm = { estab: '2000002', mark: 'elm' };
@@ -72,7 +71,6 @@ function rosterOf(mark: string) {
 const service = await useService();
 for (const { estab, mark } of [oak, elm]) await service.addSchool(estab, rosterOf(mark));
 const oakApp = await service.addClient('oak-app', [oak.estab]);
-const elmApp = await service.addClient('elm-app', [elm.estab]);
 const both = await service.addClient('both', [oak.estab, elm.estab]);
 
 const idOf: Record<string, string> = {
@@ -89,11 +87,19 @@ function fill(path: string, ...prefixes: string[]): string {
   );
 }
 
-type Asking = { name: string; school: School; other: School; get: (path: string) => Promise<Response>; offered: readonly Operation[] };
+type Asking = { name: string; school: School; other: School; dialect: TestedDialect; get: (path: string) => Promise<Response> };
+const askingAs = (school: School, dialect: TestedDialect, of: Client, how: string): Asking => ({
+  name: `${school.mark} in ${dialect.name}, ${how}`,
+  school,
+  other: school === oak ? elm : oak,
+  dialect,
+  get: (path) => dialect.read(of, school.estab, path),
+});
 const askings: readonly Asking[] = [
-  { name: 'oak in variant A', school: oak, other: elm, get: (path) => oakApp.a(path), offered: operations.filter(({ name }) => variantA.offers(name)) },
-  { name: 'oak in variant B, by an application that both authorise', school: oak, other: elm, get: (path) => both.b(oak.estab, path), offered: operations },
-  { name: 'elm in variant B', school: elm, other: oak, get: (path) => elmApp.b(elm.estab, path), offered: operations },
+  askingAs(oak, byName.A, oakApp, 'by an application of its own'),
+  askingAs(oak, byName.B, both, 'by an application that both authorise'),
+  askingAs(elm, byName['1.2'], both, 'by an application that both authorise'),
+  { ...askingAs(oak, byName['1.2'], oakApp, 'by an application of its own, with its own secret'), get: (path) => oakApp.v12(undefined, path) },
 ];
 
 async function assertOnly({ school, other }: Asking, response: Response, what: string): Promise<string> {
@@ -104,9 +110,10 @@ async function assertOnly({ school, other }: Asking, response: Response, what: s
 }
 
 for (const asking of askings) {
-  const { school, other, get, offered, name } = asking;
+  const { school, other, get, dialect, name } = asking;
+  const { offered, asksFreely } = dialect;
   test(`${name}: every operation, with ids of its own, of both, and of the other school`, async () => {
-    assert.ok(offered.length === 12 || offered.length === 41);
+    assert.equal(offered.length, asksFreely ? 41 : 12);
     for (const { path } of offered) {
       const expected: [filled: string, status: number][] = [[fill(path, ''), 200], [fill(path, `${school.mark}-`), 200]];
       if (path.includes(':')) expected.push([fill(path, `${other.mark}-`), 404]);
@@ -145,13 +152,13 @@ for (const asking of askings) {
       const asked = [...own.map((filter) => `filter=${encodeURIComponent(filter)}`), ...sorts];
       await Promise.all(asked.map(async (query) => {
         const response = await get(`${fill(path, '')}?${query}`);
-        if (offered.length === 41) assert.equal(response.status, 200, `${path}?${query}`);
+        if (asksFreely) assert.equal(response.status, 200, `${path}?${query}`);
         await assertOnly(asking, response, `${path}?${query}`);
       }));
       await Promise.all(alien.map(async (filter) => {
         const response = await get(`${fill(path, '')}?limit=100&filter=${encodeURIComponent(filter)}`);
         await assertOnly(asking, response, `${path} ${filter}`);
-        if (offered.length === 41) assert.equal(response.headers.get('x-total-count'), '0', `${path} ${filter}`);
+        if (asksFreely) assert.equal(response.headers.get('x-total-count'), '0', `${path} ${filter}`);
       }));
     }
   });
@@ -164,17 +171,22 @@ test('references to the other school match nothing', async () => {
     ['/enrollments', 'school.sourcedId=sch'],
     ['/classes', 'course.sourcedId=crs'],
     ['/classes', 'terms.sourcedId~aut'],
-    ['/users', 'orgs.sourcedId=sch'],
-    ['/users', 'orgSourcedIds~sch'],
     ['/users', 'agents.sourcedId=mum'],
     ['/orgs', 'children.sourcedId=sch'],
     ['/academicSessions', 'parent.sourcedId=yr'],
   ];
-  for (const [path, filter] of references) {
-    const count = async (mark: string) =>
-      (await both.b(oak.estab, `${path}?limit=100&filter=${encodeURIComponent(filter.replace(/([=~])/, `$1'${mark}-`))}'`)).headers.get('x-total-count');
-    assert.notEqual(await count('oak'), '0', `${path} ${filter}`);
-    assert.equal(await count('elm'), '0', `${path} ${filter}`);
+  for (const dialect of askingFreely) {
+    const own: [path: string, filter: string][] = [
+      ['/users', `${dialect.words.orgs}=sch`], dialect.name === 'B' ? ['/users', 'orgSourcedIds~sch'] : ['/users', 'primaryOrg.sourcedId=sch'],
+    ];
+    for (const [path, filter] of [...references, ...own]) {
+      const count = async (mark: string) => {
+        const asked = `${path}?limit=100&filter=${encodeURIComponent(filter.replace(/([=~])/, `$1'${mark}-`))}'`;
+        return (await dialect.read(both, oak.estab, asked)).headers.get('x-total-count');
+      };
+      assert.ok(Number(await count('oak')) > 0, `${dialect.name} ${path} ${filter}`);
+      assert.equal(await count('elm'), '0', `${dialect.name} ${path} ${filter}`);
+    }
   }
 });
 
@@ -238,68 +250,71 @@ test('records of the same ids are related as their own school has it', async () 
     ['/terms/aut9/gradingPeriods', '', 'gp9'],
     ['/courses/crs9/classes', '', 'cls9'],
   ];
-  for (const [path, ...perSchool] of expected) {
+  for (const [turn, [path, ...perSchool]] of expected.entries()) {
     for (const [index, estab] of Object.values(related).entries()) {
-      const response = await client.b(estab, path);
+      const dialect = askingFreely[(turn + index) % askingFreely.length] ?? assert.fail();
+      const response = await dialect.read(client, estab, path);
       const found =
         response.status === 200
           ? (Object.values((await response.json()) as Record<string, Listed[]>)[0] ?? []).map((one) => one.sourcedId).join(' ')
           : String(response.status);
-      assert.equal(found, perSchool[index], `${path} at ${estab}`);
+      assert.equal(found, perSchool[index], `${dialect.name} ${path} at ${estab}`);
     }
   }
   const some = await service.addClient('some', Object.values(related), 'Student,Contact');
   for (const [estab, shown] of [[related.ash, false], [related.fir, true]] as const) {
-    assert.equal((await (await some.b(estab, '/users/pup9')).text()).includes('kin9'), shown, `a teacher in one school, a parent in the other: ${estab}`);
-    assert.equal((await some.b(estab, "/users?limit=9&filter=agents.sourcedId%3D'kin9'")).headers.get('x-total-count'), shown ? '1' : '0');
+    for (const { name, read } of askingFreely) {
+      assert.equal((await (await read(some, estab, '/users/pup9')).text()).includes('kin9'), shown, `a teacher in one school, a parent in the other: ${name} ${estab}`);
+      assert.equal((await read(some, estab, "/users?limit=9&filter=agents.sourcedId%3D'kin9'")).headers.get('x-total-count'), shown ? '1' : '0');
+    }
   }
-  const inA = ((await (await some.a("/users?filter=status%3D'active'")).json()) as { users: { sourcedId: string; agents?: unknown }[] }).users.filter(
-    ({ sourcedId }) => sourcedId === 'pup9',
-  );
-  assert.deepEqual(
-    inA.map(({ agents }) => agents !== undefined),
-    [false, true],
-  );
+  for (const { readAll } of ofSeveralSchools) {
+    const { users } = (await (await readAll(some, "/users?filter=status%3D'active'")).json()) as { users: { sourcedId: string; agents?: unknown }[] };
+    assert.deepEqual(users.filter(({ sourcedId }) => sourcedId === 'pup9').map(({ agents }) => agents !== undefined), [false, true]);
+  }
 });
 
 test('the same page asked in turn by both schools is always their own', async () => {
   for (const path of ['/users?limit=100', '/users', '/classes/cls/students?limit=100', "/users?limit=100&filter=status%3D'active'", '/users/pup']) {
-    for (let round = 0; round < 3; round += 1)
-      for (const asking of askings) if (asking.offered.length === 41) await assertOnly(asking, await asking.get(path), path);
+    for (let round = 0; round < 3; round += 1) for (const one of askings) if (offers(one.dialect, path)) await assertOnly(one, await one.get(path), path);
   }
-  const tag = (await both.b(oak.estab, '/users?limit=100')).headers.get('etag') ?? '';
-  assert.equal((await both.b(oak.estab, '/users?limit=100', { 'if-none-match': tag })).status, 304);
-  const other = await both.b(elm.estab, '/users?limit=100', { 'if-none-match': tag });
-  assert.equal(other.status, 200);
-  assert.doesNotMatch(await other.text(), /oak/);
+  for (const { read } of askingFreely) {
+    const tag = (await read(both, oak.estab, '/users?limit=100')).headers.get('etag') ?? '';
+    assert.equal((await read(both, oak.estab, '/users?limit=100', { 'if-none-match': tag })).status, 304);
+    const other = await read(both, elm.estab, '/users?limit=100', { 'if-none-match': tag });
+    assert.equal(other.status, 200);
+    assert.doesNotMatch(await other.text(), /oak/);
+  }
 });
 
 test('a secret opens the school it was given for, and a token only what it was issued for', async () => {
-  const status = async (user: string, secret: string) =>
-    (
-      await fetch(`${service.url}${rootB}/auth/token`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` },
-      })
-    ).status;
   const secretOf = (client: Client, { estab }: School) => client.schoolSecrets[estab] ?? '';
-  assert.equal(await status(`both|${oak.estab}`, secretOf(both, oak)), 200);
-  assert.equal(await status(`both|${elm.estab}`, secretOf(both, oak)), 401, 'the same application at another school');
-  assert.equal(await status(`oak-app|${elm.estab}`, secretOf(oakApp, oak)), 401, 'a school that has not authorised it');
-  assert.equal(await status(`oak-app|${oak.estab}`, secretOf(both, oak)), 401, 'another application at the same school');
-  assert.equal(await status(`oak-app|${oak.estab}|${elm.estab}`, secretOf(oakApp, oak)), 401);
-  const [header, payload = '', signature] = (await oakApp.tokenB(oak.estab)).split('.');
-  const changed = JSON.stringify({ ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object), estab: elm.estab });
-  const response = await fetch(`${service.url}${rootB}/users`, {
-    headers: { authorization: `Bearer ${header}.${Buffer.from(changed).toString('base64url')}.${signature}` },
-  });
-  assert.equal(response.status, 401);
-  assert.doesNotMatch(await response.text(), /elm|oak/);
+  for (const dialect of testedDialects.filter((one) => one.secretOf === 'school')) {
+    const status = async (user: string, secret: string) => {
+      const headers = { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` };
+      return (await fetch(`${service.url}${dialect.tokenPath}`, { method: 'POST', headers })).status;
+    };
+    assert.equal(await status(`both|${oak.estab}`, secretOf(both, oak)), 200);
+    assert.equal(await status(`both|${elm.estab}`, secretOf(both, oak)), 401, 'the same application at another school');
+    assert.equal(await status(`oak-app|${elm.estab}`, secretOf(oakApp, oak)), 401, 'a school that has not authorised it');
+    assert.equal(await status(`oak-app|${oak.estab}`, secretOf(both, oak)), 401, 'another application at the same school');
+    assert.equal(await status(`oak-app|${oak.estab}|${elm.estab}`, secretOf(oakApp, oak)), 401);
+    assert.equal(await status(`both|${oak.estab}`, both.clientSecret), 401, 'the secret of the application under the name of a school');
+    assert.equal(await status(both.clientId, secretOf(both, oak)), 401, 'the secret of a school under the name of the application');
+    const [header, payload = '', signature] = (await dialect.token(oakApp, oak.estab)).split('.');
+    const changed = JSON.stringify({ ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object), estab: elm.estab });
+    const response = await fetch(`${service.url}${dialect.root}/users`, {
+      headers: { authorization: `Bearer ${header}.${Buffer.from(changed).toString('base64url')}.${signature}` },
+    });
+    assert.equal(response.status, 401);
+    assert.doesNotMatch(await response.text(), /elm|oak/);
+  }
 });
 
 type Listed = { sourcedId: string; metadata: { note: string }; href?: string };
-const listA = async (client: Client, path: string): Promise<{ ids: string[]; total: number; text: string }> => {
-  const response = await client.a(path);
+type Several = (typeof ofSeveralSchools)[number];
+const listAll = async (dialect: Several, client: Client, path: string): Promise<{ ids: string[]; total: number; text: string }> => {
+  const response = await dialect.readAll(client, path);
   const text = await response.text();
   assert.equal(response.status, 200, text);
   const records = Object.values(JSON.parse(text) as Record<string, Listed[]>)[0] ?? [];
@@ -310,83 +325,88 @@ const listA = async (client: Client, path: string): Promise<{ ids: string[]; tot
   };
 };
 
-test('variant A lists several schools by sourcedId, then by establishment', async () => {
-  const expected = [
-    'elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum oak', 'mum elm', 'oak-mum oak', 'oak-pup oak', 'oak-tea oak', 'pup oak', 'pup elm', 'tea oak',
-    'tea elm',
-  ];
-  const whole = await listA(both, '/users');
-  assert.deepEqual(whole.ids, expected);
-  assert.equal(whole.total, 12);
-  for (const size of [1, 5, 12]) {
-    const paged: string[] = [];
-    for (let offset = 0; offset < 12; offset += size) paged.push(...(await listA(both, `/users?limit=${size}&offset=${offset}`)).ids);
-    assert.deepEqual(paged, expected, `in pages of ${size}`);
-  }
-  assert.ok(!whole.text.includes(service.url + rootB) && whole.text.includes(`${service.url}${rootA}/orgs/sch`));
-});
+for (const dialect of ofSeveralSchools) {
+  const { name, root, offered, errors } = dialect;
+  const listOf = (client: Client, path: string) => listAll(dialect, client, path);
+  const refused = errors.forbidden?.status;
 
-test('variant A reads by id what is unique, and says so when it is not', async () => {
-  for (const { path } of operations.filter(({ name, single }) => single && variantA.offers(name))) {
-    const ambiguous = await both.a(fill(path, ''));
-    assert.equal(ambiguous.status, 400, path);
-    assert.match(ambiguous.headers.get('content-type') ?? '', /^text\/plain/);
-    assert.match(await ambiguous.text(), /more than one school/i);
-    for (const { mark } of [oak, elm]) assert.match(await (await both.a(fill(path, `${mark}-`))).text(), new RegExp(mark));
-    assert.equal((await both.a(`${path.replace(':id', 'nobody')}`)).status, 404);
-  }
-});
+  test(`${name} lists several schools by sourcedId, then by establishment`, async () => {
+    const expected = [
+      'elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum oak', 'mum elm', 'oak-mum oak', 'oak-pup oak', 'oak-tea oak', 'pup oak', 'pup elm', 'tea oak',
+      'tea elm',
+    ];
+    const whole = await listOf(both, '/users');
+    assert.deepEqual(whole.ids, expected);
+    assert.equal(whole.total, 12);
+    for (const size of [1, 5, 12]) {
+      const paged: string[] = [];
+      for (let offset = 0; offset < 12; offset += size) paged.push(...(await listOf(both, `/users?limit=${size}&offset=${offset}`)).ids);
+      assert.deepEqual(paged, expected, `in pages of ${size}`);
+    }
+    const roots = new Set([...whole.text.matchAll(/"href":"([^"]*)\/(?:orgs|users)\/[^"]*"/g)].map(([, address]) => address));
+    assert.deepEqual([...roots], [`${service.url}${root}`]);
+  });
 
-test('in variant A each school shows what it grants itself', async () => {
-  const client = await service.addClient('uneven', [], 'School:optional,Student:optional,Staff:optional,Contact:optional');
-  await authorise(service.db, { rp: 'uneven', estab: oak.estab, scopes: 'Student' });
-  await authorise(service.db, { rp: 'uneven', estab: elm.estab, scopes: 'Student,Staff,Contact' });
-  const users = await listA(client, '/users');
-  assert.deepEqual(users.ids, ['elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum elm', 'oak-pup oak', 'pup oak', 'pup elm', 'tea elm']);
-  assert.equal(users.total, 8);
-  assert.equal((await listA(client, '/users?limit=3&offset=3')).total, 8);
-  const enrollments = await listA(client, '/enrollments');
-  assert.deepEqual(enrollments.ids, ['elm-enr-pup elm', 'elm-enr-tea elm', 'enr-pup oak', 'enr-pup elm', 'enr-tea elm', 'oak-enr-pup oak']);
-  assert.equal(enrollments.total, 6);
-  const agents = (JSON.parse(users.text) as { users: (Listed & { agents?: { sourcedId: string }[] })[] }).users.map(
-    ({ sourcedId, metadata, agents: given }) => [sourcedId, metadata.note.slice(0, 3), given?.map((one) => one.sourcedId)],
-  );
-  assert.deepEqual(
-    agents.filter(([id]) => String(id).endsWith('pup')),
-    [
-      ['elm-pup', 'elm', ['elm-mum']],
-      ['oak-pup', 'oak', undefined],
-      ['pup', 'oak', undefined],
-      ['pup', 'elm', ['mum']],
-    ],
-  );
-  assert.deepEqual(
-    [
-      (await client.a('/users/mum')).status, (await client.a('/users/pup')).status, (await client.a('/users/oak-mum')).status,
-      (await client.a('/users/elm-mum')).status,
-    ],
-    [200, 400, 404, 200],
-    'hidden records make nothing ambiguous',
-  );
-  assert.match(await (await client.a('/users/mum')).text(), /elm note/);
-  assert.equal((await client.a('/orgs')).status, 400, 'no school opens it');
-  await authorise(service.db, { rp: 'uneven', estab: oak.estab, scopes: 'School' });
-  assert.ok((await listA(client, '/orgs')).ids.every((id) => id.endsWith(' oak')));
-  assert.ok((await listA(client, '/users')).ids.every((id) => id.endsWith(' elm')));
-});
+  test(`${name} reads by id what is unique, and says so when it is not`, async () => {
+    for (const { path } of offered.filter(({ single }) => single)) {
+      const ambiguous = await dialect.readAll(both, fill(path, ''));
+      assert.equal(ambiguous.status, 400, path);
+      assert.match(ambiguous.headers.get('content-type') ?? '', dialect.errorType);
+      const { message, minor } = dialect.readError(await ambiguous.text());
+      assert.match(message, /more than one school/i);
+      assert.equal(minor, errors.request?.minor);
+      for (const { mark } of [oak, elm]) assert.match(await (await dialect.readAll(both, fill(path, `${mark}-`))).text(), new RegExp(mark));
+      assert.equal((await dialect.readAll(both, `${path.replace(':id', 'nobody')}`)).status, 404);
+    }
+  });
 
-test('a school that pauses or revokes drops out of the lists of variant A, and comes back', async () => {
-  const client = await service.addClient('pausing', [oak.estab, elm.estab]);
-  const marks = async () => [...new Set((await listA(client, '/users?limit=100')).ids.map((id) => id.split(' ')[1]))].toSorted();
-  const change = (to: 'Paused' | 'Approved' | 'Revoked') => changeState(service.db, { rp: 'pausing', estab: oak.estab, from: ['Approved', 'Paused'], to });
-  assert.deepEqual(await marks(), ['elm', 'oak']);
-  await change('Paused');
-  assert.deepEqual(await marks(), ['elm']);
-  assert.equal((await client.a('/users/pup')).status, 200, 'no longer ambiguous');
-  assert.equal((await client.a('/users/oak-pup')).status, 404);
-  assert.equal((await client.b(elm.estab, '/users')).status, 200);
-  await change('Approved');
-  assert.deepEqual(await marks(), ['elm', 'oak']);
-  await change('Revoked');
-  assert.deepEqual(await marks(), ['elm']);
-});
+  test(`in ${name} each school shows what it grants itself`, async () => {
+    const rp = `uneven-${name}`;
+    const client = await service.addClient(rp, [], 'School:optional,Student:optional,Staff:optional,Contact:optional');
+    await authorise(service.db, { rp, estab: oak.estab, scopes: 'Student' });
+    await authorise(service.db, { rp, estab: elm.estab, scopes: 'Student,Staff,Contact' });
+    const users = await listOf(client, '/users');
+    assert.deepEqual(users.ids, ['elm-mum elm', 'elm-pup elm', 'elm-tea elm', 'mum elm', 'oak-pup oak', 'pup oak', 'pup elm', 'tea elm']);
+    assert.equal(users.total, 8);
+    assert.equal((await listOf(client, '/users?limit=3&offset=3')).total, 8);
+    const enrollments = await listOf(client, '/enrollments');
+    assert.deepEqual(enrollments.ids, ['elm-enr-pup elm', 'elm-enr-tea elm', 'enr-pup oak', 'enr-pup elm', 'enr-tea elm', 'oak-enr-pup oak']);
+    assert.equal(enrollments.total, 6);
+    const agents = (JSON.parse(users.text) as { users: (Listed & { agents?: { sourcedId: string }[] })[] }).users.map(
+      ({ sourcedId, metadata, agents: given }) => [sourcedId, metadata.note.slice(0, 3), given?.map((one) => one.sourcedId)],
+    );
+    assert.deepEqual(
+      agents.filter(([id]) => String(id).endsWith('pup')),
+      [
+        ['elm-pup', 'elm', ['elm-mum']],
+        ['oak-pup', 'oak', undefined],
+        ['pup', 'oak', undefined],
+        ['pup', 'elm', ['mum']],
+      ],
+    );
+    const statuses = await Promise.all(['mum', 'pup', 'oak-mum', 'elm-mum'].map(async (id) => (await dialect.readAll(client, `/users/${id}`)).status));
+    assert.deepEqual(statuses, [200, 400, 404, 200], 'hidden records make nothing ambiguous');
+    assert.match(await (await dialect.readAll(client, '/users/mum')).text(), /elm note/);
+    assert.equal((await dialect.readAll(client, '/orgs')).status, refused, 'no school opens it');
+    await authorise(service.db, { rp, estab: oak.estab, scopes: 'School' });
+    assert.ok((await listOf(client, '/orgs')).ids.every((id) => id.endsWith(' oak')));
+    assert.ok((await listOf(client, '/users')).ids.every((id) => id.endsWith(' elm')));
+  });
+
+  test(`a school that pauses or revokes drops out of the lists of ${name}, and comes back`, async () => {
+    const rp = `pausing-${name}`;
+    const client = await service.addClient(rp, [oak.estab, elm.estab]);
+    const marks = async () => [...new Set((await listOf(client, '/users?limit=100')).ids.map((id) => id.split(' ')[1]))].toSorted();
+    const change = (to: 'Paused' | 'Approved' | 'Revoked') => changeState(service.db, { rp, estab: oak.estab, from: ['Approved', 'Paused'], to });
+    assert.deepEqual(await marks(), ['elm', 'oak']);
+    await change('Paused');
+    assert.deepEqual(await marks(), ['elm']);
+    assert.equal((await dialect.readAll(client, '/users/pup')).status, 200, 'no longer ambiguous');
+    assert.equal((await dialect.readAll(client, '/users/oak-pup')).status, 404);
+    for (const { read } of askingFreely) assert.equal((await read(client, elm.estab, '/users')).status, 200);
+    await change('Approved');
+    assert.deepEqual(await marks(), ['elm', 'oak']);
+    await change('Revoked');
+    assert.deepEqual(await marks(), ['elm']);
+  });
+}
