@@ -1,10 +1,11 @@
 // What takes effect on the very next call with a token that was obtained before: pause, resume, revoke, new secrets,
-// narrowed scopes, approval again and expiry, in both variants. And what is kept of secrets: nothing readable.
+// narrowed scopes, approval again and expiry, in every dialect and with either secret. And what is kept of secrets: nothing readable.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
-import { rootA, rootB, useService, type Client } from '../../test/service.ts';
+import { byName, type TestedDialect } from '../../test/dialects.ts';
+import { useService, type Client } from '../../test/service.ts';
 import { rotateApplicationSecret } from './applications.ts';
 import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } from './authorisations.ts';
 
@@ -24,22 +25,46 @@ let applications = 0;
 let client: Client;
 let rp: string;
 /** Tokens from before whatever the test does, used once already, so that everything a process remembers is there. */
-let before: { a: string; b: string };
+let before: Tokens;
+
+/** With the secret of the application, and with that of the school; 1.2 takes either. */
+type Tokens = Readonly<Record<'client' | 'school', readonly { dialect: TestedDialect; token: string }[]>>;
+const later = byName['1.2'];
+const freshTokens = async (): Promise<Tokens> => ({
+  client: [{ dialect: byName.A, token: await client.tokenA() }, { dialect: later, token: await client.token12() }],
+  school: [{ dialect: byName.B, token: await client.tokenB(estab) }, { dialect: later, token: await client.token12(estab) }],
+});
 
 beforeEach(async () => {
   applications += 1;
   rp = `app${applications}`;
   client = await service.addClient(rp, [estab], 'School,Student,Staff:optional,Contact:optional');
-  before = { a: await client.tokenA(), b: await client.tokenB(estab) };
-  await assertStatuses(200, 200);
+  before = await freshTokens();
+  await assertAll();
 });
 
-const readA = (token: string, path: string) => fetch(`${service.url}${rootA}${path}`, { headers: { authorization: `Bearer ${token}` } });
-const readB = (token: string, path: string) => fetch(`${service.url}${rootB}${path}`, { headers: { authorization: `Bearer ${token}` } });
+const read = ({ dialect, token }: Tokens['client'][number], path: string) =>
+  fetch(`${service.url}${dialect.root}${path}`, { headers: { authorization: `Bearer ${token}` } });
 
-async function assertStatuses(a: number, b: number, path = '/users?limit=10', tokens = before): Promise<void> {
-  const answers = [await readA(tokens.a, path), await readB(tokens.b, path)];
-  assert.deepEqual(answers.map((answer) => answer.status), [a, b], `${path} in variants A and B`);
+/** What becomes of the tokens of either secret: nothing, or how they are refused. */
+type Outcome = 'forbidden' | 'invalidToken' | 'notFound' | undefined;
+
+async function assertEach(ofClient: Outcome, ofSchool: Outcome, path = '/users?limit=10', tokens = before): Promise<void> {
+  for (const [outcome, some] of [[ofClient, tokens.client], [ofSchool, tokens.school]] as const) {
+    for (const one of some) {
+      const response = await read(one, path);
+      const text = await response.text();
+      const refusal = outcome && one.dialect.errors[outcome];
+      assert.equal(response.status, refusal?.status ?? 200, `${path} in ${one.dialect.name}: ${text}`);
+      if (refusal) assert.equal(one.dialect.readError(text).minor, refusal.minor);
+    }
+  }
+}
+const assertAll = (outcome?: Outcome, path?: string, tokens?: Tokens) => assertEach(outcome, outcome, path, tokens);
+
+/** What each says of why. */
+async function assertSays(pattern: RegExp): Promise<void> {
+  for (const one of [...before.client, ...before.school]) assert.match(one.dialect.readError(await (await read(one, '/users')).text()).message, pattern);
 }
 
 async function userIds(response: Response): Promise<string[]> {
@@ -49,75 +74,79 @@ async function userIds(response: Response): Promise<string[]> {
 const change = (to: AuthorisationState) => changeState(db, { rp, estab, from: ['Approved', 'Paused'], to });
 const tokenStatus = async (path: string, user: string, secret: string) =>
   (await fetch(`${service.url}${path}`, { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` } })).status;
-const tokenStatusB = (secret: string) => tokenStatus(`${rootB}/auth/token`, `${rp}|${estab}`, secret);
+const tokenStatuses = async (user: string, secret: string, where: readonly TestedDialect[]) => {
+  const statuses = new Set(await Promise.all(where.map(({ tokenPath }) => tokenStatus(tokenPath, user, secret))));
+  return [...statuses].join();
+};
+/** Wherever the secret of a school is taken. */
+const schoolStatus = (secret: string) => tokenStatuses(`${rp}|${estab}`, secret, [byName.B, later]);
+const clientStatus = (secret: string) => tokenStatuses(client.clientId, secret, [byName.A, later]);
 const oldSecret = () => client.schoolSecrets[estab] ?? '';
 
 test('pause refuses at once, resume opens at once', async () => {
   await change('Paused');
-  await assertStatuses(400, 403);
-  await assertStatuses(400, 403, '/users/pupil');
-  const refused = (await (await readB(before.b, '/users')).json()) as { statusInfoSet: { imsx_codeMinor: string; imsx_description: string }[] };
-  assert.equal(refused.statusInfoSet[0]?.imsx_codeMinor, 'forbidden');
-  assert.match(refused.statusInfoSet[0]?.imsx_description ?? '', /paused.*resume/i);
-  assert.match(await (await readA(before.a, '/users')).text(), /paused/i);
+  await assertAll('forbidden');
+  await assertAll('forbidden', '/users/pupil');
+  await assertSays(/paused.*resume/i);
   await change('Approved');
-  await assertStatuses(200, 200);
+  await assertAll();
 });
 
 test('revoke refuses at once', async () => {
   await change('Revoked');
-  await assertStatuses(400, 403);
-  assert.equal(await tokenStatusB(oldSecret()), 401);
+  await assertAll('forbidden');
+  assert.equal(await schoolStatus(oldSecret()), '401');
 });
 
-test('a new school secret ends the tokens of the old one in variant B alone', async () => {
+test('a new school secret ends the tokens of the old one, and no others', async () => {
   const fresh = await rotateSchoolSecret(db, rp, estab);
-  await assertStatuses(200, 401);
-  assert.equal(await tokenStatusB(oldSecret()), 401);
-  assert.equal(await tokenStatusB(fresh), 200);
+  await assertEach(undefined, 'invalidToken');
+  assert.equal(await schoolStatus(oldSecret()), '401');
+  assert.equal(await schoolStatus(fresh), '200');
 });
 
-test('a new client secret ends the tokens of the old one in variant A alone', async () => {
+test('a new client secret ends the tokens of the old one, and no others', async () => {
   const fresh = await rotateApplicationSecret(db, seal, rp, 'client');
-  await assertStatuses(400, 200);
-  assert.equal(await tokenStatus(`${rootA}/token`, client.clientId, client.clientSecret), 401);
-  assert.equal(await tokenStatus(`${rootA}/token`, client.clientId, fresh), 200);
+  await assertEach('invalidToken', undefined);
+  assert.equal(await clientStatus(client.clientSecret), '401');
+  assert.equal(await clientStatus(fresh), '200');
 });
 
 test('new management and signing secrets end no rostering token', async () => {
   await rotateApplicationSecret(db, seal, rp, 'management');
   await rotateApplicationSecret(db, seal, rp, 'signing');
-  await assertStatuses(200, 200);
+  await assertAll();
 });
 
 test('narrowed scopes hold at once, and so do wider ones', async () => {
-  const listed = async () => [await userIds(await readA(before.a, '/users?limit=10')), await userIds(await readB(before.b, '/users?limit=10'))];
-  assert.deepEqual(await listed(), [['pupil', 'teacher'], ['pupil', 'teacher']]);
+  const listed = async () => Promise.all([...before.client, ...before.school].map(async (one) => userIds(await read(one, '/users?limit=10'))));
+  const each = (...ids: string[]) => [ids, ids, ids, ids];
+  assert.deepEqual(await listed(), each('pupil', 'teacher'));
   await authorise(db, { rp, estab, scopes: 'School,Student' });
-  assert.deepEqual(await listed(), [['pupil'], ['pupil']]);
-  await assertStatuses(404, 404, '/users/teacher');
+  assert.deepEqual(await listed(), each('pupil'));
+  await assertAll('notFound', '/users/teacher');
   await authorise(db, { rp, estab, scopes: 'School' });
-  await assertStatuses(400, 403);
-  await assertStatuses(200, 200, '/orgs');
+  await assertAll('forbidden');
+  await assertAll(undefined, '/orgs');
   await authorise(db, { rp, estab, scopes: 'Staff' });
-  assert.deepEqual(await listed(), [['teacher'], ['teacher']]);
-  await assertStatuses(400, 403, '/orgs');
+  assert.deepEqual(await listed(), each('teacher'));
+  await assertAll('forbidden', '/orgs');
 });
 
 test('approving again leaves the old secret valid for 24 hours, and not longer', async () => {
   const { schoolSecret } = await authorise(db, { rp, estab });
   assert.notEqual(schoolSecret, oldSecret());
-  await assertStatuses(200, 200);
-  assert.equal(await tokenStatusB(oldSecret()), 200);
+  await assertAll();
+  assert.equal(await schoolStatus(oldSecret()), '200');
   client.schoolSecrets[estab] = schoolSecret;
-  const fresh = { a: before.a, b: await client.tokenB(estab) };
+  const fresh = { ...before, school: (await freshTokens()).school };
   const [{ hours } = { hours: 0 }] = await db<{ hours: number }[]>`
     select extract(epoch from valid_until - now())::float8 / 3600 as hours from school_secret where rp = ${rp} and valid_until is not null`;
   assert.ok(hours > 23.9 && hours <= 24, `${hours} hours`);
   await db`update school_secret set valid_until = now() - interval '1 second' where rp = ${rp} and valid_until is not null`;
-  await assertStatuses(200, 401);
-  await assertStatuses(200, 200, '/users', fresh);
-  assert.equal(await tokenStatusB(schoolSecret), 200);
+  await assertEach(undefined, 'invalidToken');
+  await assertAll(undefined, '/users', fresh);
+  assert.equal(await schoolStatus(schoolSecret), '200');
 });
 
 test('approving a third time does not prolong the first secret', async () => {
@@ -125,23 +154,23 @@ test('approving a third time does not prolong the first secret', async () => {
   await authorise(db, { rp, estab });
   await db`update school_secret set valid_until = now() - interval '1 second' where rp = ${rp} and valid_until is not null`;
   await authorise(db, { rp, estab });
-  assert.equal(await tokenStatusB(first), 401);
-  await assertStatuses(200, 401);
+  assert.equal(await schoolStatus(first), '401');
+  await assertEach(undefined, 'invalidToken');
 });
 
 test('approving again after a pause opens for old and new', async () => {
   await change('Paused');
   const { schoolSecret } = await authorise(db, { rp, estab });
-  await assertStatuses(200, 200);
-  assert.equal(await tokenStatusB(schoolSecret), 200);
+  await assertAll();
+  assert.equal(await schoolStatus(schoolSecret), '200');
 });
 
 test('approving again after revocation ends the old secret at once', async () => {
   await change('Revoked');
   const { schoolSecret } = await authorise(db, { rp, estab });
-  assert.equal(await tokenStatusB(oldSecret()), 401);
-  assert.equal(await tokenStatusB(schoolSecret), 200);
-  await assertStatuses(200, 401);
+  assert.equal(await schoolStatus(oldSecret()), '401');
+  assert.equal(await schoolStatus(schoolSecret), '200');
+  await assertEach(undefined, 'invalidToken');
 });
 
 test('a revoked authorisation is not resumed, paused or given a new secret: it has to be approved again', async () => {
@@ -149,30 +178,29 @@ test('a revoked authorisation is not resumed, paused or given a new secret: it h
   await assert.rejects(changeState(db, { rp, estab, from: ['Paused'], to: 'Approved' }), /approve it again/);
   await assert.rejects(changeState(db, { rp, estab, from: ['Approved'], to: 'Paused' }), /approve it again/);
   await assert.rejects(rotateSchoolSecret(db, rp, estab), /approve it again/);
-  await assertStatuses(400, 403);
+  await assertAll('forbidden');
 });
 
 test('an application that is removed, or whose school is removed, is refused', async () => {
   await db`delete from authorisation where rp = ${rp}`;
-  await assertStatuses(400, 401);
+  await assertAll('invalidToken');
   await db`delete from application where rp = ${rp}`;
-  await assertStatuses(400, 401);
+  await assertAll('invalidToken');
 });
 
 test('a token ends after 3600 seconds', async () => {
   const start = clock;
   try {
     clock = Math.floor(start / 1000) * 1000;
-    before = { a: await client.tokenA(), b: await client.tokenB(estab) };
+    before = await freshTokens();
     clock += 3_599_999;
-    await assertStatuses(200, 200);
+    await assertAll();
     clock += 1;
-    await assertStatuses(400, 401);
-    assert.match(await (await readA(before.a, '/users')).text(), /expired/i);
-    assert.match(await (await readB(before.b, '/users')).text(), /expired/i);
-    const unused = { a: await client.tokenA(), b: await client.tokenB(estab) };
+    await assertAll('invalidToken');
+    await assertSays(/expired/i);
+    const unused = await freshTokens();
     clock += 3_601_000;
-    await assertStatuses(400, 401, '/users', unused);
+    await assertAll('invalidToken', '/users', unused);
   } finally {
     clock = start;
   }
