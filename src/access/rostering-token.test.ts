@@ -1,16 +1,15 @@
-// The two rostering token endpoints through HTTP: every form in which credentials come, what is answered, how scopes
+// The rostering token endpoints through HTTP: every form in which credentials come, what is answered, how scopes
 // narrow, what is refused, how guessing is slowed down, and the keys that verify tokens.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import { csvPackage } from '../../test/csv-package.ts';
-import { rootA, rootB, useService, type Client, type Service } from '../../test/service.ts';
+import { byName, offers, testedDialects, type TestedDialect } from '../../test/dialects.ts';
+import { useService, type Client, type Service } from '../../test/service.ts';
 import { changeState } from './authorisations.ts';
-import { oneRosterScopes } from './scopes.ts';
 import { rotateTokenKey } from './token-keys.ts';
 
 const estab = '9990001';
-const { core, roster, demographics } = oneRosterScopes.v1p1;
 const behindProxy = await useService({ TRUST_PROXY: '127.0.0.0/8' });
 const direct = await useService();
 
@@ -29,11 +28,20 @@ await changeState(behindProxy.db, { rp: 'paused', estab, from: ['Approved'], to:
 await changeState(behindProxy.db, { rp: 'revoked', estab, from: ['Approved'], to: 'Revoked' });
 const directClient = await direct.addClient('app', [estab]);
 
-type Endpoint = { name: string; root: string; path: string; clientOf: (of: Client) => string; secretOf: (of: Client) => string };
-const endpoints: readonly Endpoint[] = [
-  { name: 'variant A', root: rootA, path: `${rootA}/token`, clientOf: (of) => of.clientId, secretOf: (of) => of.clientSecret },
-  { name: 'variant B', root: rootB, path: `${rootB}/auth/token`, clientOf: (of) => `${of.rp}|${estab}`, secretOf: (of) => of.schoolSecrets[estab] ?? '' },
-];
+/** 1.2 takes either secret. */
+type Endpoint = { name: string; dialect: TestedDialect; clientOf: (of: Client) => string; secretOf: (of: Client) => string };
+const withSecretOf = (dialect: TestedDialect, { credentials }: TestedDialect): Endpoint => ({
+  name: `${dialect.name} with the secret of ${credentials === byName.A.credentials ? 'an application' : 'a school'}`,
+  dialect,
+  clientOf: (of) => credentials(of, estab)[0],
+  secretOf: (of) => credentials(of, estab)[1],
+});
+const endpoints: readonly Endpoint[] = [...testedDialects.map((dialect) => withSecretOf(dialect, dialect)), withSecretOf(byName['1.2'], byName.A)];
+
+const scopesOf = ({ scopeRoot }: TestedDialect) => ({
+  core: `${scopeRoot}roster-core.readonly`, roster: `${scopeRoot}roster.readonly`, demographics: `${scopeRoot}roster-demographics.readonly`,
+  gradebook: `${scopeRoot}gradebook.readonly`,
+});
 
 type Post = { service?: Service; address?: string; headers?: Record<string, string>; body?: string | Uint8Array; method?: string };
 type TokenAnswer = { access_token: string; token_type: string; expires_in: number; scope?: string };
@@ -65,9 +73,14 @@ async function assertRefused(response: Response, status: number, error: string):
   return body;
 }
 
-const read = (root: string, path: string, token: string) => fetch(`${behindProxy.url}${root}${path}`, { headers: { authorization: `Bearer ${token}` } });
+const read = ({ root }: TestedDialect, path: string, token: string) => fetch(`${behindProxy.url}${root}${path}`, { headers: { authorization: `Bearer ${token}` } });
 
-for (const { name, root, path, clientOf, secretOf } of endpoints) {
+for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()) {
+  const { tokenPath: path } = dialect;
+  const { core, roster, demographics, gradebook } = scopesOf(dialect);
+  const everything = `${core} ${roster} ${demographics}`;
+  /** 1.2 says what is granted, whether or not something was asked for. */
+  const unasked = dialect.name === '1.2' ? everything : undefined;
   const user = clientOf(client);
   const secret = secretOf(client);
   const right = basic(user, secret);
@@ -94,32 +107,37 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
       assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
       assert.match(response.headers.get('cache-control') ?? '', /no-store/);
       const answer = await requireToken(response);
-      assert.deepEqual(Object.keys(answer).toSorted(), ['access_token', 'expires_in', 'token_type']);
+      assert.deepEqual(Object.keys(answer).toSorted(), ['access_token', 'expires_in', ...(unasked ? ['scope'] : []), 'token_type']);
+      assert.equal(answer.scope, unasked);
       assert.equal(answer.token_type, 'Bearer');
       assert.equal(answer.expires_in, 3600);
       const { iat = 0, exp = 0 } = decodeJwt(answer.access_token);
       assert.equal(exp - iat, 3600);
       assert.ok(iat >= before && iat <= Date.now() / 1000);
-      assert.equal((await read(root, '/users', answer.access_token)).status, 200);
+      assert.equal((await read(dialect, '/users', answer.access_token)).status, 200);
     });
   }
 
   test(`${name} narrows to the scopes that are asked for, known and granted`, async () => {
-    const everything = `${core} ${roster} ${demographics}`;
-    const asked: [scope: string, answered: string][] = [
+    const asked: [scope: string, answered: string | undefined][] = [
       [core, core],
       [roster, roster],
       [demographics, demographics],
       [everything, everything],
-      [`${core} https://purl.imsglobal.org/spec/or/v1p1/scope/gradebook.readonly unheard-of`, core],
+      [`${core} ${gradebook} unheard-of`, core],
       [`${core}  ${core}`, core],
+      [core.replace('https:', 'http:'), core],
+      [`${gradebook.replace('https:', 'http:')} ${roster.replace('https:', 'HTTP:')} ${roster}`, roster],
+      ['', unasked],
+      ['  ', unasked],
     ];
     for (const [scope, answered] of asked) {
       const body = new URLSearchParams({ grant_type: 'client_credentials', scope }).toString();
       assert.equal((await requireToken(await post(path, { headers: { ...right, ...form }, body }))).scope, answered, `form, ${scope}`);
       assert.equal((await requireToken(await post(`${path}?${body}`, { headers: right }))).scope, answered, `query, ${scope}`);
     }
-    for (const scope of ['unheard-of', 'School', 'https://purl.imsglobal.org/spec/or/v1p1/scope/gradebook.readonly']) {
+    const elsewhere = testedDialects.find(({ scopeRoot }) => scopeRoot !== dialect.scopeRoot) ?? assert.fail();
+    for (const scope of ['unheard-of', 'School', gradebook, core.toUpperCase(), `ftp${core.slice(5)}`, scopesOf(elsewhere).core]) {
       const refused = await assertRefused(
         await post(path, { headers: { ...right, ...form }, body: new URLSearchParams({ scope }).toString() }),
         400,
@@ -131,14 +149,16 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
 
   test(`${name} gives demographics only where the school grants them`, async () => {
     const [without, only] = [
-      await behindProxy.addClient(`without-${root.length}`, [estab], 'School,Student'),
-      await behindProxy.addClient(`only-${root.length}`, [estab], 'StudentDemographic'),
+      await behindProxy.addClient(`without-${place}`, [estab], 'School,Student'),
+      await behindProxy.addClient(`only-${place}`, [estab], 'StudentDemographic'),
     ];
     const ask = (of: Client, scope: string) =>
       post(path, { headers: { ...basic(clientOf(of), secretOf(of)), ...form }, body: new URLSearchParams({ scope }).toString() });
     assert.equal((await requireToken(await ask(without, `${roster} ${demographics}`))).scope, roster);
     await assertRefused(await ask(without, demographics), 400, 'invalid_scope');
     assert.equal((await requireToken(await ask(only, `${roster} ${demographics}`))).scope, demographics);
+    assert.equal((await requireToken(await ask(without, ''))).scope, unasked && `${core} ${roster}`);
+    assert.equal((await requireToken(await ask(only, ''))).scope, unasked && demographics);
     await assertRefused(await ask(only, core), 400, 'invalid_scope');
   });
 
@@ -205,10 +225,12 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
     }
   });
 
+  // The same tries are counted for both secrets of 1.2.
+  if (endpoints.findIndex((one) => one.dialect === dialect) !== place) continue;
   const wrong = (given: Post = {}) => post(path, { ...given, headers: { ...basic(user, 'wrong'), ...given.headers } });
 
   test(`${name} pauses after thirty wrong tries, for one client from one address`, async () => {
-    const address = `192.0.2.${root.length}`;
+    const address = `192.0.2.${place}`;
     for (let tries = 1; tries <= 30; tries += 1) assert.equal((await wrong({ address })).status, 401, `try ${tries}`);
     for (const headers of [basic(user, 'wrong'), right]) {
       const response = await post(path, { address, headers });
@@ -224,7 +246,7 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
   });
 
   test(`${name} counts the tries of a client however its name is encoded`, async () => {
-    const address = `192.0.2.${100 + root.length}`;
+    const address = `192.0.2.${100 + place}`;
     const spell = (at: number) =>
       [...user].map((letter, index) => (index === at % user.length || letter === '|' ? `%${letter.charCodeAt(0).toString(16)}` : letter)).join('');
     const statuses = new Set<number>();
@@ -233,7 +255,7 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
   });
 
   test(`${name} pauses for tries that come at the same time`, async () => {
-    const address = `192.0.2.${200 + root.length}`;
+    const address = `192.0.2.${200 + place}`;
     const statuses = await Promise.all(Array.from({ length: 90 }, async () => (await wrong({ address })).status));
     const judged = statuses.filter((status) => status === 401).length;
     assert.ok(judged <= 30, `${judged} of 90 tries were judged`);
@@ -243,32 +265,51 @@ for (const { name, root, path, clientOf, secretOf } of endpoints) {
     const [directUser, directSecret] = [clientOf(directClient), secretOf(directClient)];
     for (let tries = 1; tries <= 30; tries += 1) assert.equal((await post(path, { service: direct, headers: basic(directUser, 'wrong') })).status, 401);
     assert.equal((await post(path, { service: direct, headers: basic(directUser, directSecret) })).status, 429);
-    const lastHop = `198.51.100.${root.length}`;
+    await direct.db`delete from wrong_try`;
+    const lastHop = `198.51.100.${place}`;
     for (let tries = 1; tries <= 30; tries += 1) assert.equal((await wrong({ address: `203.0.113.${tries}, ${lastHop}` })).status, 401);
     assert.equal((await post(path, { address: `203.0.113.99, ${lastHop}`, headers: right })).status, 429);
   });
 }
 
 test('roster.readonly opens the core too, core opens nothing nested, demographics nothing else', async () => {
-  const narrowed = async ({ path, clientOf, secretOf }: Endpoint, scope: string) =>
-    (
-      await requireToken(
-        await post(path, { headers: { ...basic(clientOf(client), secretOf(client)), ...form }, body: new URLSearchParams({ scope }).toString() }),
-      )
-    ).access_token;
-  const opened: [scope: string, coreStatus: number, nestedStatus: number, demographicsStatus: number][] = [
-    [core, 200, 403, 403],
-    [roster, 200, 200, 403],
-    [demographics, 403, 403, 200],
-    [`${core} ${demographics}`, 200, 403, 200],
-    [`${roster} ${demographics}`, 200, 200, 200],
-  ];
-  for (const [scope, ...statuses] of opened) {
-    const [inA, inB] = await Promise.all(endpoints.map((endpoint) => narrowed(endpoint, scope)));
-    for (const [index, path] of ['/users', '/schools/sch/students', '/demographics'].entries())
-      assert.equal((await read(rootB, path, inB ?? '')).status, statuses[index], `${scope}: ${path}`);
-    assert.equal((await read(rootA, '/users', inA ?? '')).status, statuses[0] === 403 ? 400 : 200, `${scope} in variant A`);
+  for (const { name, dialect, clientOf, secretOf } of endpoints) {
+    const { core, roster, demographics } = scopesOf(dialect);
+    const opened: [scope: string, ...open: boolean[]][] = [
+      [core, true, false, false],
+      [roster, true, true, false],
+      [demographics, false, false, true],
+      [`${core} ${demographics}`, true, false, true],
+      [`${roster} ${demographics}`, true, true, true],
+    ];
+    for (const [scope, ...open] of opened) {
+      const headers = { ...basic(clientOf(client), secretOf(client)), ...form };
+      const { access_token: token } = await requireToken(await post(dialect.tokenPath, { headers, body: new URLSearchParams({ scope }).toString() }));
+      for (const [index, path] of ['/users', '/schools/sch/students', '/demographics'].entries()) {
+        if (!offers(dialect, path)) continue;
+        const response = await read(dialect, path, token);
+        const text = await response.text();
+        const refusal = open[index] ? undefined : dialect.errors.forbidden;
+        assert.equal(response.status, refusal?.status ?? 200, `${name} ${scope}: ${path}`);
+        if (!refusal) continue;
+        const { message, minor } = dialect.readError(text);
+        assert.equal(minor, refusal.minor);
+        assert.ok(message.includes(scope) && message.includes(index === 2 ? demographics : roster), 'says what it is and what it would need');
+      }
+    }
   }
+});
+
+test('a token is taken in the dialect that it was obtained in, and in no other', async () => {
+  const tokens = await Promise.all(
+    endpoints.map(async ({ dialect, clientOf, secretOf }) => {
+      const { access_token: token } = await requireToken(await post(dialect.tokenPath, { headers: basic(clientOf(client), secretOf(client)) }));
+      return { from: dialect, token };
+    }),
+  );
+  for (const { from, token } of tokens)
+    for (const dialect of testedDialects)
+      assert.equal((await read(dialect, '/users', token)).status, from === dialect ? 200 : dialect.errors.invalidToken?.status, `${from.name} in ${dialect.name}`);
 });
 
 test('tokens verify with the published keys, which hold nothing private', async () => {
@@ -276,7 +317,8 @@ test('tokens verify with the published keys, which hold nothing private', async 
   assert.equal(response.status, 200);
   const keys = (await response.json()) as JSONWebKeySet;
   assert.ok(keys.keys.length > 0 && keys.keys.every((key) => !('d' in key) && key.kid));
-  for (const token of [await client.tokenA(), await client.tokenB(estab)]) {
+  for (const dialect of testedDialects) {
+    const token = await dialect.token(client, estab);
     await jwtVerify(token, createLocalJWKSet(keys));
     await jwtVerify(token, createRemoteJWKSet(new URL(`${behindProxy.url}/.well-known/jwks.json`), { timeoutDuration: 60_000 }));
     const { alg } = decodeProtectedHeader(token);
@@ -285,15 +327,15 @@ test('tokens verify with the published keys, which hold nothing private', async 
 });
 
 test('a new token key signs new tokens and leaves the old ones valid', async () => {
-  const old = { a: await client.tokenA(), b: await client.tokenB(estab) };
+  const tokens = () => Promise.all(testedDialects.map(async (dialect) => ({ dialect, token: await dialect.token(client, estab) })));
+  const old = await tokens();
   const kid = await behindProxy.db.begin((tx) => rotateTokenKey(tx, behindProxy.seal, { now: false }));
-  const fresh = { a: await client.tokenA(), b: await client.tokenB(estab) };
-  assert.notEqual(decodeProtectedHeader(old.b).kid, kid);
-  for (const token of [fresh.a, fresh.b]) assert.equal(decodeProtectedHeader(token).kid, kid);
-  for (const { a, b } of [old, fresh]) {
-    assert.equal((await read(rootA, '/users', a)).status, 200);
-    assert.equal((await read(rootB, '/users', b)).status, 200);
-  }
+  const fresh = await tokens();
+  for (const { token } of old) assert.notEqual(decodeProtectedHeader(token).kid, kid);
+  for (const { token } of fresh) assert.equal(decodeProtectedHeader(token).kid, kid);
   const published = createLocalJWKSet((await (await fetch(`${behindProxy.url}/.well-known/jwks.json`)).json()) as JSONWebKeySet);
-  for (const token of [old.a, old.b, fresh.a, fresh.b]) await jwtVerify(token, published);
+  for (const { dialect, token } of [...old, ...fresh]) {
+    assert.equal((await read(dialect, '/users', token)).status, 200);
+    await jwtVerify(token, published);
+  }
 });
