@@ -8,8 +8,11 @@ import type { OneRosterScope } from '../access/scopes.ts';
 /** The rows of a collection at the version that is asked for, to select from. */
 export type RowsOf = (resource: Resource) => Fragment;
 
-/** roleAt: of somebody with several roles, whether one that is asked for is at this organisation. */
-export type RelationContext = Readonly<{ rowsOf: RowsOf; roleAt: (org: string) => Fragment }>;
+/**
+ * roleAt: of somebody with several roles, whether one that is asked for is at this organisation. isOpen: whether the caller may see this
+ * enrolment of somebody whom the caller may see.
+ */
+export type RelationContext = Readonly<{ rowsOf: RowsOf; roleAt: (org: string) => Fragment; isOpen: (enrolment: Fragment) => Fragment }>;
 
 /** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
 export type Relation = (sql: Sql, ids: readonly string[], context: RelationContext) => Fragment;
@@ -47,12 +50,13 @@ const usedBySchool: Relation = (sql, ids, { rowsOf }) => sql`exists (
 const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
 const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
 const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
-const attendedBy: Relation = (sql, ids, { rowsOf }) => sql`t.sourced_id in (
-  select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active')`;
+const attendedBy: Relation = (sql, ids, { rowsOf, isOpen }) => sql`t.sourced_id in (
+  select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active'
+    and ${isOpen(sql`e`)})`;
 /** Members of a class are those with an active enrolment of that role. */
-const enrolledAs = (role: string): Relation => (sql, ids, { rowsOf }) => sql`t.sourced_id in (
+const enrolledAs = (role: string): Relation => (sql, ids, { rowsOf, isOpen }) => sql`t.sourced_id in (
   select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
-    and e.status = 'active')`;
+    and e.status = 'active' and ${isOpen(sql`e`)})`;
 
 type Row = [name: string, path: string, collection: CollectionName, more?: Omit<Operation, 'name' | 'path' | 'collection' | 'scope'>];
 

@@ -9,8 +9,8 @@ import type { PathContext, Version } from './field-path.ts';
 import type { ListRequest } from './list-request.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { joined } from './join-fragments.ts';
-import type { Operation, Parent, RowsOf } from './operations.ts';
-import { hasRoleAt, isOfKinds, visibleAgents, visibleLate, visibleProperties, type PeopleContext } from './visible-people.ts';
+import type { Operation, Parent, RelationContext, RowsOf } from './operations.ts';
+import { hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleLate, visibleProperties, type PeopleContext } from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
 export type Question = Readonly<{
@@ -51,7 +51,10 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), properties };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
-  if (operation.relation) conditions.push(operation.relation(sql, ids, { rowsOf, roleAt: (org) => hasRoleAt(sql, resource, targets, org) }));
+  if (operation.relation) {
+    const isOpen: RelationContext['isOpen'] = (enrolment) => isOpenEnrolment(sql, enrolment, targets);
+    conditions.push(operation.relation(sql, ids, { rowsOf, roleAt: (org) => hasRoleAt(sql, resource, targets, org), isOpen }));
+  }
   if (filter)
     conditions.push(
       sql`(${joined(
@@ -100,5 +103,5 @@ function parentExists(sql: Sql, parent: Parent, { ids, index, targets, rowsOf }:
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
   return sql`exists (select from ${rowsOf(resource)} t
-    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true` })}` : sql``})`;
+    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true`, isOpen: () => sql`true` })}` : sql``})`;
 }

@@ -62,6 +62,12 @@ export function hasRoleAt(sql: Sql, { kindsBy }: Resource, targets: readonly Tar
     where item ->> 'org' = ${org} and ${isOpenRole(sql, sql`item ->> 'role'`, open)}))`;
 }
 
+/** Of an enrolment in the establishment of t. Where the main kind alone decides, it is that of the person, who was judged already. */
+export function isOpenEnrolment(sql: Sql, enrolment: Fragment, targets: readonly Target[]): Fragment {
+  if (targets.every((target) => !target.byAnyKind || seesEveryone(target))) return sql`true`;
+  return isOfKinds(sql, collections.enrollments, enrolment, perTarget(sql, targets, ({ people }) => people), targets);
+}
+
 /** Words by which a vocabulary is extended are judged by their beginning. */
 function isOpenRole(sql: Sql, role: Fragment, open: Fragment): Fragment {
   return sql`split_part(${role}, ':', 1) = any(${open})`;
