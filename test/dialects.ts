@@ -11,8 +11,8 @@ type Headers = Record<string, string>;
 
 /** What can go wrong, as far as any dialect tells it apart. */
 export type Fault =
-  'missingToken' | 'invalidToken' | 'forbidden' | 'notFound' | 'filter' | 'blankFilter' | 'sort' | 'selection' | 'blankSelection' | 'request' | 'verb' | 'gone' |
-  'unexpected' | 'away';
+  'missingToken' | 'invalidToken' | 'forbidden' | 'notFound' | 'filter' | 'blankFilter' | 'sort' | 'selection' | 'blankSelection' | 'request' | 'verb' |
+  'gone' | 'unexpected' | 'away';
 /** undefined: it is none here. The code is that of the body, where it has one. */
 export type Refusal = Readonly<{ status: number; minor?: string }> | undefined;
 export type ReadError = Readonly<{ message: string; minor: string | undefined }>;
@@ -42,6 +42,8 @@ export type TestedDialect = Readonly<{
   words: Readonly<{ role: string; orgs: string }>;
   errors: Readonly<Record<Fault, Refusal>>;
   errorType: RegExp;
+  /** In the reference; the body of an error is held to it, where it is JSON. */
+  errorSchema?: Readonly<{ $ref: string }>;
   readError(text: string): ReadError;
 }>;
 type Name = 'A' | 'B' | '1.2';
@@ -115,6 +117,7 @@ const b: TestedDialect = {
     away: { status: 503, minor: 'server_busy' },
   },
   errorType: /^application\/json/,
+  errorSchema: { $ref: '#/components/schemas/imsx_StatusInfoSet' },
   readError(text) {
     const { statusInfoSet } = JSON.parse(text) as { statusInfoSet: Headers[] };
     return { message: statusInfoSet[0]?.imsx_description ?? '', minor: statusInfoSet[0]?.imsx_codeMinor };
@@ -154,6 +157,7 @@ const oneDotTwo: TestedDialect = {
     away: { status: 503, minor: 'server_busy' },
   },
   errorType: /^application\/json/,
+  errorSchema: { $ref: '#/components/schemas/imsx_StatusInfo' },
   readError(text) {
     const { imsx_description: message, imsx_CodeMinor: { imsx_codeMinorField: [field] } } = JSON.parse(text) as StatusInfo;
     return { message, minor: field?.imsx_codeMinorFieldValue };

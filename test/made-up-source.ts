@@ -26,7 +26,11 @@ export function madeUpSource(rows: Partial<Record<CollectionName, readonly Given
   return {
     collections: allResources.flatMap((resource) => {
       const given = rows[resource.collection];
-      return given ? [{ resource, mode, read: async function* read() { yield { rows: given.map((one, at) => toRow(resource, one, at)), rejected: [] }; } }] : [];
+      if (!given) return [];
+      const read = async function* read() {
+        yield { rows: given.map((one, at) => toRow(resource, one, at)), rejected: [] };
+      };
+      return [{ resource, mode, read }];
     }),
     ignored: [],
     totalBytes: 1,

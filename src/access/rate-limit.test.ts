@@ -1,8 +1,10 @@
-// The request limit: per credential and minute, in both variants, off at 0, and shared by processes on one database.
+// The request limit: per credential and minute, in every dialect, off at 0, and shared by processes on one database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
 import { managementToken } from '../../test/onboarding.ts';
+import { createValidate, readDocuments } from '../../test/described.ts';
+import { asking, testedDialects } from '../../test/dialects.ts';
 import { useService } from '../../test/service.ts';
 import { SchoolbellError } from '../errors.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
@@ -19,32 +21,37 @@ const nextMinute = () => {
   clock += 60_000;
 };
 
-test('beyond the limit both variants answer 429 with Retry-After, each in its shape, until the minute is over', async () => {
-  const client = await limited.addClient('app', [estab]);
-  for (const [ask, contentType, readMessage] of [
-    [() => client.a('/orgs'), /^text\/plain/, (text: string) => text],
-    [() => client.b(estab, '/orgs'), /^application\/json/, requireServerBusy],
-  ] as const) {
+test('beyond the limit every dialect answers 429 with Retry-After, each in its shape, until the minute is over', async () => {
+  const documents = await readDocuments(limited.app);
+  for (const dialect of testedDialects) {
+    // One secret, one limit: that of a school is taken in two of them.
+    const client = await limited.addClient(`app-${dialect.name}`, [estab]);
+    const ask = () => dialect.read(client, estab, '/orgs');
     for (let count = 1; count <= perMinute; count += 1) assert.equal((await ask()).status, 200, `request ${count}`);
     for (let more = 1; more <= 2; more += 1) {
       const response = await ask();
       assert.equal(response.status, 429);
       assert.equal(response.headers.get('retry-after'), '40');
-      assert.match(response.headers.get('content-type') ?? '', contentType);
-      assert.match(readMessage(await response.text()), /5 requests.*wait/i);
+      assert.match(response.headers.get('content-type') ?? '', dialect.errorType);
+      const text = await response.text();
+      const { message, minor } = dialect.readError(text);
+      assert.match(message, /5 requests.*wait/i);
+      if (dialect.errorSchema) assert.deepEqual(createValidate(documents[dialect.surface])(dialect.errorSchema, JSON.parse(text)), []);
+      assert.equal(minor, dialect.asksFreely ? 'server_busy' : undefined);
     }
   }
   nextMinute();
-  assert.equal((await client.a('/orgs')).status, 200);
-  assert.equal((await client.b(estab, '/orgs')).status, 200);
+  const client = await limited.addClient('app', [estab]);
+  for (const dialect of testedDialects) assert.equal((await dialect.read(client, estab, '/orgs')).status, 200);
 });
 
-function requireServerBusy(text: string): string {
-  const { statusInfoSet } = JSON.parse(text) as { statusInfoSet: Record<string, string>[] };
-  const { imsx_description: message = '', ...rest } = statusInfoSet[0] ?? {};
-  assert.deepEqual(rest, { imsx_codeMajor: 'failure', imsx_severity: 'error', imsx_codeMinor: 'server_busy' });
-  return message;
-}
+test('one secret has one limit, in whichever dialect its tokens are used', async () => {
+  nextMinute();
+  const client = await limited.addClient('shared', [estab]);
+  for (let count = 0; count < perMinute; count += 1) assert.equal((await client.b(estab, '/orgs')).status, 200);
+  for (const dialect of asking) assert.equal((await dialect.read(client, estab, '/orgs')).status, 429, dialect.name);
+  assert.equal((await client.v12(undefined, '/orgs')).status, 200, 'the secret of the application');
+});
 
 test('tokens of one credential share its limit, and credentials do not', async () => {
   nextMinute();

@@ -73,7 +73,8 @@ async function assertRefused(response: Response, status: number, error: string):
   return body;
 }
 
-const read = ({ root }: TestedDialect, path: string, token: string) => fetch(`${behindProxy.url}${root}${path}`, { headers: { authorization: `Bearer ${token}` } });
+const read = ({ root }: TestedDialect, path: string, token: string) =>
+  fetch(`${behindProxy.url}${root}${path}`, { headers: { authorization: `Bearer ${token}` } });
 
 for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()) {
   const { tokenPath: path } = dialect;
@@ -307,9 +308,12 @@ test('a token is taken in the dialect that it was obtained in, and in no other',
       return { from: dialect, token };
     }),
   );
-  for (const { from, token } of tokens)
-    for (const dialect of testedDialects)
-      assert.equal((await read(dialect, '/users', token)).status, from === dialect ? 200 : dialect.errors.invalidToken?.status, `${from.name} in ${dialect.name}`);
+  for (const { from, token } of tokens) {
+    for (const dialect of testedDialects) {
+      const status = from === dialect ? 200 : dialect.errors.invalidToken?.status;
+      assert.equal((await read(dialect, '/users', token)).status, status, `${from.name} in ${dialect.name}`);
+    }
+  }
 });
 
 test('tokens verify with the published keys, which hold nothing private', async () => {

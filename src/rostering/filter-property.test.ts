@@ -30,7 +30,8 @@ const flags = [
 const ofUsers: Partial<Record<TestedDialect['name'], readonly Field[]>> = {
   B: [...of('text', 'role'), ...of('exactList', 'orgSourcedIds'), ...references('orgs')],
   '1.2': [
-    ...of('text', 'preferredFirstName'), ...of('textList', 'roles.role', 'roles.roleType', 'roles.beginDate'), ...references('roles.org'), ...reference('primaryOrg'),
+    ...of('text', 'preferredFirstName'), ...of('textList', 'roles.role', 'roles.roleType', 'roles.beginDate'),
+    ...references('roles.org'), ...reference('primaryOrg'),
   ],
 };
 

@@ -1,5 +1,5 @@
-// Every operation in every variant, on the small school of test/fixtures: each answer is compared with one that was
-// reviewed against the CSV and committed in golden/<variant>/<operation>.json, and with the schema that documents it.
+// Every operation in every dialect, on the small school of test/fixtures: each answer is compared with one that was
+// reviewed against the CSV and committed in golden/<dialect>/<operation>.json, and with the schema that documents it.
 // After an intended change, `UPDATE_GOLDEN=1 node_modules/.bin/node --test src/rostering/golden.test.ts` writes the
 // answers anew; read the difference before committing it.
 import assert from 'node:assert/strict';
@@ -7,10 +7,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createValidate, readDocuments, successOf } from '../../test/described.ts';
-import { rootA, rootB, useService } from '../../test/service.ts';
-import { listOperations, type OpenApiDocument } from '../reference/document.ts';
+import { asking, byName, testedDialects, type TestedDialect } from '../../test/dialects.ts';
+import { useService } from '../../test/service.ts';
+import { listOperations } from '../reference/document.ts';
 import { operations } from './operations.ts';
-import { dialects } from './dialects/all.ts';
 
 const estab = '8881001';
 const updating = process.env.UPDATE_GOLDEN === '1';
@@ -75,15 +75,13 @@ const service = await useService();
 const importStarted = Date.now();
 const report = await service.addSchool(estab, fixture);
 const client = await service.addClient('app', [estab]);
-const read = { A: (path: string) => client.a(path), B: (path: string) => client.b(estab, path), '1.2': (path: string) => client.v12(estab, path) };
-type Variant = keyof typeof read;
+const read = (dialect: TestedDialect, path: string) => dialect.read(client, estab, path);
 const documents = await readDocuments(service.app);
-const ready = (document: OpenApiDocument) => ({ document, validate: createValidate(document) });
-const described = { A: ready(documents['variant-a']), B: ready(documents['variant-b']), '1.2': ready(documents['oneroster-1p2']) };
-const suffixes = { A: 'A', B: 'B', '1.2': '1p2' };
+const validators = new Map(testedDialects.map(({ name, surface }) => [name, createValidate(documents[surface])]));
 
 const fill = (path: string, ids: readonly string[]) => ids.reduce((filled, id) => filled.replace('{}', encodeURIComponent(id)), path);
-const goldenFile = (variant: Variant, name: string) => join(goldenFolder, suffixes[variant].toLowerCase(), `${name}.json`);
+const folderOf = ({ suffix }: TestedDialect) => suffix.toLowerCase();
+const goldenFile = (dialect: TestedDialect, name: string) => join(goldenFolder, folderOf(dialect), `${name}.json`);
 
 test('the fixture is as awkward as it is meant to be, and loads whole', () => {
   const text = (file: string) => readFileSync(join(fixture, file), 'utf8');
@@ -104,30 +102,24 @@ test('the operations are the 41 of the standard', () => {
 });
 
 test('variant A offers twelve of them, variant B and 1.2 all', () => {
-  const offered = (variant: string) =>
-    operations
-      .filter(({ name }) => dialects.find((dialect) => dialect.name === variant)?.offers(name))
-      .map(({ name }) => name)
-      .sort();
-  assert.deepEqual(offered('A'), ofVariantA.toSorted());
-  assert.equal(offered('B').length, 41);
-  assert.equal(offered('1.2').length, 41);
+  assert.deepEqual(byName.A.offered.map(({ name }) => name).sort(), ofVariantA.toSorted());
+  for (const { offered } of asking) assert.equal(offered.length, 41);
 });
 
-for (const variant of ['A', 'B', '1.2'] as const) {
+for (const dialect of testedDialects) {
   for (const [name, path, wrapper, ...ids] of standard) {
-    if (variant !== 'A' || ofVariantA.includes(name)) test(`variant ${variant} ${name}`, () => checkGolden(variant, name, fill(path, ids), wrapper));
+    if (dialect.asksFreely || ofVariantA.includes(name)) test(`${dialect.name} ${name}`, () => checkGolden(dialect, name, fill(path, ids), wrapper));
   }
 }
 
-async function checkGolden(variant: Variant, name: string, path: string, wrapper: string): Promise<void> {
-  const response = await read[variant](path);
+async function checkGolden(dialect: TestedDialect, name: string, path: string, wrapper: string): Promise<void> {
+  const response = await read(dialect, path);
   const text = await response.text();
   assert.equal(response.status, 200, text);
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
   assert.equal(response.headers.get('link'), null, 'a whole list is not paged');
   const body: unknown = JSON.parse(text);
-  checkSchema(variant, name, wrapper, body);
+  checkSchema(dialect, name, wrapper, body);
   checkInstants(text);
 
   const total = response.headers.get('x-total-count');
@@ -136,20 +128,19 @@ async function checkGolden(variant: Variant, name: string, path: string, wrapper
     .replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"')
     .replaceAll(service.url, '{base}');
   if (updating) {
-    mkdirSync(join(goldenFolder, suffixes[variant].toLowerCase()), { recursive: true });
-    writeFileSync(goldenFile(variant, name), rendered);
+    mkdirSync(join(goldenFolder, folderOf(dialect)), { recursive: true });
+    writeFileSync(goldenFile(dialect, name), rendered);
   }
-  assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(goldenFile(variant, name), 'utf8')));
+  assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(goldenFile(dialect, name), 'utf8')));
 }
 
-function checkSchema(variant: Variant, name: string, wrapper: string, body: unknown): void {
-  const { document, validate } = described[variant];
-  const operation = listOperations(document.paths).find((one) => one.operation.operationId === `${name}_${suffixes[variant]}`)?.operation;
+function checkSchema({ name: dialect, suffix, surface }: TestedDialect, name: string, wrapper: string, body: unknown): void {
+  const operation = listOperations(documents[surface].paths).find((one) => one.operation.operationId === `${name}_${suffix}`)?.operation;
   assert.ok(operation, `${name} is described`);
   const { schema } = successOf(operation);
   assert.ok(schema);
   assert.deepEqual(schema.required, [wrapper]);
-  assert.deepEqual(validate(schema, body), []);
+  assert.deepEqual(validators.get(dialect)?.(schema, body), []);
 }
 
 /** All records came with one import, whatever the source said about some of them. */
@@ -161,17 +152,18 @@ function checkInstants(text: string): void {
 
 test('the variants give the same records, each with references under its own root', async () => {
   for (const [name, path, , ...ids] of standard.filter(([name]) => ofVariantA.includes(name))) {
-    const [a, b] = [await (await read.A(fill(path, ids))).text(), await (await read.B(fill(path, ids))).text()];
-    assert.ok(!a.includes(`${service.url}${rootB}`), name);
-    assert.equal(a.replaceAll(`${service.url}${rootA}`, `${service.url}${rootB}`), b, name);
+    const { A, B } = byName;
+    const [a, b] = [await (await read(A, fill(path, ids))).text(), await (await read(B, fill(path, ids))).text()];
+    assert.ok(!a.includes(`${service.url}${B.root}`), name);
+    assert.equal(a.replaceAll(`${service.url}${A.root}`, `${service.url}${B.root}`), b, name);
   }
 });
 
 test('every reference leads to the record it names, in the variant that gave it', async () => {
-  for (const variant of ['A', 'B', '1.2'] as const) {
+  for (const dialect of testedDialects) {
     const text = (
       await Promise.all(
-        ['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read[variant](`/${collection}`)).text()),
+        ['orgs', 'users', 'classes', 'courses', 'enrollments', 'academicSessions'].map(async (collection) => (await read(dialect, `/${collection}`)).text()),
       )
     ).join('');
     const references = new Map(
@@ -181,7 +173,7 @@ test('every reference leads to the record it names, in the variant that gave it'
       ]),
     );
     assert.ok(references.size > 25);
-    const authorization = `Bearer ${await { A: () => client.tokenA(), B: () => client.tokenB(estab), '1.2': () => client.token12(estab) }[variant]()}`;
+    const authorization = `Bearer ${await dialect.token(client, estab)}`;
     for (const [href, { sourcedId, type }] of references) {
       const response = await fetch(href, { headers: { authorization } });
       assert.equal(response.status, 200, href);
@@ -197,7 +189,7 @@ test('a record of another sub-type, an unknown parent and a class of another sch
     '/teachers/stu-002/classes', '/users/nobody/classes', '/classes/none/students', '/schools/sch-south/classes/9B-Fr/students',
     '/schools/nowhere/classes/9B-Fr/teachers',
   ];
-  for (const path of missing) for (const variant of ['B', '1.2'] as const) assert.equal((await read[variant](path)).status, 404, `${variant} ${path}`);
+  for (const path of missing) for (const dialect of asking) assert.equal((await read(dialect, path)).status, 404, `${dialect.name} ${path}`);
 });
 
 test('a list that nothing belongs to is an empty list', async () => {
@@ -207,8 +199,8 @@ test('a list that nothing belongs to is an empty list', async () => {
     ['/classes/9B-Mu/teachers', 'users'],
     ['/courses/crs-latin/classes', 'classes'],
   ] as const) {
-    for (const variant of ['B', '1.2'] as const) {
-      const response = await read[variant](path);
+    for (const dialect of asking) {
+      const response = await read(dialect, path);
       assert.equal(response.headers.get('x-total-count'), '0');
       assert.equal(await response.text(), `{"${wrapper}":[]}`);
     }

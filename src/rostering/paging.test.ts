@@ -337,7 +337,8 @@ test('a page over two schools with the same ids orders by sourcedId, then by sch
     const read: Read = (path) => dialect.readAll(both, path, plain);
     assert.deepEqual(shown(await list(read, '/users')), expected);
     for (const offset of offsets(7200).filter((_, at) => at % 2 === turn)) {
-      for (const at of [offset, offset + 7]) assert.deepEqual(shown(await list(read, '/users', { limit: '7', offset: String(at) })), expected.slice(at, at + 7));
+      for (const at of [offset, offset + 7])
+        assert.deepEqual(shown(await list(read, '/users', { limit: '7', offset: String(at) })), expected.slice(at, at + 7));
     }
     const last = String(7199 * turn);
     assert.deepEqual(shown(await list(read, '/users', { limit: largest, offset: last })), expected.slice(Number(last)));

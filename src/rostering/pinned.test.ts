@@ -185,7 +185,8 @@ const familiesOf = async (response: Response) =>
   ((await response.json()) as { users: { familyName: string }[] }).users.map((user) => user.familyName);
 const nextOf = (response: Response) => /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1] ?? assert.fail('no next page');
 
-for (const dialect of ofSeveralSchools) test(`several schools are named together; a walk by links stays at what it began with, and the first link begins anew: ${dialect.name}`, async () => {
+const ofLinks = 'several schools are named together; a walk by links stays at what it began with, and the first link begins anew';
+for (const dialect of ofSeveralSchools) test(`${dialect.name}: ${ofLinks}`, async () => {
   const { estabs, read, renew, token: tokenOf } = await openTwo(`both-${dialect.name}`, dialect);
   const first = await read('/users?limit=2');
   const version = first.headers.get('x-roster-version') ?? '';
@@ -206,7 +207,7 @@ for (const dialect of ofSeveralSchools) test(`several schools are named together
   assert.deepEqual(await familiesOf(elsewhere), Array.from({ length: 6 }, () => 'Old'));
 });
 
-for (const dialect of ofSeveralSchools) test(`what the caller may see is judged now: ${dialect.name}`, async () => {
+for (const dialect of ofSeveralSchools) test(`${dialect.name}: what the caller may see is judged now`, async () => {
   const { estabs, read, renew, client } = await openTwo(`judged-${dialect.name}`, dialect);
   const version = (await read('/users')).headers.get('x-roster-version') ?? '';
   await renew(estabs[0], 'New');
@@ -218,7 +219,8 @@ for (const dialect of ofSeveralSchools) test(`what the caller may see is judged 
   assert.equal((await pinned()).status, dialect.errors.forbidden?.status);
 });
 
-for (const dialect of ofSeveralSchools) test(`a version that is not kept is 412 before any 304, a wish for it is served as it stands: ${dialect.name}`, async () => {
+const ofGone = 'a version that is not kept is 412 before any 304, a wish for it is served as it stands';
+for (const dialect of ofSeveralSchools) test(`${dialect.name}: ${ofGone}`, async () => {
   const { estabs, read, renew } = await openTwo(`gone-${dialect.name}`, dialect);
   const before = await read('/users?limit=2');
   const [version, tag] = [before.headers.get('x-roster-version') ?? '', before.headers.get('etag') ?? ''];
@@ -290,7 +292,8 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
   await db`update roster set history_from = 0 where estab = ${estab}`;
   await forgetHistory(db, 365);
-  for (const { read } of asking) assert.equal((await read(client, estab, '/users', { 'if-roster-version': version })).status, 412, 'exactly as it was, or not at all');
+  for (const { read } of asking)
+    assert.equal((await read(client, estab, '/users', { 'if-roster-version': version })).status, 412, 'exactly as it was, or not at all');
   const [{ left = -1 } = {}] = await db<
     { left: number }[]
   >`select count(*)::int as left from roster_user_history where estab = ${estab} and sourced_id <> 'a1'`;

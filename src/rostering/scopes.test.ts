@@ -165,7 +165,10 @@ for (const [at, { scopes, client }] of combined.entries()) {
       await ask(nextInTurn(), '/enrollments', `user.sourcedId='${id}'`, enrolled.includes(id) && visible.length > 0 ? [`e-${id}`] : []);
       const dialect = nextInTurn();
       await ask(dialect, '/users', `username='u-${id}' or ${dialect.words.role}='none'`, visible);
-      for (const one of asking) await ask(one, '/users', `${one.words.role}='${one.name === '1.2' && id === 'head' ? 'siteAdministrator' : role}'`, withRole(role));
+      for (const one of asking) {
+        const word = one.name === '1.2' && id === 'head' ? 'siteAdministrator' : role;
+        await ask(one, '/users', `${one.words.role}='${word}'`, withRole(role));
+      }
     }
     for (const dialect of asking) {
       for (const orderBy of ['asc', 'desc']) {
