@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT, type JSONWebKeySet } from 'jose';
 import { managementToken } from '../../test/onboarding.ts';
-import { rootA, rootB, useService } from '../../test/service.ts';
+import { testedDialects } from '../../test/dialects.ts';
+import { useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { createSeal, type Seal } from '../access/seal.ts';
 import { readConfig } from '../config.ts';
@@ -26,8 +27,9 @@ async function rotate(options: Record<string, boolean> = {}, seal: Seal = servic
 }
 
 const kinds = [
-  { kind: 'rostering-a', scheme: 'Bearer', path: `${rootA}/users?limit=1`, refused: 400, obtain: () => client.tokenA() },
-  { kind: 'rostering-b', scheme: 'Bearer', path: `${rootB}/users?limit=1`, refused: 401, obtain: () => client.tokenB(estab) },
+  ...testedDialects.map(({ name, root, token, errors }) => ({
+    kind: `rostering ${name}`, scheme: 'Bearer', path: `${root}/users?limit=1`, refused: errors.invalidToken?.status, obtain: () => token(client, estab),
+  })),
   { kind: 'school', scheme: 'Idaas', path: '/api/v1/Students?pageSize=1', refused: 401, obtain: schoolToken },
   { kind: 'school, identity', scheme: 'Idaas', path: '/api/v1/Identity/GetUsers', refused: 401, obtain: schoolToken },
   { kind: 'management', scheme: 'Idaas', path: '/api/v1/Identity/GenerateQRCode?text=x', refused: 401, obtain: applicationToken },
