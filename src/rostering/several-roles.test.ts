@@ -305,27 +305,45 @@ const people = Array.from({ length: 2600 }, (_, at) => ({
   id: `p${String(at).padStart(4, '0')}`, roles: mixAt(at), status: at % 7 === 0 ? ('tobedeleted' as const) : ('active' as const),
 }));
 await service.addSchool(crowd);
-await loadSource(service, crowd, madeUpSource({ orgs: given.orgs ?? [], users: people.map(({ id, roles, status }) => ({ ...person(id, roles), status })) }));
+const { orgs = [], academicSessions = [], courses = [], classes = [] } = given;
+const crowded = await loadSource(
+  service,
+  crowd,
+  madeUpSource({
+    orgs, academicSessions, courses, classes,
+    users: people.map(({ id, roles, status }) => ({ ...person(id, roles), status })),
+    // Each in the last of their roles.
+    enrollments: people.map(({ id, roles }) => ({ sourcedId: `e-${id}`, user: id, role: roles.at(-1)?.role, class: 'cls-n', school: 'north' })),
+  }),
+);
+assert.equal(crowded.outcome, 'done');
 
 for (const scopes of [['Staff'], ['Contact'], ['Student'], ['Staff', 'Contact']] as const) {
   test(`deep offsets among many who have several roles, for ${scopes.join(' and ')}`, async () => {
     const client = await service.addClient(`crowd-${scopes.join('-')}`, [crowd], scopes.join());
     const isOpen = (word: string | undefined) => (scopes as readonly string[]).includes(scopeOf(word ?? ''));
     for (const dialect of testedDialects) {
-      const open = people.filter(({ roles }) => (dialect === later ? roles.some((one) => isOpen(one.role)) : isOpen(roles[0]?.role)));
+      const [all, one] = dialect === later ? [(roles: readonly GivenRole[]) => roles, -1] : [(roles: readonly GivenRole[]) => roles.slice(0, 1), 0];
+      const open = people.filter(({ roles }) => all(roles).some(({ role: word }) => isOpen(word)));
+      const check = async (path: string, expected: readonly string[], offset: number) => {
+        const response = await dialect.read(client, crowd, `${path}limit=3&offset=${offset}`);
+        const rows = Object.values((await response.json()) as Record<string, Shown[]>)[0] ?? [];
+        assert.deepEqual(idsIn(rows), expected.slice(offset, offset + 3), `${dialect.name} ${path} offset ${offset}`);
+        assert.equal(response.headers.get('x-total-count'), String(expected.length), `${dialect.name} ${path}`);
+      };
       for (const status of [undefined, 'active', 'tobedeleted']) {
-        const expected = open.filter((one) => status === undefined || one.status === status).map(({ id }) => id);
-        const filter = status === undefined ? '' : `&filter=status%3D'${status}'`;
-        for (const offset of [0, 400, 999, 1001, 1600, expected.length - 1].filter((one) => one >= 0)) {
-          const response = await dialect.read(client, crowd, `/users?limit=3&offset=${offset}${filter}`);
-          const { users } = (await response.json()) as { users: Shown[] };
-          assert.deepEqual(idsIn(users), expected.slice(offset, offset + 3), `${dialect.name} ${status} offset ${offset}`);
-          assert.equal(response.headers.get('x-total-count'), String(expected.length), `${dialect.name} ${status}`);
-        }
+        const expected = open.filter((person) => status === undefined || person.status === status).map(({ id }) => id);
+        const filter = status === undefined ? '' : `filter=status%3D'${status}'&`;
+        for (const offset of [0, 400, 999, 1001, 1600, expected.length - 1]) await check(`/users?${filter}`, expected, offset);
       }
+      // Of the kind of their own role, or in 1.1 of the person's main one.
+      const enrolled = people.filter(({ roles }) => isOpen(roles.at(one)?.role)).map(({ id }) => `e-${id}`);
+      for (const offset of [0, 700, 1001, enrolled.length - 1]) await check('/enrollments?', enrolled, offset);
+      const teachers = people.filter(({ roles }) => all(roles).some(({ role: word }) => word === 'teacher')).map(({ id }) => id);
+      if (dialect.asksFreely && isOpen('teacher')) for (const offset of [0, 600, teachers.length - 1]) await check('/teachers?', teachers, offset);
       const whole = await list(dialect, client, '/users', {}, crowd);
       assert.deepEqual(idsIn(whole), open.map(({ id }) => id));
-      if (dialect === later) assert.ok(whole.every(({ roles = [] }) => roles.length > 0 && roles.every((one) => isOpen(one.role))));
+      if (dialect === later) assert.ok(whole.every(({ roles = [] }) => roles.length > 0 && roles.every(({ role: word }) => isOpen(word))));
     }
   });
 }
