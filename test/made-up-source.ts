@@ -7,7 +7,7 @@ import type { CollectionName, Item, Resource, Value } from '../src/roster/resour
 import { mainRole, orgsOfRoles } from '../src/roster/resources/user-role.ts';
 import type { Service } from './service.ts';
 
-/** By the names of the record's fields; a reference is the id alone, metadata an object of texts. */
+/** By the names of the record's fields; a reference is the id alone. */
 export type Given = Readonly<Record<string, Value>> & Readonly<{ sourcedId: string; status?: 'active' | 'tobedeleted' }>;
 export type GivenRole = Item & Readonly<{ roleType: string; role: string; org: string }>;
 
