@@ -129,6 +129,8 @@ for (const asking of askings) {
     }
   });
 
+  // Once in each dialect: which secret opened it makes no difference to a question.
+  if (askings.findIndex((one) => one.dialect === dialect) !== askings.indexOf(asking)) continue;
   test(`${name}: filters, sorts and pages reach nothing of the other school`, async () => {
     const alien = [
       `sourcedId='${other.mark}-sch'`,
