@@ -163,6 +163,9 @@ for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()
     await assertRefused(await ask(only, core), 400, 'invalid_scope');
   });
 
+  // What follows is judged before it is known which of the two secrets of 1.2 it is.
+  if (endpoints.findIndex((one) => one.dialect === dialect) !== place) continue;
+
   test(`${name} refuses other grants`, async () => {
     for (const grant of ['password', 'authorization_code', 'refresh_token', 'CLIENT_CREDENTIALS', '']) {
       const body = new URLSearchParams({ grant_type: grant }).toString();
@@ -226,8 +229,6 @@ for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()
     }
   });
 
-  // The same tries are counted for both secrets of 1.2.
-  if (endpoints.findIndex((one) => one.dialect === dialect) !== place) continue;
   const wrong = (given: Post = {}) => post(path, { ...given, headers: { ...basic(user, 'wrong'), ...given.headers } });
 
   test(`${name} pauses after thirty wrong tries, for one client from one address`, async () => {
@@ -246,7 +247,8 @@ for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()
     await requireToken(await post(path, { address, headers: right }));
   });
 
-  test(`${name} counts the tries of a client however its name is encoded`, async () => {
+  // Tries are counted alike in all of them: the rest once each.
+  if (dialect === byName.B) test(`${name} counts the tries of a client however its name is encoded`, async () => {
     const address = `192.0.2.${100 + place}`;
     const spell = (at: number) =>
       [...user].map((letter, index) => (index === at % user.length || letter === '|' ? `%${letter.charCodeAt(0).toString(16)}` : letter)).join('');
@@ -255,18 +257,17 @@ for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()
     assert.ok(statuses.has(429), 'forty wrong tries under several spellings of one name');
   });
 
-  test(`${name} pauses for tries that come at the same time`, async () => {
+  if (dialect === byName.A) test(`${name} pauses for tries that come at the same time`, async () => {
     const address = `192.0.2.${200 + place}`;
     const statuses = await Promise.all(Array.from({ length: 90 }, async () => (await wrong({ address })).status));
     const judged = statuses.filter((status) => status === 401).length;
     assert.ok(judged <= 30, `${judged} of 90 tries were judged`);
   });
 
-  test(`${name} believes X-Forwarded-For only from a trusted proxy`, async () => {
+  if (dialect === byName['1.2']) test(`${name} believes X-Forwarded-For only from a trusted proxy`, async () => {
     const [directUser, directSecret] = [clientOf(directClient), secretOf(directClient)];
     for (let tries = 1; tries <= 30; tries += 1) assert.equal((await post(path, { service: direct, headers: basic(directUser, 'wrong') })).status, 401);
     assert.equal((await post(path, { service: direct, headers: basic(directUser, directSecret) })).status, 429);
-    await direct.db`delete from wrong_try`;
     const lastHop = `198.51.100.${place}`;
     for (let tries = 1; tries <= 30; tries += 1) assert.equal((await wrong({ address: `203.0.113.${tries}, ${lastHop}` })).status, 401);
     assert.equal((await post(path, { address: `203.0.113.99, ${lastHop}`, headers: right })).status, 429);
