@@ -123,11 +123,13 @@ for (const [at, { scopes, client }] of combined.entries()) {
     for (const dialect of testedDialects) {
       const get = (path: string) => dialect.read(client, estab, path);
       const queries = ['', '?limit=100', "?limit=100&filter=status%3D'active'", "?filter=status%3D'active'"];
-      // Two of them in each dialect, and all in two.
-      for (const query of queries.filter((_, index) => (index + at + testedDialects.indexOf(dialect)) % 3 > 0)) {
+      // Each question in two of the three.
+      const isAsked = (_: unknown, index: number) => (index + at + testedDialects.indexOf(dialect)) % testedDialects.length > 0;
+      for (const query of queries.filter(isAsked)) {
         const [users, enrollments] = [await list(await get(`/users${query}`)), await list(await get(`/enrollments${query}`))];
         assert.deepEqual([users.ids, users.total], [people, people.length], `users${query}`);
         assert.deepEqual([enrollments.ids, enrollments.total], [enrolments, enrolments.length], `enrollments${query}`);
+        assert.ok(users.rows.every(({ agents }) => agents === undefined || agents.length > 0), 'no empty list of agents');
         for (const { sourcedId, agents } of users.rows)
           assert.deepEqual(
             (agents ?? []).map((agent) => agent.sourcedId),
@@ -136,9 +138,8 @@ for (const [at, { scopes, client }] of combined.entries()) {
           );
       }
       assert.equal((await list(await get('/users?limit=1&offset=1'))).total, people.length);
-      for (const id of Object.keys(roleOf)) assert.equal((await get(`/users/${id}`)).status, people.includes(id) ? 200 : 404, id);
-      for (const id of enrolled) assert.equal((await get(`/enrollments/e-${id}`)).status, people.includes(id) ? 200 : 404, id);
-      for (const { agents } of (await list(await get('/users'))).rows) assert.ok(agents === undefined || agents.length > 0, 'no empty list of agents');
+      for (const id of Object.keys(roleOf).filter(isAsked)) assert.equal((await get(`/users/${id}`)).status, people.includes(id) ? 200 : 404, id);
+      for (const id of enrolled.filter(isAsked)) assert.equal((await get(`/enrollments/e-${id}`)).status, people.includes(id) ? 200 : 404, id);
     }
   });
 
