@@ -102,6 +102,6 @@ function parentExists(sql: Sql, parent: Parent, { ids, index, targets, rowsOf }:
   // A person whom the scopes hide is not there; of other parents only the existence shows.
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
-  return sql`exists (select from ${rowsOf(resource)} t
-    where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true`, isOpen: () => sql`true` })}` : sql``})`;
+  const within = parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true`, isOpen: () => sql`true` })}` : sql``;
+  return sql`exists (select from ${rowsOf(resource)} t where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${within})`;
 }
