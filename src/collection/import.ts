@@ -15,6 +15,7 @@ import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { historyTable } from './history.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
+import { watchLiveRoster, type WatchedRoster } from './live-roster.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
@@ -56,11 +57,12 @@ const rowsWorthCounting = 500;
 /** About a thousand rows. */
 const bytesWorthHashing = 100_000;
 
-type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faults: SpoolFile }>;
+type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faults: SpoolFile; live: WatchedRoster }>;
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const { estab } = options;
-  const run: Run = { id: options.id ?? randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir) };
+  const live = watchLiveRoster(db, estab);
+  const run: Run = { id: options.id ?? randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir), live };
   const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
   const read = new Problems(spoolFaults(run.reading, run.faults));
   let source: RosterReading | undefined;
@@ -69,7 +71,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     source = await openSource();
     const opened = source;
     refused.ignored = [...source.ignored];
-    spooled = await readRosterSource(source, run.reading, options.dataDir, read, options.onProgress);
+    spooled = await readRosterSource(source, run.reading, { dataDir: options.dataDir, live }, read, options.onProgress);
     const whole = spooled;
     refused.ignored = [...whole.ignored];
     const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
@@ -169,6 +171,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   tell({ step: 'waiting', records });
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
+  await run.live.requireUnmoved(tx);
   await renderRoster(tx, estab);
   if (spooled.bytes > bytesWorthHashing) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.

@@ -26,6 +26,11 @@ export class SourceError extends Error {
   }
 }
 
+/** The rule that a reference breaks which leads nowhere; imported: whether the file that it leads to is part of the import. */
+export function noSuchRecord(file: string, imported: boolean): string {
+  return `there is no such record in ${imported ? file : `the roster (${file} is not in this import)`}`;
+}
+
 /** A report lists this many problems and counts the rest. */
 export const listedProblems = 1000;
 /** So many are kept, for whoever wants them all. */

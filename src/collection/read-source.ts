@@ -6,7 +6,7 @@ import type { OnImportProgress } from './import-progress.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
-import type { Mode, Source } from './source.ts';
+import type { LiveRoster, Mode, Source } from './source.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 
 type SpooledCollection = Readonly<{ resource: Resource; mode: Mode; rows: SpoolFile; count: number }>;
@@ -24,7 +24,7 @@ export type SpooledRoster = Readonly<{
 export async function readRosterSource(
   source: Source,
   reading: Reading,
-  dataDir: string,
+  { dataDir, live }: Readonly<{ dataDir: string; live: LiveRoster }>,
   problems: Problems,
   onProgress: OnImportProgress = () => {},
 ): Promise<SpooledRoster> {
@@ -45,7 +45,7 @@ export async function readRosterSource(
       const rows = await open();
       const encode = createRowEncoder(resource, reading);
       let [seen, count] = [0, 0];
-      for await (const batch of read(problems)) {
+      for await (const batch of read(problems, { live, openSpool: open })) {
         seen += batch.rows.length + batch.rejected.length;
         let text = '';
         for (const row of batch.rows) text += encode(row);

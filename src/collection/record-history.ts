@@ -3,6 +3,7 @@
 import type { Db } from '../db/connect.ts';
 import { kindColumns, type Edition, type Resource } from '../roster/resource.ts';
 import { historyTable } from './history.ts';
+import { placeOf } from './place.ts';
 
 /** From and until are versions; until is null for the state that stands. */
 export type RecordState = Readonly<{
@@ -61,7 +62,7 @@ export async function readRecordHistory(
     ...state,
     origin:
       provider === null
-        ? { import: id, file: place === null ? null : resource.file, line: place, provider: null, page: null }
+        ? { import: id, ...(place === null ? { file: null, line: null } : placeOf(place, resource.file)), provider: null, page: null }
         : { import: id, file: null, line: null, provider, page: place },
   }));
 }

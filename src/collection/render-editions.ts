@@ -28,6 +28,17 @@ function pairUp(types: readonly string[] | null, identifiers: readonly string[] 
   return types?.map((type, at) => ({ type, identifier: identifiers?.[at] ?? '' }));
 }
 
+/** As its source wrote it, which the stored object does not tell: it stands in front of the fields. */
+export function metadataOfRow(resource: Resource, row: StoredRow): string | undefined {
+  if (row.metadata === null) return undefined;
+  const { sourced_id: sourcedId, lacks } = row;
+  const { record } = renderRecord(resource, { sourcedId, values: valuesOfRow(resource, row), metadata: undefined, lacks: lacks ?? undefined });
+  const front = row.record.endsWith(record) ? row.record.slice(metadataFront.length, row.record.length - record.length) : '';
+  return front === '' ? JSON.stringify(row.metadata) : front;
+}
+
+const metadataFront = ',"metadata":';
+
 type Edited = Readonly<{ sourcedId: string; version: number; v1p2: string | null; shared: number | null }>;
 
 function renderRow(resource: Resource, row: StoredRow): Edited {

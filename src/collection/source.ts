@@ -1,12 +1,14 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
-import type { Resource, Value } from '../roster/resource.ts';
+import type { Resource, Status, Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
+import type { SpoolFile } from './spool.ts';
 
 /** bulk: the whole collection, what is missing is gone. delta: the changes, row by row. */
 export type Mode = 'bulk' | 'delta';
 
 export type SourceRow = Readonly<{
+  /** Of the collection's file; `place` says which others there are, and how they are told. */
   line: number;
   /** Of a provider: the page that it stood on. */
   page?: number;
@@ -25,7 +27,19 @@ export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined
 
 export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
 
-export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(problems: Problems): AsyncIterable<SourceBatch> }>;
+/** values: in the order of the fields of a user. metadata: as its source wrote it. */
+export type LivePerson = Readonly<{ status: Status; values: readonly Value[]; metadata: string | undefined; lacks: readonly string[] | undefined }>;
+
+/** The roster as it stands; each is asked for some at a time. */
+export type LiveRoster = Readonly<{
+  people(ids: readonly string[]): Promise<ReadonlyMap<string, LivePerson>>;
+  orgTypes(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}>;
+
+/** What a source may use that hands over records out of several files, or only what changed of them. */
+export type Around = Readonly<{ live: LiveRoster; openSpool(): Promise<SpoolFile> }>;
+
+export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(problems: Problems, around: Around): AsyncIterable<SourceBatch> }>;
 
 export type Source = Readonly<{
   /** The provider's address, for whoever asks where a record came from; files have none. */

@@ -2,7 +2,7 @@
 // enumerations.
 import { extension, valuesOf, type Edition, type Field } from '../roster/resource.ts';
 
-const maxIdCharacters = 255;
+export const maxIdCharacters = 255;
 const maxTextCharacters = 4000;
 /** Control characters but tab and line breaks, and what a wrong encoding leaves behind. */
 // oxlint-disable-next-line no-control-regex
@@ -43,6 +43,7 @@ export function checkValue(field: Field, given: string, broken: Broken, edition:
   const text = given.trim();
   switch (field.type) {
     case 'id':
+    case 'uri':
     case 'ref':
     case 'refs':
       return checkId(text, broken);

@@ -3,7 +3,8 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
-import { keptFaults, listedProblems, type Problems } from './problem.ts';
+import { placeInSql, placeOf } from './place.ts';
+import { keptFaults, listedProblems, noSuchRecord, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { Mode } from './source.ts';
 import { staged, stagedRejected, stageTable } from './stage.ts';
@@ -61,12 +62,11 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
 
 async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<void> {
   const target = collections[field.to ?? 'users'];
-  const where = modes.has(target) ? target.file : `the roster (${target.file} is not in this import)`;
   await reject(tx, reading, resource, problems, {
     column: field.csv ?? null,
     faulty: tx`
       ${wanted(tx, reading, resource, field)}
-      select distinct on (w.line) w.line, w.id as about, ${`there is no such record in ${where}`}::text as rule from wanted w
+      select distinct on (w.line) w.line, w.id as about, ${noSuchRecord(target.file, modes.has(target))}::text as rule from wanted w
       where ${isNowhere(tx, reading, modes, target)}
         and not exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection} and r.sourced_id = w.id)
       order by w.line, w.id`,
@@ -125,6 +125,7 @@ async function reject(
 ): Promise<void> {
   const { estab, number } = reading;
   const { file } = resource;
+  const place = placeInSql(tx, tx`line`, file);
   const rows = await tx<(Fallen & { total: number })[]>`
     with faulty as materialized (${faulty}), fallen as (
       delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${estab} and s.reading = ${number} and s.line = f.line
@@ -136,10 +137,10 @@ async function reject(
       select ${estab}, ${number}, ${resource.collection}, line, sourced_id, fault from numbered
     ), kept as (
       insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
-      select ${estab}, ${number}, fault, ${file}, line, ${column}, about, rule from numbered where fault <= ${keptFaults}
+      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, ${column}, about, rule from numbered where fault <= ${keptFaults}
     )
     select line, about, rule, total from numbered order by line limit ${listedProblems}`;
-  for (const { line, about, rule } of rows) problems.add({ file, line, column, value: about, rule });
+  for (const { line, about, rule } of rows) problems.add({ ...placeOf(line, file), column, value: about, rule });
   const [first] = rows;
   if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });
 }

@@ -27,7 +27,8 @@ export function rolesOfKinds(some: readonly string[]): string[] {
   return [...Object.keys(kinds), 'ext'].filter((role) => some.includes(kindOfRole(role)));
 }
 
-const administrators = ['principal', 'siteAdministrator', 'districtAdministrator', 'systemAdministrator'];
+/** The last is what `administratorAt` makes of one where 1.2 has no word. */
+const administrators = ['principal', 'siteAdministrator', 'districtAdministrator', 'systemAdministrator', 'ext:administrator'];
 
 /** In the words of 1.1. */
 export function toSingleRole(role: string): string {

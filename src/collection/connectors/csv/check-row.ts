@@ -7,11 +7,15 @@ import { checkId, checkValue, idRule, isDateTime, textRule, writtenStatuses, typ
 import type { CsvRecord } from './read-csv.ts';
 
 const metadataPrefix = 'metadata.';
+const passwordColumn = 'password';
+
+/** What a file has to be checked by: its name, its columns in each edition, and what stands in them. */
+export type CheckedFile = Pick<Resource, 'file' | 'headers' | 'fields'>;
 
 export type RowCheck = (record: CsvRecord, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
 
 /** Reads the header and gives the check for the rows below it. */
-export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord, edition: Edition): RowCheck {
+export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRecord, edition: Edition): RowCheck {
   const { file } = resource;
   const columns = header.cells.map((name) => name.trim());
   const position = requirePositions(resource.file, resource.headers[edition], header.line, columns);
@@ -36,7 +40,8 @@ export function createRowCheck(resource: Resource, mode: Mode, header: CsvRecord
     for (let at = 0; at < cells.length; at += 1) {
       const cell = cells[at] as string;
       const fault = textRule(cell);
-      if (fault) broken(columns[at] ?? null, cell, fault);
+      // A password stands in no report either.
+      if (fault) broken(columns[at] ?? null, columns[at] === passwordColumn ? null : cell, fault);
     }
     const idFault = idRule(sourcedId);
     if (idFault) broken('sourcedId', sourcedId, idFault);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
+import { noRoster } from '../../../../test/no-roster.ts';
 import yazl from 'yazl';
 import { MisError, type Connector, type MarksToWrite } from '../../connector.ts';
 import type { MarkRow } from '../../mark.ts';
@@ -39,7 +40,7 @@ async function orgIds(connector: Connector): Promise<string[]> {
   const source = await connector.openRoster({ full: true });
   try {
     const ids: string[] = [];
-    for (const { read } of source.collections) for await (const { rows } of read(new Problems())) ids.push(...rows.map(({ sourcedId }) => sourcedId));
+    for (const { read } of source.collections) for await (const { rows } of read(new Problems(), noRoster)) ids.push(...rows.map(({ sourcedId }) => sourcedId));
     return ids;
   } finally {
     await source.close();

@@ -1,33 +1,26 @@
 // In charge of the csv connector as a source: a package whose manifest has been read, its files as checked rows.
-import { allResources } from '../../../roster/collections.ts';
+import { allResources, collections } from '../../../roster/collections.ts';
+import { profilesFile } from '../../../roster/resources/user-profile.ts';
+import { rolesFile } from '../../../roster/resources/user-role.ts';
 import { attendanceFile } from '../../mark.ts';
-import { SourceError, type Problems } from '../../problem.ts';
-import type { Mode, Source, SourceBatch, SourceCollection } from '../../source.ts';
-import { createRowCheck, type RowCheck } from './check-row.ts';
-import { readManifest } from './manifest.ts';
-import type { CsvPackage, PackageFile } from './package.ts';
+import type { Problems } from '../../problem.ts';
+import type { Source, SourceBatch, SourceCollection } from '../../source.ts';
+import { readManifest, type Manifest } from './manifest.ts';
+import type { CsvPackage } from './package.ts';
 import { readAttendance } from './read-attendance.ts';
-import { readCsv } from './read-csv.ts';
+import { readPeople } from './read-people.ts';
+import { readRows, type FileReading } from './read-rows.ts';
 
 export async function openCsvSource(opened: CsvPackage): Promise<Source> {
   let bytesRead = 0;
   try {
-    const { modes, ignored } = await readManifest(opened);
-    const present = allResources.flatMap((resource) => {
-      const mode = modes.get(resource.file);
-      const file = opened.files.get(resource.file);
-      return mode && file ? [{ resource, mode, file }] : [];
-    });
+    const manifest = await readManifest(opened);
     const marks = opened.files.get(attendanceFile);
     return {
-      collections: present.map(({ resource, mode, file }) => ({
-        resource,
-        mode,
-        read: (problems) => readFile(resource, mode, file, problems, (count) => (bytesRead += count)),
-      })),
+      collections: listCollections(opened, manifest, (count) => (bytesRead += count)),
       marks: marks && ((problems) => readAttendance(marks, problems)),
-      ignored,
-      totalBytes: present.reduce((sum, { file }) => sum + file.size, 0),
+      ignored: manifest.ignored,
+      totalBytes: [...manifest.modes.keys()].reduce((sum, name) => sum + (opened.files.get(name)?.size ?? 0), 0),
       bytesRead: () => bytesRead,
       close: () => opened.close(),
     };
@@ -37,27 +30,44 @@ export async function openCsvSource(opened: CsvPackage): Promise<Source> {
   }
 }
 
-async function* readFile(
-  resource: SourceCollection['resource'],
-  mode: Mode,
-  file: PackageFile,
-  problems: Problems,
-  onBytes: (count: number) => void,
-): AsyncGenerator<SourceBatch> {
-  let check: RowCheck | undefined;
-  for await (const records of readCsv(file, onBytes)) {
+/** In the order of their references: organisations are known when people are read. */
+function listCollections({ files }: CsvPackage, { edition, modes }: Manifest, onBytes: (count: number) => void): SourceCollection[] {
+  const orgTypes = new Map<string, string | undefined>();
+  const typeAt = collections.orgs.fields.findIndex(({ name }) => name === 'type');
+  return allResources.flatMap((resource): SourceCollection[] => {
+    if (edition === 'v1p2' && resource === collections.users) {
+      const [users, roles, profiles] = [resource.file, rolesFile.name, profilesFile.name].map((name) => files.get(name));
+      const mode = [resource.file, rolesFile.name, profilesFile.name].map((name) => modes.get(name)).find((one) => one !== undefined);
+      const orgs = { mode: modes.get(collections.orgs.file), types: orgTypes };
+      return mode ? [{ resource, mode, read: (problems, around) => readPeople({ mode, users, roles, profiles, orgs, onBytes }, problems, around) }] : [];
+    }
+    const [mode, file] = [modes.get(resource.file), files.get(resource.file)];
+    if (!mode || !file) return [];
+    const read = (problems: Problems) => readBatches({ checked: resource, mode, file, edition, onBytes }, problems);
+    if (edition === 'v1p1' || resource !== collections.orgs) return [{ resource, mode, read }];
+    return [{ resource, mode, read: (problems) => noteRows(read(problems), (id, values) => orgTypes.set(id, values?.[typeAt] as string | undefined)) }];
+  });
+}
+
+async function* readBatches(file: FileReading, problems: Problems): AsyncGenerator<SourceBatch> {
+  for await (const rows of readRows(file, problems)) {
     const batch: SourceBatch = { rows: [], rejected: [] };
-    for (const record of records) {
-      if (!check) {
-        check = createRowCheck(resource, mode, record, 'v1p1');
-        continue;
-      }
-      const fault = problems.total + 1;
-      const row = check(record, (problem) => problems.add(problem));
-      if ('rejected' in row) batch.rejected.push({ line: record.line, sourcedId: row.rejected, fault });
-      else batch.rows.push(row);
+    for (const read of rows) {
+      if ('row' in read) batch.rows.push(read.row);
+      else batch.rejected.push(read.rejected);
     }
     yield batch;
   }
-  if (!check) throw new SourceError(resource.file, 'is empty; the first line must name the columns', { line: 1 });
+}
+
+/** values: of a row that was not rejected. */
+async function* noteRows(
+  batches: AsyncIterable<SourceBatch>,
+  note: (id: string, values?: SourceBatch['rows'][number]['values']) => void,
+): AsyncGenerator<SourceBatch> {
+  for await (const batch of batches) {
+    for (const { sourcedId } of batch.rejected) if (sourcedId !== undefined) note(sourcedId);
+    for (const { sourcedId, values } of batch.rows) note(sourcedId, values);
+    yield batch;
+  }
 }

@@ -1,29 +1,33 @@
-// In charge of manifest.csv: which files a package says it has, and in which mode each is.
-import { allResources } from '../../../roster/collections.ts';
+// In charge of manifest.csv: which edition of OneRoster a package is of, which files it says it has, and in which mode each is.
+import type { Edition } from '../../../roster/resource.ts';
+import { profilesFile } from '../../../roster/resources/user-profile.ts';
+import { rolesFile } from '../../../roster/resources/user-role.ts';
+import { user } from '../../../roster/resources/user.ts';
+import { attendanceFile } from '../../mark.ts';
 import { SourceError } from '../../problem.ts';
 import type { Mode } from '../../source.ts';
 import type { CsvPackage } from './package.ts';
-import { attendanceFile } from '../../mark.ts';
+import { nameInManifest, packageFiles } from './package-files.ts';
 import { readCsv } from './read-csv.ts';
 
 const file = 'manifest.csv';
-const notRostering = ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results'];
 /** Not of the standard, but of ours: the manifest says nothing about it, and it is read on its own. */
 const beside = [attendanceFile];
-const rostering = allResources.map((resource) => resource.file.replace('.csv', ''));
 
-export type Manifest = { modes: ReadonlyMap<string, Mode>; ignored: string[] };
+export type Manifest = { edition: Edition; modes: ReadonlyMap<string, Mode>; ignored: string[] };
+type Properties = ReadonlyMap<string, { value: string; line: number }>;
 
 export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
   const manifest = files.get(file);
-  if (!manifest) throw new SourceError(file, 'is missing; a OneRoster 1.1 package says in it which files it has');
+  if (!manifest) throw new SourceError(file, 'is missing; a OneRoster package says in it which files it has');
   const properties = await readProperties(manifest);
-  requireVersion(properties, 'manifest.version', '1.0');
-  requireVersion(properties, 'oneroster.version', '1.1');
+  requireVersion(properties, 'manifest.version', ['1.0']);
+  const version = requireVersion(properties, 'oneroster.version', Object.values(packageFiles).flatMap(({ versions }) => versions));
+  const { edition, versions, rostering, others } = Object.values(packageFiles).find((one) => one.versions.includes(version)) ?? packageFiles.v1p1;
 
   const modes = new Map<string, Mode>();
   const ignored: string[] = [];
-  for (const name of [...rostering, ...notRostering]) {
+  for (const name of [...rostering, ...others]) {
     const property = properties.get(`file.${name}`);
     const present = files.has(`${name}.csv`);
     const value = property?.value ?? 'absent';
@@ -36,15 +40,24 @@ export async function readManifest({ files }: CsvPackage): Promise<Manifest> {
     if (rostering.includes(name)) modes.set(`${name}.csv`, value as Mode);
     else ignored.push(`${name}.csv`);
   }
-  const stranger = [...files.keys()].find(
-    (name) => name !== file && !beside.includes(name) && ![...rostering, ...notRostering].includes(name.replace(/\.csv$/, '')),
-  );
-  if (stranger)
-    throw new SourceError(
-      stranger,
-      `is not a file of OneRoster 1.1 (names are case-sensitive): ${[...rostering, ...notRostering].map((name) => `${name}.csv`).join(', ')}`,
-    );
-  return { modes, ignored };
+  const known = [...rostering, ...others].map((name) => `${name}.csv`);
+  const stranger = [...files.keys()].find((name) => name !== file && !beside.includes(name) && !known.includes(name));
+  if (stranger) throw new SourceError(stranger, `is not a file of OneRoster ${versions[0]} (names are case-sensitive): ${known.join(', ')}`);
+  if (edition === 'v1p2') requireTogether(properties, modes);
+  return { edition, modes, ignored };
+}
+
+/** What a person is and has stands in files of its own, which are whole only together. */
+function requireTogether(properties: Properties, modes: ReadonlyMap<string, Mode>): void {
+  const users = modes.get(user.file);
+  for (const { name, needed } of [{ ...rolesFile, needed: users === 'bulk' }, { ...profilesFile, needed: false }]) {
+    const mode = modes.get(name);
+    if (mode === undefined ? !needed : (mode === 'bulk') === (users === 'bulk')) continue;
+    const column = `file.${nameInManifest(name)}`;
+    const rule = users === 'bulk' ? `must be bulk, as ${user.file} is` : `can be bulk only together with ${user.file}; here it must be delta`;
+    const found = properties.get(column);
+    throw new SourceError(file, rule, { ...(found && { line: found.line }), column, value: found?.value ?? 'absent' });
+  }
 }
 
 async function readProperties(manifest: Parameters<typeof readCsv>[0]): Promise<Map<string, { value: string; line: number }>> {
@@ -65,8 +78,9 @@ async function readProperties(manifest: Parameters<typeof readCsv>[0]): Promise<
   return properties;
 }
 
-function requireVersion(properties: Awaited<ReturnType<typeof readProperties>>, name: string, wanted: string): void {
+function requireVersion(properties: Properties, name: string, wanted: readonly string[]): string {
   const found = properties.get(name);
-  if (found?.value !== wanted)
-    throw new SourceError(file, `${name} must be ${wanted}`, { ...(found && { line: found.line, value: found.value }), column: name });
+  if (found === undefined || !wanted.includes(found.value))
+    throw new SourceError(file, `${name} must be ${wanted.join(' or ')}`, { ...(found && { line: found.line, value: found.value }), column: name });
+  return found.value;
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeSchool, fakeUser, useFakeProvider, type Reply } from '../../../../test/fake-provider.ts';
+import { noRoster } from '../../../../test/no-roster.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { Problems } from '../../problem.ts';
@@ -25,7 +26,7 @@ async function read(state: Record<string, unknown>, { full = false, now = noon }
     url: fake.url, tokenUrl: undefined, clientId: 'id', clientSecret: 'secret', state, outbound, now: () => now, pause: async () => {},
   }).openRoster({ full });
   const rows: string[] = [];
-  for (const { read } of reading.collections) for await (const batch of read(new Problems())) rows.push(...batch.rows.map((row) => row.sourcedId));
+  for (const { read } of reading.collections) for await (const batch of read(new Problems(), noRoster)) rows.push(...batch.rows.map((row) => row.sourcedId));
   return {
     rows, modes: new Set(reading.collections.map(({ mode }) => mode)), filters: new Set(fake.asked.map(({ filter }) => filter)),
     state: reading.state?.(),

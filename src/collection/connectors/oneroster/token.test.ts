@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useFakeProvider } from '../../../../test/fake-provider.ts';
+import { noRoster } from '../../../../test/no-roster.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound } from '../../../http/outbound.ts';
 import { MisError } from '../../connector.ts';
@@ -28,7 +29,7 @@ const elsewhere = (status: number) => {
 
 async function readAll(more: Partial<OneRosterParts> = {}): Promise<Record<string, unknown>> {
   const reading = await createOneRosterConnector(parts(more)).openRoster({ full: true });
-  for (const { read } of reading.collections) for await (const batch of read(new Problems())) assert.equal(batch.rejected.length, 0);
+  for (const { read } of reading.collections) for await (const batch of read(new Problems(), noRoster)) assert.equal(batch.rejected.length, 0);
   return reading.state?.() ?? {};
 }
 

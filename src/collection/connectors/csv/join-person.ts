@@ -1,0 +1,140 @@
+// In charge of one person of a 1.2 package: the row of users.csv with the roles and profiles of the other two files, and in a delta
+// package with those that the roster has already. Whoever does not come out whole is rejected, with a problem that says where and why.
+import { collections } from '../../../roster/collections.ts';
+import type { Item, Value } from '../../../roster/resource.ts';
+import { profilesFile } from '../../../roster/resources/user-profile.ts';
+import { mainRole, orgsOfRoles, rolesFile } from '../../../roster/resources/user-role.ts';
+import { inventRoles } from '../../invent-roles.ts';
+import { numberOfPlace, placeOf } from '../../place.ts';
+import { noSuchRecord, type Problem } from '../../problem.ts';
+import type { LivePerson, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
+import { personColumn, profileRows, roleRows, type ItemRow } from './person-files.ts';
+
+/** All that a package says of somebody. broken: their faulty rows of the other two files. rejected: those of users.csv. */
+export type GivenPerson = { id: string; rows: SourceRow[]; rejected: RejectedRow[]; items: ItemRow[]; broken: RejectedRow[] };
+
+/** What there is beside the person: `findOrg` gives the type of an organisation that is or will be there. */
+export type Beside = Readonly<{
+  mode: Mode;
+  hasUsers: boolean;
+  hasOrgs: boolean;
+  live: LivePerson | undefined;
+  findOrg(id: string, status: SourceRow['status']): Readonly<{ type: string | undefined }> | undefined;
+}>;
+
+const { file: usersFile, fields } = collections.users;
+const positionOf = (name: string) => fields.findIndex((field) => field.name === name);
+const at = {
+  role: positionOf('role'),
+  orgs: positionOf('orgs'),
+  primaryOrg: positionOf('primaryOrg'),
+  profiles: positionOf('userProfiles'),
+  roles: positionOf('roles'),
+};
+
+/** Where the roster has somebody. */
+export const orgsOf = (live: LivePerson | undefined): readonly string[] => (live?.values[at.orgs] ?? []) as readonly string[];
+
+/** row: where the package has it; what only the roster has came with none. */
+type Held = Readonly<{ item: Item; row?: ItemRow }>;
+
+/** fail: gives the number of the problem. */
+export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
+  const { id, rows, items } = given;
+  const [first] = [...given.broken, ...given.rejected];
+  if (first) return rejectAll(given, first.fault);
+  const [status, [line = placeOfItems(items)]] = [rows[0]?.status ?? beside.live?.status, rows.map((row) => row.line)];
+  if (status === undefined) {
+    const rule = noSuchRecord(usersFile, beside.hasUsers);
+    return rejectAll(given, ...items.map((row) => fail({ ...placeIn(row), column: personColumn, value: id, rule })));
+  }
+  const profilesBefore = givenBefore(given, beside, status, profilesFile.name, at.profiles);
+  const profiles = collectItems(profilesBefore, ofFile(items, profilesFile.name), profileRows.key, status);
+  const roles = collectRoles(given, beside, status);
+  if (roles?.length === 0) {
+    if (status === 'tobedeleted') return { rows: [], rejected: [] };
+    const none = beside.mode === 'bulk' ? `no row of ${rolesFile.name} is of this person` : 'none would be left of this person';
+    return rejectAll(given, fail({ ...placeOf(line, usersFile), column: null, value: id, rule: `must have a role: ${none}` }));
+  }
+  const faults = (roles ?? []).flatMap((held) => findFaults(held, profiles, beside, { status, line })).map(fail);
+  if (faults.length > 0) return rejectAll(given, ...faults);
+
+  const own = { roles: roles?.map(({ item }) => item), profiles: profiles.map(({ item }) => item) };
+  const whole = rows.map((row): SourceRow => ({ ...row, values: complete(row.values, own, beside.live) }));
+  if (rows.length > 0 || !beside.live) return { rows: whole, rejected: [] };
+  const { values, metadata, lacks } = beside.live;
+  return { rows: [{ line, sourcedId: id, status, values: complete(values, own, beside.live), metadata, ...(lacks && { lacks }) }], rejected: [] };
+}
+
+const ofFile = (items: readonly ItemRow[], file: string) => items.filter((row) => row.file === file);
+
+/** Where somebody is told to stand who has no row in users.csv: the first of roles.csv, else of userProfiles.csv. */
+function placeOfItems(items: readonly ItemRow[]): number {
+  const first = ofFile(items, rolesFile.name)[0] ?? items[0];
+  return first ? numberOfPlace(first) : 0;
+}
+
+function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, ...faults: readonly number[]): SourceBatch {
+  const fault = Math.min(...faults);
+  if (rows.length + rejected.length > 0) return { rows: [], rejected: [...rejected, ...rows.map(({ line, sourcedId }) => ({ line, sourcedId, fault }))] };
+  return { rows: [], rejected: [{ line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }] };
+}
+
+/** What the person had before, as far as it stays: in a bulk package nothing, but of somebody who leaves it is all that is known. */
+function givenBefore({ items }: GivenPerson, { mode, live }: Beside, status: SourceRow['status'], file: string, position: number): readonly Item[] {
+  if (mode === 'bulk' && (status === 'active' || ofFile(items, file).length > 0)) return [];
+  return (live?.values[position] ?? []) as readonly Item[];
+}
+
+/** Undefined: they are as a source of 1.1 had them, and no row says otherwise. */
+function collectRoles(given: GivenPerson, beside: Beside, status: SourceRow['status']): Held[] | undefined {
+  const { live, mode } = beside;
+  const own = ofFile(given.items, rolesFile.name);
+  const spread = live !== undefined && live.values[at.roles] === undefined;
+  if (!spread || (mode === 'bulk' && (status === 'active' || own.length > 0)))
+    return collectItems(givenBefore(given, beside, status, rolesFile.name, at.roles), own, roleRows.key, status);
+  if (own.length === 0) return undefined;
+  // A row takes the place of the role at the same organisation: that one has no id which its sender could know.
+  const others = orgsOf(live).filter((org) => !own.some(({ item }) => item.org === org));
+  const invented = inventRoles(given.id, String(live.values[at.role]), others, (org) => beside.findOrg(org, status)?.type);
+  return collectItems(invented, own, roleRows.key, status);
+}
+
+/** What rows mark as deleted goes; the last that somebody had who leaves stays. */
+function collectItems(before: readonly Item[], rows: readonly ItemRow[], key: string, status: SourceRow['status']): Held[] {
+  const held: Held[] = before.map((item) => ({ item }));
+  for (const row of rows) {
+    const index = held.findIndex(({ item }) => item[key] === row.id);
+    if (row.status === 'tobedeleted' && status === 'active') held.splice(index, index < 0 ? 0 : 1);
+    else if (index < 0) held.push({ item: row.item, row });
+    else held[index] = { item: row.item, row };
+  }
+  return held;
+}
+
+type Standing = Readonly<{ status: SourceRow['status']; line: number }>;
+
+function findFaults({ item, row }: Held, profiles: readonly Held[], { mode, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
+  const faults: Problem[] = [];
+  const found = (column: string, value: string, rule: string) =>
+    faults.push(row ? { ...placeIn(row), column, value, rule } : { ...placeOf(line, usersFile), column: null, value, rule: `a role is there: ${rule}` });
+  const [org, profile] = [String(item.org), item.userProfile];
+  if (!findOrg(org, status)) found('orgSourcedId', org, noSuchRecord(collections.orgs.file, hasOrgs));
+  if (profile !== undefined && !profiles.some((one) => one.item.profileId === profile)) {
+    const where = `${profilesFile.name}${mode === 'bulk' ? '' : ' or the roster'}`;
+    found('userProfileSourcedId', String(profile), `must be a profile of the same person: there is none in ${where}`);
+  }
+  return faults;
+}
+
+const placeIn = ({ file, line }: ItemRow) => ({ file, line });
+
+/** What 1.1 shows follows from the roles. */
+function complete(values: readonly Value[], { roles, profiles }: { roles: Item[] | undefined; profiles: Item[] }, live: LivePerson | undefined): Value[] {
+  const completed = values.map((value) => value ?? undefined);
+  completed[at.profiles] = profiles.length > 0 ? profiles : undefined;
+  completed[at.roles] = roles;
+  completed[at.role] = roles ? mainRole(roles, completed[at.primaryOrg] as string | undefined) : live?.values[at.role];
+  completed[at.orgs] = roles ? orgsOfRoles(roles) : live?.values[at.orgs];
+  return completed;
+}

@@ -1,0 +1,140 @@
+// In charge of the people of a 1.2 package, who stand in three files: their rows are brought together by person, one partition at a
+// time, so that memory stays flat however many they are.
+import { collections } from '../../../roster/collections.ts';
+import { openPartitions, type Partitions } from '../../partitions.ts';
+import { numberOfPlace } from '../../place.ts';
+import type { Problems } from '../../problem.ts';
+import type { Around, LiveRoster, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
+import { joinPerson, orgsOf, type Beside, type GivenPerson } from './join-person.ts';
+import type { PackageFile } from './package.ts';
+import { personColumn, profileRows, readItem, roleRows, type ItemRow, type PersonFile } from './person-files.ts';
+import { readRows } from './read-rows.ts';
+
+/** Organisations of the package, with their types as far as they could be read. */
+export type PackedOrgs = Readonly<{ mode: Mode | undefined; types: ReadonlyMap<string, string | undefined> }>;
+
+export type PeopleFiles = Readonly<{
+  mode: Mode;
+  users: PackageFile | undefined;
+  roles: PackageFile | undefined;
+  profiles: PackageFile | undefined;
+  /** Known when these are read. */
+  orgs: PackedOrgs;
+  onBytes: (count: number) => void;
+}>;
+
+type Entry = Readonly<{ row: SourceRow } | { rejected: RejectedRow } | { item: ItemRow } | { broken: RejectedRow }>;
+type Numbered = Pick<ItemRow, 'file' | 'line' | 'id' | 'person'>;
+type Parts = Readonly<{ entries: Partitions<Entry & { of: string }>; ids: Partitions<Numbered> }>;
+
+/** So many are looked up in the roster at once. */
+const peopleAtOnce = 2_000;
+
+export async function* readPeople(files: PeopleFiles, problems: Problems, { live, openSpool }: Around): AsyncGenerator<SourceBatch> {
+  const present = [files.users, files.profiles, files.roles].reduce((sum, file) => sum + (file?.size ?? 0), 0);
+  const parts: Parts = { entries: await openPartitions(present, openSpool), ids: await openPartitions(present, openSpool) };
+  if (files.users) yield* partUsers(files, files.users, parts, problems);
+  if (files.profiles) yield* partItems(files, files.profiles, profileRows, parts, problems);
+  if (files.roles) yield* partItems(files, files.roles, roleRows, parts, problems);
+  await findTwice(parts, problems);
+  for await (const entries of parts.entries.read()) {
+    const people = [...gather(entries).values()];
+    for (let from = 0; from < people.length; from += peopleAtOnce) yield await joinSome(people.slice(from, from + peopleAtOnce), files, live, problems);
+  }
+}
+
+/** Rows of which nobody knows whose they are come out at once; the others when all is known of their person. */
+async function* partUsers({ mode, onBytes }: PeopleFiles, file: PackageFile, { entries }: Parts, problems: Problems): AsyncGenerator<SourceBatch> {
+  for await (const rows of readRows({ checked: collections.users, mode, file, edition: 'v1p2', onBytes }, problems)) {
+    const lost: RejectedRow[] = [];
+    for (const read of rows) {
+      if ('row' in read) entries.add(read.row.sourcedId, { of: read.row.sourcedId, row: read.row });
+      else if (read.rejected.sourcedId === undefined) lost.push(read.rejected);
+      else entries.add(read.rejected.sourcedId, { of: read.rejected.sourcedId, rejected: read.rejected });
+    }
+    await entries.flush();
+    yield { rows: [], rejected: lost };
+  }
+}
+
+async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kind: PersonFile, parts: Parts, problems: Problems): AsyncGenerator<SourceBatch> {
+  const { entries, ids } = parts;
+  for await (const rows of readRows({ checked: kind.checked, mode, file, edition: 'v1p2', onBytes }, problems)) {
+    const lost: RejectedRow[] = [];
+    for (const read of rows) {
+      if ('row' in read) {
+        const item = readItem(kind, read.row);
+        entries.add(item.person, { of: item.person, item });
+        ids.add(item.id, { file: item.file, line: item.line, id: item.id, person: item.person });
+        continue;
+      }
+      const { line, fault } = read.rejected;
+      const person = read.cellOf(personColumn) || undefined;
+      const broken = { line: numberOfPlace({ file: kind.checked.file, line }), sourcedId: person, fault };
+      if (person === undefined) lost.push(broken);
+      else entries.add(person, { of: person, broken });
+    }
+    await entries.flush();
+    await ids.flush();
+    yield { rows: [], rejected: lost };
+  }
+}
+
+/** An id that two rows have may be of two people. */
+async function findTwice({ entries, ids }: Parts, problems: Problems): Promise<void> {
+  for await (const rows of ids.read()) {
+    const seen = new Map<string, number>();
+    for (const { file, line, id, person } of rows) {
+      const key = `${file} ${id}`;
+      const before = seen.get(key);
+      if (before === undefined) {
+        seen.set(key, line);
+        continue;
+      }
+      problems.add({ file, line, column: 'sourcedId', value: id, rule: `must be unique; line ${before} has it already` });
+      entries.add(person, { of: person, broken: { line: numberOfPlace({ file, line }), sourcedId: person, fault: problems.total } });
+    }
+    await problems.flush();
+    await entries.flush();
+  }
+}
+
+function gather(entries: readonly (Entry & { of: string })[]): Map<string, GivenPerson> {
+  const people = new Map<string, GivenPerson>();
+  for (const entry of entries) {
+    const person = people.get(entry.of) ?? { id: entry.of, rows: [], rejected: [], items: [], broken: [] };
+    people.set(entry.of, person);
+    if ('row' in entry) person.rows.push(entry.row);
+    else if ('rejected' in entry) person.rejected.push(entry.rejected);
+    else if ('item' in entry) person.items.push(entry.item);
+    else person.broken.push(entry.broken);
+  }
+  return people;
+}
+
+async function joinSome(people: readonly GivenPerson[], { mode, users, orgs }: PeopleFiles, live: LiveRoster, problems: Problems): Promise<SourceBatch> {
+  const asked = people.filter((one) => mode === 'delta' || one.rows.some(({ status }) => status === 'tobedeleted')).map(({ id }) => id);
+  const known = asked.length > 0 ? await live.people(asked) : undefined;
+  // A file without rows says nothing.
+  const orgsMode = orgs.types.size === 0 ? undefined : orgs.mode;
+  const named = people.flatMap(({ id, items }) => [...items.map(({ item }) => String(item.org)), ...orgsOf(known?.get(id))]);
+  const missing = [...new Set(named)].filter((org) => !orgs.types.has(org));
+  const liveTypes = missing.length > 0 && (orgsMode !== 'bulk' || asked.length > 0) ? await live.orgTypes(missing) : undefined;
+  const findOrg: Beside['findOrg'] = (id, status) => {
+    if (orgs.types.has(id)) return { type: orgs.types.get(id) };
+    // A bulk file replaces all of them, but who leaves may have been at one that is about to go.
+    const stays = orgsMode !== 'bulk' || status === 'tobedeleted';
+    return stays && liveTypes?.has(id) ? { type: liveTypes.get(id) } : undefined;
+  };
+  const batch: SourceBatch = { rows: [], rejected: [] };
+  for (const person of people) {
+    const beside: Beside = { mode, hasUsers: users !== undefined, hasOrgs: orgsMode !== undefined, live: known?.get(person.id), findOrg };
+    const { rows, rejected } = joinPerson(person, beside, (problem) => {
+      problems.add(problem);
+      return problems.total;
+    });
+    batch.rows.push(...rows);
+    batch.rejected.push(...rejected);
+  }
+  return batch;
+}

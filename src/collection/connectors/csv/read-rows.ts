@@ -1,0 +1,37 @@
+// In charge of a file of a package as checked rows, in batches, each with what is left of it where it broke a rule.
+import type { Edition } from '../../../roster/resource.ts';
+import { SourceError, type Problems } from '../../problem.ts';
+import type { Mode, RejectedRow, SourceRow } from '../../source.ts';
+import { createRowCheck, type CheckedFile, type RowCheck } from './check-row.ts';
+import type { PackageFile } from './package.ts';
+import { readCsv } from './read-csv.ts';
+
+/** cellOf: what stands in a column, as far as the row is in step with its header. */
+export type ReadRow = Readonly<{ row: SourceRow } | { rejected: RejectedRow; cellOf(column: string): string | undefined }>;
+
+export type FileReading = Readonly<{ checked: CheckedFile; mode: Mode; file: PackageFile; edition: Edition; onBytes: (count: number) => void }>;
+
+export async function* readRows({ checked, mode, file, edition, onBytes }: FileReading, problems: Problems): AsyncGenerator<ReadRow[]> {
+  let check: RowCheck | undefined;
+  let columns: readonly string[] = [];
+  for await (const records of readCsv(file, onBytes)) {
+    const rows: ReadRow[] = [];
+    for (const record of records) {
+      if (!check) {
+        check = createRowCheck(checked, mode, record, edition);
+        columns = record.cells.map((name) => name.trim());
+        continue;
+      }
+      const fault = problems.total + 1;
+      const row = check(record, (problem) => problems.add(problem));
+      if (!('rejected' in row)) rows.push({ row });
+      else
+        rows.push({
+          rejected: { line: record.line, sourcedId: row.rejected, fault },
+          cellOf: (column) => (record.cells.length === columns.length ? record.cells[columns.indexOf(column)]?.trim() : undefined),
+        });
+    }
+    yield rows;
+  }
+  if (!check) throw new SourceError(checked.file, 'is empty; the first line must name the columns', { line: 1 });
+}

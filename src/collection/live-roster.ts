@@ -1,0 +1,49 @@
+// In charge of what a source may know of the roster as it stands, where its rows are no whole records, and of that roster being the same
+// when they are merged.
+import type { Db, Tx } from '../db/connect.ts';
+import { collections } from '../roster/collections.ts';
+import type { Status } from '../roster/resource.ts';
+import { Overtaken } from './reading.ts';
+import { metadataOfRow, valuesOfRow, type StoredRow } from './render-editions.ts';
+import type { LiveRoster } from './source.ts';
+
+/** merged: the last reading, since one that changes no version may still change what is not shown. */
+type State = Readonly<{ version: number; merged: number }>;
+
+/** requireUnmoved: to be asked under the lock of the roster. */
+export type WatchedRoster = LiveRoster & Readonly<{ requireUnmoved(tx: Tx): Promise<void> }>;
+
+export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
+  let first: Promise<State> | undefined;
+  const look = () => (first ??= readState(db, estab));
+  return {
+    async people(ids) {
+      await look();
+      const rows = await db<{ row: StoredRow & { status: Status } }[]>`
+        select to_jsonb(t) as row from roster_user t where t.estab = ${estab} and t.sourced_id = any(${[...ids]}::text[])`;
+      return new Map(
+        rows.map(({ row }) => {
+          const metadata = metadataOfRow(collections.users, row);
+          return [row.sourced_id, { status: row.status, values: valuesOfRow(collections.users, row), metadata, lacks: row.lacks ?? undefined }];
+        }),
+      );
+    },
+    async orgTypes(ids) {
+      await look();
+      const rows = await db<{ id: string; type: string }[]>`
+        select sourced_id as id, type from roster_org where estab = ${estab} and sourced_id = any(${[...ids]}::text[])`;
+      return new Map(rows.map(({ id, type }) => [id, type]));
+    },
+    async requireUnmoved(tx) {
+      const [before, now] = [await first, first && (await readState(tx, estab))];
+      if (before?.version !== now?.version || before?.merged !== now?.merged) throw new Overtaken();
+    },
+  };
+}
+
+async function readState(sql: Db | Tx, estab: string): Promise<State> {
+  const [state] = await sql<State[]>`
+    select version, (select roster_merged from reading where estab = ${estab}) as merged from roster where estab = ${estab}`;
+  if (!state) throw new Error(`there is no roster for ${estab}`);
+  return state;
+}
