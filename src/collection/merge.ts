@@ -7,6 +7,7 @@ import { changes, type Changes } from './compare-stage.ts';
 import { deriveAdministrators, deriveChildren, derivePersonKinds, kindsByPerson } from './derive.ts';
 import { keepReplaced } from './history.ts';
 import { measureCollection } from './measure-collection.ts';
+import { mergeSilentColumns } from './silent-columns.ts';
 import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
 import { noteTouches } from './touches.ts';
 
@@ -18,7 +19,10 @@ export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged
   const { estab } = all.reading;
   const next = current + 1;
   const touched = new Set([...all.counts.keys()].filter((resource) => differ(all, resource) > 0));
-  if (touched.size === 0) return current;
+  if (touched.size === 0) {
+    await mergeSilentColumns(tx, all);
+    return current;
+  }
   const differing = new Map([...touched].map((resource) => [resource, differ(all, resource)]));
   const of = [...differing.values()].reduce((sum, count) => sum + count, 0);
   let merged = 0;
@@ -29,6 +33,7 @@ export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged
     merged += differing.get(resource) ?? 0;
   }
   onMerged(merged, of);
+  await mergeSilentColumns(tx, all);
   await finishVersion(tx, estab, next, touched);
   return next;
 }
