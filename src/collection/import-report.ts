@@ -1,6 +1,7 @@
 // In charge of what is said of an import: its numbers, its faults, and in one sentence what somebody has to do.
 import type { CollectionName } from '../roster/resource.ts';
 import type { MergeCount } from './compare-stage.ts';
+import type { ForeignWord } from './foreign-words.ts';
 import type { CountedLoss } from './held.ts';
 import type { Fault, Problem } from './problem.ts';
 import { Overtaken } from './reading.ts';
@@ -18,6 +19,8 @@ export type ImportReport = MergeCount & {
   version: number;
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
   ignored: string[];
+  /** Those that OneRoster 1.1 does not have, if any came. */
+  words?: ForeignWord[];
   /** Marks that came with the package. */
   marks?: { written: number; unchanged: number; rejected: number };
   shrinkage: Shrinkage[];

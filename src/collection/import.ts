@@ -188,7 +188,8 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const verified = await verifyStage(tx, reading, modes, problems);
   if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
-  const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored] };
+  const words = spooled.words.length > 0 ? { words: [...spooled.words] } : {};
+  const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored], ...words };
   for (const { collection, count } of await countRejected(tx, reading)) {
     report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
     report.rejected += count;

@@ -2,6 +2,7 @@
 // spool. Nothing of the database is held meanwhile, however slow the source is.
 import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
+import { createWordCount, type ForeignWord } from './foreign-words.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
@@ -17,6 +18,7 @@ export type SpooledRoster = Readonly<{
   rejected: SpoolFile;
   marks: SpoolFile | undefined;
   ignored: readonly string[];
+  words: readonly ForeignWord[];
   bytes: number;
   close(): Promise<void>;
 }>;
@@ -40,6 +42,7 @@ export async function readRosterSource(
   try {
     const rejected = await open();
     const [collections, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
+    const words = createWordCount(source.provider === undefined);
     let records = 0;
     for (const { resource, mode, read } of source.collections) {
       const rows = await open();
@@ -47,6 +50,7 @@ export async function readRosterSource(
       let [seen, count] = [0, 0];
       for await (const batch of read(problems, { live, openSpool: open })) {
         seen += batch.rows.length + batch.rejected.length;
+        words.note(resource, batch.rows);
         let text = '';
         for (const row of batch.rows) text += encode(row);
         await rows.write(text);
@@ -61,7 +65,7 @@ export async function readRosterSource(
       else collections.push({ resource, mode, rows, count });
     }
     const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));
-    return { collections, rejected, marks, ignored, bytes: source.bytesRead(), close };
+    return { collections, rejected, marks, ignored, words: words.list(), bytes: source.bytesRead(), close };
   } catch (error) {
     await close();
     throw error;

@@ -3,6 +3,7 @@ import { text as readText } from 'node:stream/consumers';
 import { requireEstablishment } from '../access/establishments.ts';
 import { countLosses, findHeld } from '../collection/held.ts';
 import { readFaults } from '../collection/faults.ts';
+import { describeWord } from '../collection/foreign-words.ts';
 import { describeShrinkage } from '../collection/import-report.ts';
 import { findCollection, listLeaving, type Leaving, type LeavingAsked } from '../collection/leaving.ts';
 import type { Problem } from '../collection/problem.ts';
@@ -58,7 +59,7 @@ export const importCommands: readonly Command[] = [
       if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one import at a time');
       const run = await requireRun(db, known, id);
       if (given.options.problems === true) return { data: await listFaults(db, known, run), lines: [await writeProblems(db, known, run)] };
-      const { outcome, added, changed, removed, unchanged, rejected, version, faults = [] } = run.report;
+      const { outcome, added, changed, removed, unchanged, rejected, version, faults = [], words = [] } = run.report;
       return {
         data: run,
         lines: [
@@ -75,6 +76,7 @@ export const importCommands: readonly Command[] = [
             ],
             'nothing was wrong with it',
           ),
+          ...words.map(describeWord),
         ],
       };
     },

@@ -3,6 +3,7 @@ import { requireEstablishment } from '../access/establishments.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
 import { exportRoster, type Exported } from '../collection/export.ts';
+import { describeWord } from '../collection/foreign-words.ts';
 import { importRoster } from '../collection/import.ts';
 import { describeShrinkage, type ImportReport } from '../collection/import-report.ts';
 import { keepHeldPackage } from '../collection/keep-package.ts';
@@ -24,7 +25,7 @@ export const rosterCommands: readonly Command[] = [
   {
     name: 'import',
     effect: 'changes',
-    help: "Imports a OneRoster 1.1 CSV package into a school's roster, whole or not at all.",
+    help: "Imports a OneRoster CSV package, 1.1 or 1.2, into a school's roster, whole or not at all.",
     positional: { name: '<zip or folder>', help: 'the package, with manifest.csv' },
     options: {
       estab,
@@ -50,7 +51,8 @@ export const rosterCommands: readonly Command[] = [
       const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
       const failed = describeFailure(report, kept);
       const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
-      return { data: report, lines: [...describeFaults(report), ...going, summary(report)], ...(failed ? { failed } : {}) };
+      const words = (report.words ?? []).map(describeWord);
+      return { data: report, lines: [...describeFaults(report), ...words, ...going, summary(report)], ...(failed ? { failed } : {}) };
     },
   },
   {

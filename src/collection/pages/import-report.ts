@@ -4,6 +4,7 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderBadge } from '../../http/pages/badge.ts';
 import { formatCount, formatMany } from '../../http/pages/figures.ts';
 import { renderTable } from '../../http/pages/table.ts';
+import type { ForeignWord } from '../foreign-words.ts';
 import type { Fault, Problem } from '../problem.ts';
 import type { ImportRun, Report } from '../source-view.ts';
 import { describeOutcome } from './import-words.ts';
@@ -16,7 +17,24 @@ export function renderReport(run: ImportRun, { lead, problems }: { lead: HtmlVal
   const { report, decision } = run;
   const words = describeOutcome({ ...report, overtaken: report.overtaken === true, decision });
   return html`<p id="outcome"><strong>${lead}</strong> ${renderBadge(words)} ${words.text}</p>
-${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0 && !report.overtaken && renderFaults(run, problems)}`;
+${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0 && !report.overtaken && renderFaults(run, problems)}
+${report.words && renderWords(report.words)}`;
+}
+
+function renderWords(words: readonly ForeignWord[]): Html {
+  return renderTable({
+    id: 'words',
+    stacked: true,
+    caption: 'Words that OneRoster 1.1 does not have',
+    columns: ['Word', 'File', 'Column', { label: 'How many', number: true }, 'In 1.1'],
+    rows: words.map(({ word, file, column, records, shown }) => [
+      html`<code>${word}</code>`,
+      file,
+      column,
+      formatCount(records),
+      shown === null ? 'left out' : shown === word ? 'as it is' : html`<code>${shown}</code>`,
+    ]),
+  });
 }
 
 function renderChanges({ added, changed, removed, unchanged, rejected }: Report): Html {

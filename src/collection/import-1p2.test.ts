@@ -1,0 +1,253 @@
+// Covers imports of OneRoster 1.2 packages on a real database: people with their roles and profiles in bulk and in deltas, where a state
+// came from, what is kept without being shown, the switch from 1.1 and back, and words that 1.1 does not have.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-package.ts';
+import { useService } from '../../test/service.ts';
+import { collections } from '../roster/collections.ts';
+import type { Item } from '../roster/resource.ts';
+import { openCsvSource } from './connectors/csv/csv-source.ts';
+import { importRoster } from './import.ts';
+import type { ImportReport } from './import-report.ts';
+import { renderReport } from './pages/import-report.ts';
+import { describeOrigin, readRecordHistory } from './record-history.ts';
+import { requireRun } from './source-view.ts';
+
+type Row = Rows[number];
+type Files = Partial<Record<string, Rows>>;
+
+const service = await useService();
+const { db, dataDir } = service;
+let schools = 0;
+
+const person = (sourcedId: string, more: Row = {}): Row => ({ sourcedId, enabledUser: 'true', username: sourcedId, givenName: 'G', familyName: 'F', ...more });
+const role = (sourcedId: string, userSourcedId: string, word: string, orgSourcedId = 'o1', more: Row = {}): Row => ({
+  sourcedId, userSourcedId, roleType: 'primary', role: word, orgSourcedId, ...more,
+});
+const profile = (sourcedId: string, userSourcedId: string, more: Row = {}): Row => ({
+  sourcedId, userSourcedId, profileType: 'LMS', vendorId: 'v', credentialType: 'password', username: 'n', ...more,
+});
+const live = (row: Row): Row => ({ ...row, status: 'active', dateLastModified: '2026-09-01T08:00:00Z' });
+const gone = (row: Row): Row => ({ ...row, status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00Z' });
+
+const orgs = [
+  { sourcedId: 'o1', name: 'School', type: 'school' },
+  { sourcedId: 'o2', name: 'Other', type: 'school' },
+  { sourcedId: 'd', name: 'D', type: 'department' },
+];
+const school: Files = {
+  orgs,
+  users: [person('t', { primaryOrgSourcedId: 'o2', 'metadata.bb': '1', 'metadata.a': '2' }), person('p')],
+  roles: [role('t1', 't', 'teacher'), role('t2', 't', 'parent', 'o2'), role('p1', 'p', 'student')],
+  userProfiles: [profile('tp', 't')],
+};
+const bulk = (files: Files, options: PackageOptions = {}) => csvPackage(files, { edition: 'v1p2', ...options });
+const delta = (files: Files) => bulk(files, { mode: 'delta' });
+const old = (files: Files) => csvPackage(files);
+
+async function newSchool(files: Files = school): Promise<string> {
+  const estab = `V${(schools += 1)}`;
+  const report = await service.addSchool(estab, bulk(files));
+  assert.equal(report?.outcome, 'done', JSON.stringify(report?.problems));
+  return estab;
+}
+
+type Kept = { status: string; version: number; role: string; orgs: string[]; roles: string[] | null; profiles: string[] };
+
+/** roles: `id word org`. */
+async function kept(estab: string, id: string): Promise<Kept> {
+  const [row] = await db<{ status: string; version: number; role: string; orgs: string[]; roles: Item[] | null; profiles: Item[] | null }[]>`
+    select status, version, role, org_ids as orgs, roles, user_profiles as profiles from roster_user where estab = ${estab} and sourced_id = ${id}`;
+  assert.ok(row);
+  const roles = row.roles?.map((one) => `${one.id} ${String(one.role)} ${String(one.org)}`) ?? null;
+  return { ...row, roles, profiles: (row.profiles ?? []).map(({ profileId }) => String(profileId)) };
+}
+
+const origin = async (estab: string, id: string) => {
+  const [state] = await readRecordHistory(db, estab, collections.users, id);
+  return state && describeOrigin(state.origin);
+};
+const ended = ({ outcome, added, changed, removed, rejected }: ImportReport) => [outcome, added, changed, removed, rejected];
+
+type Expected = Partial<Kept> & { origin?: string };
+const deltas: [name: string, files: Files, expected: Expected][] = [
+  [
+    'a role is changed',
+    { roles: [live(role('t2', 't', 'principal', 'o2'))] },
+    { role: 'administrator', roles: ['t1 teacher o1', 't2 principal o2'], origin: 'roles.csv, line 2' },
+  ],
+  [
+    'a role is added',
+    { roles: [live(role('t3', 't', 'aide', 'd'))] },
+    { role: 'parent', orgs: ['o1', 'o2', 'd'], roles: ['t1 teacher o1', 't2 parent o2', 't3 aide d'] },
+  ],
+  ['a role is removed', { roles: [gone(role('t2', 't', 'parent', 'o2'))] }, { role: 'teacher', orgs: ['o1'], roles: ['t1 teacher o1'] }],
+  [
+    'a profile is added',
+    { userProfiles: [live(profile('px', 't'))] },
+    { profiles: ['tp', 'px'], roles: ['t1 teacher o1', 't2 parent o2'], origin: 'userProfiles.csv, line 2' },
+  ],
+  ['a profile is removed', { userProfiles: [gone(profile('tp', 't'))] }, { profiles: [], orgs: ['o1', 'o2'] }],
+  [
+    'a row of users.csv alone',
+    { users: [live(person('t', { familyName: 'New' }))] },
+    { role: 'teacher', profiles: ['tp'], roles: ['t1 teacher o1', 't2 parent o2'], origin: 'users.csv, line 2' },
+  ],
+  [
+    'somebody leaves with their roles',
+    { users: [gone(person('t'))], roles: [gone(role('t1', 't', 'teacher')), gone(role('t2', 't', 'parent', 'o2'))] },
+    { status: 'tobedeleted', roles: ['t1 teacher o1', 't2 parent o2'], profiles: ['tp'] },
+  ],
+];
+for (const [name, files, { origin: from, ...expected }] of deltas) {
+  test(`a delta of 1.2: ${name}`, async () => {
+    const estab = await newSchool();
+    const report = await service.load(estab, delta(files), { force: true });
+    assert.deepEqual([report.problems, report.outcome, report.version], [[], 'done', 2]);
+    assert.equal(report.collections.users?.mode, 'delta');
+    const after = await kept(estab, 't');
+    assert.deepEqual(after, { ...after, ...expected, version: 2 });
+    if (from !== undefined) assert.equal(await origin(estab, 't'), from);
+    assert.equal((await kept(estab, 'p')).version, 1);
+    assert.equal((await service.load(estab, delta(files), { force: true })).outcome, 'unchanged');
+  });
+}
+
+const faulty: [name: string, files: Files, at: [file: string, line: number, column: string | null], rule: RegExp][] = [
+  ['the last role is removed', { roles: [gone(role('p1', 'p', 'student'))] }, ['roles.csv', 2, null], /must have a role: none would be left/],
+  ['a role of nobody', { roles: [live(role('x', 'x', 'aide'))] }, ['roles.csv', 2, 'userSourcedId'], /no such record in the roster \(users\.csv is not/],
+  ['a role nowhere', { roles: [live(role('p2', 'p', 'aide', 'o9'))] }, ['roles.csv', 2, 'orgSourcedId'], /no such record in the roster \(orgs\.csv is not/],
+  [
+    'a profile that is in use',
+    { roles: [live(role('t1', 't', 'teacher', 'o1', { userProfileSourcedId: 'tp' }))], userProfiles: [gone(profile('tp', 't'))] },
+    ['roles.csv', 2, 'userProfileSourcedId'], /there is none in userProfiles\.csv or the roster/,
+  ],
+  ['a row without status and date', { roles: [role('p1', 'p', 'aide')] }, ['roles.csv', 2, 'status'], /in a delta file/],
+];
+for (const [name, files, at, rule] of faulty) {
+  test(`a delta of 1.2 is refused: ${name}`, async () => {
+    const estab = await newSchool();
+    const report = await service.load(estab, delta(files));
+    const [first] = report.problems;
+    assert.ok(first, report.outcome);
+    assert.deepEqual([...ended(report), [first.file, first.line, first.column], rule.test(first.rule)], ['refused', 0, 0, 0, 1, at, true], first.rule);
+  });
+}
+
+test('a role as it was changes nothing, nobody goes who was never there, and who is gone in a bulk file keeps the known roles', async () => {
+  const estab = await newSchool();
+  const same = await service.load(estab, delta({ roles: [live(role('t1', 't', 'teacher'))] }));
+  assert.deepEqual([same.problems, ...ended(same)], [[], 'unchanged', 0, 0, 0, 0]);
+  const nobody = await service.load(estab, delta({ users: [gone(person('never'))] }));
+  assert.deepEqual([nobody.problems, ...ended(nobody)], [[], 'unchanged', 0, 0, 0, 0]);
+  const whole = { ...school, users: [person('t'), gone(person('p'))], roles: [role('t1', 't', 'teacher'), gone(role('t2', 't', 'parent', 'o2'))] };
+  assert.deepEqual(ended(await service.load(estab, bulk(whole), { force: true })), ['done', 0, 1, 1, 0]);
+  assert.deepEqual([(await kept(estab, 'p')).roles, (await kept(estab, 't')).roles], [['p1 student o1'], ['t1 teacher o1']]);
+});
+
+test('with --partial a person with a faulty role is left as they were, and a row whose person is lost removes nobody', async () => {
+  const estab = await newSchool();
+  const files = { ...school, users: [person('t'), person('n')], roles: [role('t1', 't', 'pupil'), role('n1', 'n', 'aide')] };
+  const lost = 'sourcedId,status,dateLastModified,userSourcedId,roleType,role,beginDate,endDate,orgSourcedId,userProfileSourcedId\nx,,\n';
+  const report = await service.load(estab, bulk(files), { partial: true });
+  assert.deepEqual(ended(report), ['done', 1, 0, 1, 1]);
+  assert.deepEqual([(await kept(estab, 't')).version, (await kept(estab, 'p')).status], [1, 'tobedeleted']);
+  const torn = await service.load(estab, bulk({ orgs, users: [person('n')] }, { raw: { 'roles.csv': lost } }), { partial: true });
+  assert.deepEqual([torn.outcome, torn.removed, (await kept(estab, 't')).status], ['unchanged', 0, 'active']);
+});
+
+test('what falls when everything is known names the file and line that somebody was changed by', async () => {
+  const estab = await newSchool();
+  const files = { orgs: [orgs[0] as Row], roles: [live(role('t2', 't', 'aide')), live(role('t9', 't', 'aide'))] };
+  const report = await service.load(estab, bulk(files, { modes: { roles: 'delta' } }), { force: true });
+  const found = report.problems.map(({ file, line, column, value, rule }) => [file, line, column, value, rule]);
+  assert.deepEqual(found, [['roles.csv', 2, 'primaryOrgSourcedId', 'o2', 'there is no such record in orgs.csv']]);
+});
+
+test('ids that nobody sees are brought up to date without a version, and a later delta finds them', async () => {
+  const estab = await newSchool();
+  const renamed = { ...school, roles: (school.roles ?? []).map((row) => ({ ...row, sourcedId: `new-${row.sourcedId}` })) };
+  const report = await service.load(estab, bulk(renamed));
+  assert.deepEqual([...ended(report), report.version], ['unchanged', 0, 0, 0, 0, 1]);
+  assert.deepEqual((await kept(estab, 't')).roles, ['new-t1 teacher o1', 'new-t2 parent o2']);
+  await service.load(estab, delta({ roles: [gone(role('new-t2', 't', 'parent', 'o2'))] }));
+  assert.deepEqual((await kept(estab, 't')).roles, ['new-t1 teacher o1']);
+});
+
+const oldUser = (sourcedId: string, word: string, orgSourcedIds: string) => ({ ...person(sourcedId), role: word, orgSourcedIds });
+const asOld: Files = { orgs, users: [oldUser('a', 'administrator', 'd,o1'), oldUser('s', 'student', 'o1')] };
+const asNew: Files = {
+  orgs,
+  users: [person('a'), person('s', { primaryOrgSourcedId: 'o1' })],
+  roles: [role('a2', 'a', 'ext:administrator', 'd'), role('a1', 'a', 'siteAdministrator'), role('s1', 's', 'student')],
+};
+
+test('a switch from a 1.1 package to the equal one of 1.2 moves nothing, nor does the way back', async () => {
+  const estab = `V${(schools += 1)}`;
+  await service.addSchool(estab, old(asOld));
+  for (const [files, roles] of [[bulk(asNew), ['a2 ext:administrator d', 'a1 siteAdministrator o1']], [old(asOld), null]] as const) {
+    const report = await service.load(estab, files);
+    assert.deepEqual([report.problems, report.outcome, report.version, (await kept(estab, 'a')).roles], [[], 'unchanged', 1, roles]);
+  }
+});
+
+test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of the one at its organisation, the others get ids', async () => {
+  const estab = `V${(schools += 1)}`;
+  await service.addSchool(estab, old(asOld));
+  await service.load(estab, delta({ users: [live(person('s', { pronouns: 'they' }))] }));
+  assert.deepEqual([(await kept(estab, 's')).roles, (await kept(estab, 's')).orgs], [null, ['o1']]);
+  await service.load(estab, delta({ roles: [live(role('x', 'a', 'principal'))] }));
+  assert.deepEqual((await kept(estab, 'a')).roles, ['a:d ext:administrator d', 'x principal o1']);
+});
+
+test('a delta that looked at the roster comes too late when one that began earlier is merged before it', async () => {
+  const estab = await newSchool();
+  const options = { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 };
+  const [began, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const openEarlier = async () => {
+    began.resolve();
+    await looked.promise;
+    return openCsvSource(delta({ roles: [live(role('t2', 't', 'guardian', 'o2'))] }));
+  };
+  const earlier = importRoster(db, openEarlier, options);
+  await began.promise;
+  const later = await importRoster(
+    db,
+    async () => {
+      const source = await openCsvSource(delta({ roles: [live(role('t1', 't', 'aide'))] }));
+      const [users] = source.collections;
+      assert.ok(users);
+      return {
+        ...source,
+        collections: [{
+          ...users,
+          async *read(...given: Parameters<typeof users.read>) {
+            yield* users.read(...given);
+            looked.resolve();
+            assert.equal((await earlier).outcome, 'done');
+          },
+        }],
+      };
+    },
+    options,
+  );
+  assert.deepEqual([later.outcome, later.overtaken], ['refused', true]);
+  assert.deepEqual((await kept(estab, 't')).roles, ['t1 teacher o1', 't2 guardian o2']);
+});
+
+test('words that 1.1 does not have are told with the import, with what it shows instead; where there are none, nothing is', async () => {
+  const own = [...orgs, { sourcedId: 'x', name: 'X', type: 'ext:campus' }];
+  const roles = [...(school.roles ?? []), role('p2', 'p', 'ext:librarian')];
+  const files = { ...school, orgs: own, roles, demographics: [{ sourcedId: 'p', sex: 'other' }] };
+  const id = crypto.randomUUID();
+  const estab = await newSchool();
+  const report = await importRoster(db, () => openCsvSource(bulk(files)), { estab, id, dataDir, partial: false, force: false, shrinkLimitPercent: 20 });
+  assert.deepEqual(report.words, [
+    { file: 'orgs.csv', column: 'type', word: 'ext:campus', shown: 'ext:campus', records: 1 },
+    { file: 'roles.csv', column: 'role', word: 'ext:librarian', shown: 'aide', records: 1 },
+    { file: 'demographics.csv', column: 'sex', word: 'other', shown: null, records: 1 },
+  ]);
+  const page = renderReport(await requireRun(db, estab, id), { lead: '', problems: '/' }).text;
+  assert.match(page, /Words that OneRoster 1\.1 does not have[\s\S]*ext:librarian[\s\S]*roles\.csv[\s\S]*aide[\s\S]*left out/);
+  assert.equal((await service.load(estab, bulk(school), { force: true })).words, undefined);
+});
