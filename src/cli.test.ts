@@ -309,6 +309,8 @@ test('a folder and a zip are imported, refused and held, and every answer is one
     estab: '1234567', version: 1, file: zip, collections: { orgs: 1, users: 60 }, leftOut: 0,
   });
   assert.deepEqual(numbers(await json('import --estab 1234567', zip)), [0, 0, 0, 61, 0]);
+  const edition = await json<{ collections: object }>('export --oneroster 1.2 --estab 1234567', join(folder, 'whole-1p2.zip'));
+  assert.deepEqual(edition.collections, { orgs: 1, users: 60 });
 
   const broken = await folderOf('broken', { users: [...people(60), row('x1', 'pupil')] });
   const refused = await assertFails(/refused: 1 problem, nothing was changed \(--partial/, 'import --json --estab 1234567', broken);
@@ -337,6 +339,7 @@ test('an export of no school or to two files fails in words', async () => {
   await Promise.all([
     assertFails(/no establishment 7/, 'export --estab 7', join(folder, 'x.zip')),
     assertFails(/exactly one path/, 'export --estab 1234567', 'a.zip', 'b.zip'),
+    assertFails(/--oneroster must be 1\.1 or 1\.2/, 'export --estab 1234567 --oneroster 1.3', join(folder, 'x.zip')),
   ]);
   assert.equal(existsSync(join(folder, 'x.zip')), false);
 });

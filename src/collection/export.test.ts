@@ -11,7 +11,8 @@ import { useService } from '../../test/service.ts';
 import { readRoster } from '../rostering/read-roster.ts';
 import { openPackage, type CsvPackage } from './connectors/csv/package.ts';
 import { demoPackage } from './connectors/demo/demo-package.ts';
-import { exportRoster, type ExportReading } from './export.ts';
+import { exportRoster } from './export.ts';
+import type { ExportReading } from './export-rows.ts';
 
 const headers: Record<string, string> = {
   'manifest.csv': 'propertyName,value',

@@ -1,4 +1,4 @@
-// In charge of writing a roster as a OneRoster 1.1 CSV package: in bulk form the active records, status and date blank as the
+// In charge of writing a roster as a OneRoster CSV package: in bulk form the active records, status and date blank as the
 // standard wants them; with leavers as a delta package, in which every record has both. An import of either gives that roster.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
@@ -8,26 +8,24 @@ import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import { SchoolbellError } from '../errors.ts';
-import { allResources } from '../roster/collections.ts';
-import { isRequired, type CollectionName, type Field, type Resource, type Status, type UserId } from '../roster/resource.ts';
+import { allResources, collections } from '../roster/collections.ts';
+import { isRequired, type CollectionName, type Edition, type Field, type Resource, type Status } from '../roster/resource.ts';
+import { profilesFile } from '../roster/resources/user-profile.ts';
+import { rolesFile } from '../roster/resources/user-role.ts';
+import { nameInManifest, packageFiles } from './connectors/csv/package-files.ts';
 import { renderCsvRow } from './connectors/csv/write-csv.ts';
-
-/** A whole collection of one version of the roster: records in pieces of JSON separated by commas. */
-export type ExportReading = {
-  metadataKeys(resource: Resource, status?: Status): Promise<string[]>;
-  records(resource: Resource, status?: Status): AsyncIterable<string>;
-  count(resource: Resource, status?: Status): Promise<number>;
-};
-
-type Shown = Record<string, unknown> & { sourcedId: string; status: Status };
-type Ref = { sourcedId: string };
+import { profilesOf, rolesOf, type Cells, type OrgsBeside } from './export-people.ts';
+import { cellOf, metadataOf, readShown, type ExportReading, type Ref, type Shown } from './export-rows.ts';
 
 /** leftOut: active records that cannot be without one that left, such as an enrolment of a person who did. */
 export type Exported = { collections: Record<string, number>; leftOut: number };
 
-const otherFiles = ['categories', 'classResources', 'courseResources', 'lineItems', 'resources', 'results'];
+export type ExportOptions = Readonly<{ leavers?: boolean; edition?: Edition }>;
 
-export async function exportRoster(reading: ExportReading, path: string, { leavers = false }: { leavers?: boolean } = {}): Promise<Exported> {
+/** parts: of each record, rows in a file beside that of its collection; without it, the record itself. */
+type ExportFile = Readonly<{ name: string; resource: Resource; header: string; parts?: (record: Shown) => Cells[] }>;
+
+export async function exportRoster(reading: ExportReading, path: string, { leavers = false, edition = 'v1p1' }: ExportOptions = {}): Promise<Exported> {
   const status = leavers ? undefined : 'active';
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
@@ -40,20 +38,22 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
     const counts = new Map<Resource, number>();
     for (const resource of allResources) counts.set(resource, await reading.count(resource, status));
     const gone = leavers ? undefined : await readGone(reading);
-    zip.addBuffer(Buffer.from(renderManifest(counts, leavers ? 'delta' : 'bulk')), 'manifest.csv');
-    for (const [resource, count] of counts) {
-      if (count === 0) continue;
+    const files = await listFiles(reading, counts, status, edition, gone);
+    zip.addBuffer(Buffer.from(renderManifest(files.map(({ name }) => name), leavers ? 'delta' : 'bulk', edition)), 'manifest.csv');
+    for (const file of files) {
+      const { name, resource, parts } = file;
       let written = 0;
       const keep = (records: Shown[]): Shown[] => {
         const kept = gone ? records.flatMap((record) => withoutGone(resource, record, gone)) : records;
         written += kept.length;
         return kept;
       };
-      const stream = Readable.from(renderFile(resource, reading, status, keep), { objectMode: false });
-      zip.addReadStream(stream, resource.file);
+      const stream = Readable.from(renderFile(file, reading, status, edition, keep), { objectMode: false });
+      zip.addReadStream(stream, name);
       await Promise.race([finished(stream), writing]).finally(() => stream.destroy());
+      if (parts) continue;
       exported.collections[resource.collection] = written;
-      exported.leftOut += count - written;
+      exported.leftOut += (counts.get(resource) ?? 0) - written;
     }
     zip.end();
     await writing;
@@ -65,6 +65,31 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
   }
 }
 
+/** Those that there is something for. */
+async function listFiles(
+  reading: ExportReading,
+  counts: ReadonlyMap<Resource, number>,
+  status: Status | undefined,
+  edition: Edition,
+  gone: Gone | undefined,
+): Promise<ExportFile[]> {
+  const files = [...counts].flatMap(([resource, count]): ExportFile[] =>
+    count === 0 ? [] : [{ name: resource.file, resource, header: resource.headers[edition][0] ?? '' }],
+  );
+  const users = files.findIndex(({ resource }) => resource === collections.users);
+  if (edition === 'v1p1' || users < 0) return files;
+  const orgs = await readOrgs(reading, gone);
+  const besides: ExportFile[] = [{ ...rolesFile, resource: collections.users, parts: (record) => rolesOf(record, orgs) }];
+  if (await reading.hasProfiles(status)) besides.push({ ...profilesFile, resource: collections.users, parts: profilesOf });
+  return files.toSpliced(users + 1, 0, ...besides);
+}
+
+async function readOrgs(reading: ExportReading, gone: Gone | undefined): Promise<OrgsBeside> {
+  const types = new Map<string, string>();
+  for await (const orgs of readShown.v1p2(reading, collections.orgs)) for (const { sourcedId, type } of orgs) types.set(sourcedId, String(type));
+  return { typeOf: (org) => types.get(org), isGone: (org) => gone?.get('orgs')?.has(org) === true };
+}
+
 type Gone = ReadonlyMap<CollectionName, Set<string>>;
 
 /** By collection; they are few beside those that stay. */
@@ -74,7 +99,7 @@ async function readGone(reading: ExportReading): Promise<Gone> {
     const ids = new Set<string>();
     gone.set(resource.collection, ids);
     if ((await reading.count(resource, 'tobedeleted')) === 0) continue;
-    for await (const piece of reading.records(resource, 'tobedeleted')) for (const { sourcedId } of JSON.parse(`[${piece}]`) as Shown[]) ids.add(sourcedId);
+    for await (const records of readShown.v1p1(reading, resource, 'tobedeleted')) for (const { sourcedId } of records) ids.add(sourcedId);
   }
   return gone;
 }
@@ -100,62 +125,40 @@ function withoutGone(resource: Resource, record: Shown, gone: Gone): Shown[] {
   return [];
 }
 
-function renderManifest(counts: ReadonlyMap<Resource, number>, mode: 'bulk' | 'delta'): string {
-  const files = [
-    ...[...counts].map(([resource, count]) => [resource.file.replace('.csv', ''), count > 0 ? mode : 'absent'] as const),
-    ...otherFiles.map((name) => [name, 'absent'] as const),
-  ];
+function renderManifest(present: readonly string[], mode: 'bulk' | 'delta', edition: Edition): string {
+  const { versions, rostering, others } = packageFiles[edition];
+  const files = [...rostering, ...others].map((name) => [name, present.map(nameInManifest).includes(name) ? mode : 'absent'] as const);
   const properties = [
     ['manifest.version', '1.0'],
-    ['oneroster.version', '1.1'],
-    ...files.toSorted().map(([name, mode]) => [`file.${name}`, mode]),
+    ['oneroster.version', versions[0]],
+    ...files.toSorted().map(([name, is]) => [`file.${name}`, is]),
     ['source.systemName', 'Schoolbell'],
   ];
   return [['propertyName', 'value'], ...properties].map(renderCsvRow).join('');
 }
 
 async function* renderFile(
-  resource: Resource,
+  { resource, header, parts }: ExportFile,
   reading: ExportReading,
   status: Status | undefined,
+  edition: Edition,
   keep: (records: Shown[]) => Shown[],
 ): AsyncGenerator<Buffer> {
-  const keys = await reading.metadataKeys(resource, status);
+  const keys = parts ? [] : await reading.metadataKeys(resource, status);
   const blank = status !== undefined;
-  const header = resource.headers.v1p1[0]?.split(',') ?? [];
+  const columns = header.split(',');
   const fields = new Map(resource.fields.flatMap((field) => (field.csv === undefined ? [] : [[field.csv, field] as const])));
-  yield Buffer.from(renderCsvRow([...header, ...keys.map((key) => `metadata.${key}`)]));
-  for await (const piece of reading.records(resource, status)) {
-    const rows = keep(JSON.parse(`[${piece}]`) as Shown[]).map((record) => [
-      ...header.map((column) => cellOf(record, column, fields.get(column), blank)),
-      ...keys.map((key) => metadataOf(record, key)),
-    ]);
-    yield Buffer.from(rows.map(renderCsvRow).join(''));
-  }
+  const toRows = (record: Shown): string[][] =>
+    parts
+      ? parts(record).map((cells) => columns.map((column) => cells[column] ?? statusCell(record, column, blank)))
+      : [[...columns.map((column) => cellOf(record, column, fields.get(column), blank)), ...keys.map((key) => metadataOf(record, key))]];
+  yield Buffer.from(renderCsvRow([...columns, ...keys.map((key) => `metadata.${key}`)]));
+  for await (const records of readShown[edition](reading, resource, status)) yield Buffer.from(keep(records).flatMap(toRows).map(renderCsvRow).join(''));
 }
 
-function cellOf(record: Shown, column: string, field: Field | undefined, blank: boolean): string {
-  if (column === 'sourcedId') return record.sourcedId;
-  if (column === 'status' || column === 'dateLastModified') return blank ? '' : String(record[column]);
-  const value = field && record[field.name];
-  if (value === undefined) return '';
-  switch (field?.type) {
-    case 'ref':
-      return (value as Ref).sourcedId;
-    case 'refs':
-      return (value as Ref[]).map((one) => one.sourcedId).join(',');
-    case 'userIds':
-      return (value as UserId[]).map((one) => `{${one.type}:${one.identifier}}`).join(',');
-    case 'list':
-      return (value as string[]).join(',');
-    default:
-      return String(value);
-  }
-}
-
-function metadataOf(record: Shown, key: string): string {
-  const metadata = (record.metadata ?? {}) as Record<string, string>;
-  return Object.hasOwn(metadata, key) ? (metadata[key] ?? '') : '';
+/** A part of a record has no status of its own. */
+function statusCell(record: Shown, column: string, blank: boolean): string {
+  return column === 'status' || column === 'dateLastModified' ? cellOf(record, column, undefined, blank) : '';
 }
 
 function cannotWrite(path: string, { code = '', message }: NodeJS.ErrnoException): never {

@@ -2,7 +2,8 @@
 import { requireEstablishment } from '../access/establishments.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
-import { exportRoster, type Exported } from '../collection/export.ts';
+import { packageFiles } from '../collection/connectors/csv/package-files.ts';
+import { exportRoster, type Exported, type ExportOptions } from '../collection/export.ts';
 import { describeWord } from '../collection/foreign-words.ts';
 import { importRoster } from '../collection/import.ts';
 import { describeShrinkage, type ImportReport } from '../collection/import-report.ts';
@@ -10,15 +11,17 @@ import { keepHeldPackage } from '../collection/keep-package.ts';
 import type { Fault, Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import type { Edition } from '../roster/resource.ts';
 import { readRoster } from '../rostering/read-roster.ts';
 import { RosterMoved } from '../rostering/roster-facts.ts';
-import { text, type Command, type Given } from './command.ts';
+import { optionalText, text, type Command, type Given } from './command.ts';
 import { describeHeld, heldCommands } from './held.ts';
 import { startProgressLine } from './progress-line.ts';
 import { renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment', required: true } as const;
 const printedFaults = 50;
+const exportedVersions = Object.values(packageFiles).map(({ versions }) => versions[0]);
 
 export const rosterCommands: readonly Command[] = [
   ...heldCommands,
@@ -58,14 +61,18 @@ export const rosterCommands: readonly Command[] = [
   {
     name: 'export',
     effect: 'looks',
-    help: "Writes a school's roster as a OneRoster 1.1 CSV package: the active records, in bulk form.",
+    help: "Writes a school's roster as a OneRoster CSV package: the active records, in bulk form.",
     positional: { name: '<zip>', help: 'the file to write' },
-    options: { estab, 'with-leavers': { value: undefined, help: 'those that left as well: a delta package, in which every record has its status and date' } },
+    options: {
+      estab,
+      oneroster: { value: `<${exportedVersions.join('|')}>`, help: `the edition of OneRoster; ${exportedVersions[0]} unless given` },
+      'with-leavers': { value: undefined, help: 'those that left as well: a delta package, in which every record has its status and date' },
+    },
     async run({ db }, given) {
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const path = requirePath(given);
       const leavers = given.options['with-leavers'] === true;
-      const { version, collections, leftOut } = await exportWhole(db, known, path, leavers);
+      const { version, collections, leftOut } = await exportWhole(db, known, path, { leavers, edition: requireEdition(given) });
       return {
         data: { estab: known, version, file: path, collections, leftOut },
         lines: [
@@ -85,15 +92,22 @@ export const rosterCommands: readonly Command[] = [
 ];
 
 /** An import may commit in between; the export is then made of the new roster. */
-async function exportWhole(db: Db, estab: string, path: string, leavers: boolean): Promise<Exported & { version: number }> {
+async function exportWhole(db: Db, estab: string, path: string, options: ExportOptions): Promise<Exported & { version: number }> {
   for (let attempt = 1; ; attempt += 1) {
     const reading = await readRoster(db, estab);
     try {
-      return { version: reading.version, ...(await exportRoster(reading, path, { leavers })) };
+      return { version: reading.version, ...(await exportRoster(reading, path, options)) };
     } catch (error) {
       if (!(error instanceof RosterMoved) || attempt === 3) throw error;
     }
   }
+}
+
+function requireEdition(given: Given): Edition {
+  const version = optionalText(given, 'oneroster') ?? exportedVersions[0];
+  const found = Object.values(packageFiles).find(({ versions }) => versions[0] === version);
+  if (!found) throw new SchoolbellError('invalid_request', `--oneroster must be ${exportedVersions.join(' or ')}`);
+  return found.edition;
 }
 
 function requirePath({ positionals }: Given): string {

@@ -1,14 +1,15 @@
 // In charge of reading a whole roster for the operator: everything of one establishment, all from one version.
+import type { ExportedRow } from '../collection/export-rows.ts';
 import type { Db } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Resource, Status } from '../roster/resource.ts';
 import { variantB } from './dialects/variant-b.ts';
-import { findFieldPath } from './field-path.ts';
+import { findFieldPath, type Version } from './field-path.ts';
 import { operations } from './operations.ts';
 import type { Question } from './plan.ts';
 import { createRemembered } from './remembered.ts';
-import { createFinish } from './render.ts';
-import { createFactsReader } from './roster-facts.ts';
+import { createFinish, findVersion } from './render.ts';
+import { createFactsReader, RosterMoved } from './roster-facts.ts';
 import type { Target } from './visibility.ts';
 import { openStream, selectMetadataKeys, selectTotal, type Reader } from './select-page.ts';
 
@@ -42,6 +43,12 @@ export async function readRoster(db: Db, estab: string) {
     version: at.version,
     metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reader, question(resource, status)),
     count: (resource: Resource, status?: Status) => selectTotal(reader, question(resource, status), ''),
+    hasProfiles: async (status?: Status) => {
+      const [row] = await db`
+        select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
+      return row !== undefined;
+    },
+    rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),
     async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
       const { pieces, close } = await openStream(reader, question(resource, status), { limit: undefined, offset: 0 }, '');
       try {
@@ -51,4 +58,29 @@ export async function readRoster(db: Db, estab: string) {
       }
     },
   };
+}
+
+const rowsAtOnce = 2_000;
+
+/** In the order of their ids. */
+async function* readStored(
+  db: Db,
+  { estab, version }: Pick<Target, 'estab' | 'version'>,
+  versions: readonly Version[],
+  resource: Resource,
+  status: Status | undefined,
+): AsyncGenerator<ExportedRow[]> {
+  for (let after = ''; ; ) {
+    const rows = await db<{ row: ExportedRow['row']; current: number }[]>`
+      select to_jsonb(t) as row, (select version from roster where estab = ${estab}) as current from ${db(resource.table)} t
+      where t.estab = ${estab} and t.sourced_id > ${after} ${status === undefined ? db`` : db`and t.status = ${status}`}
+      order by t.sourced_id limit ${rowsAtOnce}`;
+    if (rows.some(({ current }) => current !== version)) throw new RosterMoved();
+    const last = rows.at(-1);
+    if (!last) break;
+    after = last.row.sourced_id;
+    yield rows.map(({ row }) => ({ row, modified: findVersion(versions, row.version)?.stamp ?? '' }));
+  }
+  const [now] = await db<{ version: number }[]>`select version from roster where estab = ${estab}`;
+  if (now?.version !== version) throw new RosterMoved();
 }

@@ -40,7 +40,7 @@ function selectFields(records: string, fields: readonly string[] | undefined): s
 }
 
 /** They are in their order; those that no record carries any more are forgotten, which leaves gaps. */
-function findVersion(versions: readonly Version[], wanted: number): Version | undefined {
+export function findVersion(versions: readonly Version[], wanted: number): Version | undefined {
   let [low, high] = [0, versions.length];
   while (low < high) {
     const middle = (low + high) >>> 1;

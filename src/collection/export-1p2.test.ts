@@ -1,0 +1,186 @@
+// Covers packages of OneRoster 1.2 that go out and come in again: a roster is the same in both editions afterwards, one of 1.1 comes back
+// to the same bytes, and what 1.2 only fills in for readers stays blank.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import Papa from 'papaparse';
+import { csvPackage } from '../../test/csv-package.ts';
+import { useService } from '../../test/service.ts';
+import { allResources } from '../roster/collections.ts';
+import type { Edition } from '../roster/resource.ts';
+import { readRoster } from '../rostering/read-roster.ts';
+import { openPackage, type CsvPackage } from './connectors/csv/package.ts';
+import { demoPackage } from './connectors/demo/demo-package.ts';
+import { exportRoster, type ExportOptions } from './export.ts';
+import { profilesOf, rolesOf } from './export-people.ts';
+
+const service = await useService();
+const { db } = service;
+const fixture = (name: string) => join(import.meta.dirname, '../../test/fixtures', name);
+const folder = mkdtempSync(join(tmpdir(), 'schoolbell-export-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let made = 0;
+
+type Written = { path: string; files: Record<string, string>; leftOut: number };
+
+async function exportOf(estab: string, options: ExportOptions): Promise<Written> {
+  const path = join(folder, `${(made += 1)}.zip`);
+  const { leftOut } = await exportRoster(await readRoster(db, estab), path, options);
+  return { path, files: await readFiles(path), leftOut };
+}
+
+async function readFiles(path: string): Promise<Record<string, string>> {
+  const opened = await openPackage(path);
+  const files: Record<string, string> = {};
+  for (const [name, file] of opened.files) files[name] = await text(await file.open());
+  await opened.close();
+  return files;
+}
+
+async function newSchool(given: string | CsvPackage): Promise<string> {
+  const estab = `X${(made += 1)}`;
+  const report = await service.addSchool(estab, given);
+  assert.deepEqual([report?.problems, report?.outcome], [[], 'done']);
+  return estab;
+}
+
+type Known = Record<string, unknown> & { sourcedId: string; status: string };
+
+/** Everything that both editions show, dates aside. */
+async function shown(estab: string): Promise<Record<Edition, Record<string, Known[]>>> {
+  const client = await service.addClient(`reader-${(made += 1)}`, [estab]);
+  const all: Record<Edition, Record<string, Known[]>> = { v1p1: {}, v1p2: {} };
+  for (const { collection } of allResources) {
+    const responses = [['v1p1', await client.b(estab, `/${collection}`)], ['v1p2', await client.v12(estab, `/${collection}?limit=10000`)]] as const;
+    for (const [edition, response] of responses) {
+      assert.equal(response.status, 200);
+      const records = ((await response.json()) as Record<string, Known[]>)[collection] ?? [];
+      all[edition][collection] = records.map((record) => ({ ...record, dateLastModified: typeof record.dateLastModified }));
+    }
+  }
+  return JSON.parse(JSON.stringify(all).replaceAll(/"href":"[^"]*"/g, '"href":""'));
+}
+
+const withoutDates = (files: Record<string, string>) =>
+  Object.fromEntries(Object.entries(files).map(([name, content]) => [name, content.replaceAll(/(active|tobedeleted),[^,]+Z/g, '$1,then')]));
+
+test('a roster that came as 1.2 and goes out as 1.2 is the same elsewhere in both editions, with those that left and without', async () => {
+  const estab = await newSchool(fixture('school-1p2'));
+  const whole = await shown(estab);
+  const active = Object.fromEntries(
+    Object.entries(whole).map(([edition, lists]) => [
+      edition,
+      Object.fromEntries(Object.entries(lists).map(([name, records]) => [name, records.filter(({ status }) => status === 'active')])),
+    ]),
+  );
+  for (const [leavers, expected] of [[true, whole], [false, active]] as const) {
+    const exported = await exportOf(estab, { edition: 'v1p2', leavers });
+    const elsewhere = await newSchool(exported.path);
+    assert.deepEqual(await shown(elsewhere), JSON.parse(JSON.stringify(expected)));
+    assert.equal(exported.leftOut, 0);
+    assert.deepEqual(withoutDates((await exportOf(elsewhere, { edition: 'v1p2', leavers })).files), withoutDates(exported.files));
+    const same = await service.load(estab, exported.path, { force: true });
+    assert.deepEqual([same.problems, same.outcome], [[], 'unchanged']);
+    assert.doesNotMatch(JSON.stringify([exported.files, expected]), /never-leaves|read past/);
+  }
+});
+
+const parse = (csv: string) => Papa.parse<Record<string, string>>(csv.replace(/^\ufeff/, ''), { header: true, skipEmptyLines: true }).data;
+
+test('what goes out as 1.2 is what came in, cell by cell: what readers of 1.2 are given in place of blanks stays blank, ids are kept', async () => {
+  const files = (await exportOf(await newSchool(fixture('school-1p2')), { edition: 'v1p2' })).files;
+  const given = await readFiles(fixture('school-1p2'));
+  assert.deepEqual(Object.keys(files).toSorted(), Object.keys(given).toSorted());
+  for (const [name, content] of Object.entries(given)) {
+    if (name === 'manifest.csv') continue;
+    const rows = parse(content)
+      .filter(({ status }) => status === '')
+      .map((row) => Object.fromEntries(Object.entries(row).filter(([column]) => column !== 'metadata.note')))
+      .map((row) => ('password' in row ? { ...row, password: '' } : row));
+    const byId = (some: Record<string, string>[]) => some.toSorted((a, b) => ((a.sourcedId ?? '') < (b.sourcedId ?? '') ? -1 : 1));
+    assert.deepEqual(byId(parse(files[name] ?? '')), byId(rows), name);
+  }
+  const [, ...manifest] = (files['manifest.csv'] ?? '').trim().split('\r\n');
+  const declared = (csv: string | undefined) => parse(csv ?? '').filter(({ propertyName = '' }) => !propertyName.startsWith('source.'));
+  const sorted = (csv: string | undefined) => declared(csv).map(({ propertyName, value }) => `${propertyName},${value}`).toSorted();
+  assert.deepEqual([manifest.length, sorted(files['manifest.csv'])], [24, sorted(given['manifest.csv'])]);
+});
+
+const long = 'x'.repeat(200);
+const awkward = () =>
+  csvPackage({
+    orgs: [
+      { sourcedId: `a:${long}`, name: 'A', type: 'department' },
+      { sourcedId: 'b', name: 'B', type: 'school' },
+      { sourcedId: 'u:b', name: 'C', type: 'local' },
+      { sourcedId: 'c', name: 'D', type: 'district' },
+    ],
+    users: [
+      ['u', 'administrator', `a:${long},b,u:b`],
+      [`u:${long}`, 'administrator', 'c,b'],
+      ['u:u', 'aide', 'b,c'],
+      ['p', 'proctor', 'u:b'],
+      ['r', 'relative', 'b'],
+    ].map(([sourcedId = '', role = '', orgSourcedIds = '']) => ({
+      sourcedId, role, orgSourcedIds, enabledUser: 'true', username: sourcedId, givenName: 'G', familyName: 'F',
+    })),
+  });
+const old: [name: string, given: () => string | CsvPackage][] = [
+  ['the small school', () => fixture('small-school')],
+  ['the demo school', demoPackage],
+  ['an awkward school', awkward],
+];
+for (const [name, given] of old) {
+  test(`${name} of 1.1 comes back to the same bytes by way of 1.2`, async () => {
+    const estab = await newSchool(given());
+    for (const leavers of [false, true]) {
+      const before = await exportOf(estab, { leavers });
+      const between = await exportOf(estab, { edition: 'v1p2', leavers });
+      assert.equal(between.files['userProfiles.csv'], undefined);
+      const elsewhere = await newSchool(between.path);
+      const roles = parse(between.files['roles.csv'] ?? '');
+      assert.equal(new Set(roles.map(({ sourcedId }) => sourcedId)).size, roles.length);
+      assert.ok(roles.every(({ sourcedId = '', roleType }) => sourcedId.length <= 255 && roleType === 'primary'));
+      assert.deepEqual(withoutDates((await exportOf(elsewhere, { leavers })).files), withoutDates(before.files));
+    }
+  });
+}
+
+test('a bulk package of 1.2 names no organisation that left: neither at roles nor as the main one', async () => {
+  const person = (sourcedId: string, primaryOrgSourcedId = '') => ({
+    sourcedId, primaryOrgSourcedId, enabledUser: 'true', username: 'n', givenName: 'G', familyName: 'F',
+  });
+  const role = (sourcedId: string, userSourcedId: string, orgSourcedId: string) => ({
+    sourcedId, userSourcedId, orgSourcedId, roleType: 'primary', role: 'aide',
+  });
+  const org = (sourcedId: string) => ({ sourcedId, name: 'N', type: 'school' });
+  const roles = [role('1', 'a', 'o2'), role('2', 'a', 'o1'), role('3', 'b', 'o2')];
+  const estab = await newSchool(csvPackage({ orgs: [org('o1'), org('o2')], users: [person('a', 'o2'), person('b')], roles }, { edition: 'v1p2' }));
+  const left = { ...org('o2'), status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00Z' };
+  await service.load(estab, csvPackage({ orgs: [left] }, { edition: 'v1p2', mode: 'delta' }), { force: true });
+  const { files, leftOut } = await exportOf(estab, { edition: 'v1p2' });
+  const [users, written] = ['users.csv', 'roles.csv'].map((name) => parse(files[name] ?? ''));
+  assert.deepEqual([leftOut, users?.map(({ sourcedId, primaryOrgSourcedId }) => [sourcedId, primaryOrgSourcedId])], [1, [['a', '']]]);
+  assert.deepEqual(written?.map(({ sourcedId, orgSourcedId }) => [sourcedId, orgSourcedId]), [['2', 'o1']]);
+});
+
+test('what came without ids of files gets some, and a profile has a row for each credential', () => {
+  const credential = (username: string) => ({ type: 'password', username });
+  const record = {
+    sourcedId: 'u', status: 'active' as const,
+    roles: [
+      { role: 'aide', org: 'o' },
+      { role: 'parent', org: 'o', userProfile: 'two' },
+      { role: 'aide', org: 'gone' },
+      { id: 'own', role: 'aide', org: 'o', userProfile: 'none' },
+    ],
+    userProfiles: [{ profileId: 'two', vendorId: 'v', credentials: [credential('a'), credential('b')] }, { profileId: 'none', vendorId: 'v' }],
+  };
+  const roles = rolesOf(record, { isGone: (org) => org === 'gone', typeOf: () => undefined });
+  const expected = [['u:o', undefined], ['u:o#2', 'two'], ['own', undefined]];
+  assert.deepEqual(roles.map(({ sourcedId, userProfileSourcedId }) => [sourcedId, userProfileSourcedId]), expected);
+  assert.deepEqual(profilesOf(record).map(({ sourcedId, username }) => [sourcedId, username]), [['two', 'a'], ['two#2', 'b']]);
+});

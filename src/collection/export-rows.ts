@@ -1,0 +1,71 @@
+// In charge of a record as a row of a CSV package. For 1.1 it is what the API shows; for 1.2 it is what is stored, since the API fills in
+// what 1.2 demands, and a package need not have that.
+import { type Edition, type Field, type Resource, type Status, type UserId, type Value } from '../roster/resource.ts';
+import { valuesOfRow, type StoredRow } from './render-editions.ts';
+
+/** modified: the instant of its version. */
+export type ExportedRow = Readonly<{ row: StoredRow & { status: Status }; modified: string }>;
+
+/** A whole collection of one version of the roster. */
+export type ExportReading = {
+  metadataKeys(resource: Resource, status?: Status): Promise<string[]>;
+  /** As 1.1 shows them, in pieces of JSON separated by commas. */
+  records(resource: Resource, status?: Status): AsyncIterable<string>;
+  /** As they are stored. */
+  rows(resource: Resource, status?: Status): AsyncIterable<readonly ExportedRow[]>;
+  count(resource: Resource, status?: Status): Promise<number>;
+  /** Whether anybody has a profile. */
+  hasProfiles(status?: Status): Promise<boolean>;
+};
+
+export type Ref = { sourcedId: string };
+export type Shown = Record<string, unknown> & { sourcedId: string; status: Status };
+
+export const readShown: Readonly<Record<Edition, (reading: ExportReading, resource: Resource, status?: Status) => AsyncGenerator<Shown[]>>> = {
+  async *v1p1(reading, resource, status) {
+    for await (const piece of reading.records(resource, status)) yield JSON.parse(`[${piece}]`) as Shown[];
+  },
+  async *v1p2(reading, resource, status) {
+    for await (const rows of reading.rows(resource, status)) yield rows.map((row) => showStored(resource, row));
+  },
+};
+
+function showStored(resource: Resource, { row, modified }: ExportedRow): Shown {
+  const shown: Shown = { sourcedId: row.sourced_id, status: row.status, dateLastModified: modified, metadata: row.metadata ?? undefined };
+  for (const [at, value] of valuesOfRow(resource, row).entries()) {
+    const field = resource.fields[at];
+    if (field && value !== undefined) shown[field.name] = showValue(field, value);
+  }
+  return shown;
+}
+
+function showValue({ type, spelled = {} }: Field, value: Exclude<Value, undefined>): unknown {
+  if (type === 'ref') return { sourcedId: value };
+  if (type === 'refs') return (value as readonly string[]).map((sourcedId) => ({ sourcedId }));
+  return typeof value === 'string' && Object.hasOwn(spelled, value) ? spelled[value] : value;
+}
+
+/** blank: status and date stay so, as in bulk files. */
+export function cellOf(record: Shown, column: string, field: Field | undefined, blank: boolean): string {
+  if (column === 'sourcedId') return record.sourcedId;
+  if (column === 'status' || column === 'dateLastModified') return blank ? '' : String(record[column]);
+  const value = field && record[field.name];
+  if (value === undefined) return '';
+  switch (field?.type) {
+    case 'ref':
+      return (value as Ref).sourcedId;
+    case 'refs':
+      return (value as Ref[]).map((one) => one.sourcedId).join(',');
+    case 'userIds':
+      return (value as UserId[]).map((one) => `{${one.type}:${one.identifier}}`).join(',');
+    case 'list':
+      return (value as string[]).join(',');
+    default:
+      return String(value);
+  }
+}
+
+export function metadataOf(record: Shown, key: string): string {
+  const metadata = (record.metadata ?? {}) as Record<string, string>;
+  return Object.hasOwn(metadata, key) ? (metadata[key] ?? '') : '';
+}
