@@ -3,9 +3,10 @@
 import { text } from 'node:stream/consumers';
 import type { SpoolFile } from './spool.ts';
 
-/** So much is joined in memory. */
-const partitionBytes = 16 * 1024 ** 2;
-const mostPartitions = 256;
+/** So much of the files is joined in memory, where it takes about thirty times as much. */
+const partitionBytes = 4 * 1024 ** 2;
+/** Each is an open file. */
+const mostPartitions = 128;
 const writtenAtOnce = 64 * 1024;
 
 export type Partitions<T> = Readonly<{
