@@ -375,3 +375,15 @@ test('a removed school takes its roster and authorisations with it', async () =>
   const status = await json<{ schools: unknown[]; authorisations: unknown[] }>('status');
   assert.deepEqual([status.schools, status.authorisations, (await service.db`select from roster_user`).length], [[], [], 0]);
 });
+
+test('a package of 1.2 is imported with what 1.1 has no word for, which its report has too, and comes out as 1.2', async () => {
+  await json('school add --estab 1200012 --name Lakeside --email office@lakeside.example');
+  const { out } = await schoolbell('import --estab 1200012', join(import.meta.dirname, '../test/fixtures/school-1p2'));
+  assert.match(out, /^roles\.csv, role "ext:librarian": 1 record; OneRoster 1\.1 has no such word, there it is shown as aide$/m);
+  assert.match(out, /^demographics\.csv, sex "other": 1 record; .* left out$/m);
+  const [last] = await json<{ id: string }[]>('import list --estab 1200012');
+  assert.match((await schoolbell(`import show --estab 1200012 ${last?.id}`)).out, /"ext:campus": 1 record; .* shown as it is$/m);
+  const zip = join(folder, 'lakeside.zip');
+  assert.equal((await json<{ collections: { users: number } }>('export --estab 1200012 --oneroster 1.2', zip)).collections.users, 12);
+  assert.equal((await json<{ outcome: string }>('import --estab 1200012', zip)).outcome, 'unchanged');
+});

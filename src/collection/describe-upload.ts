@@ -46,8 +46,8 @@ export const describeUpload: RouteShorthandOptions = describeRoute({
   operationId: 'uploadRoster',
   summary: "Send the school's roster",
   description:
-    'The body is the zip itself (curl -T roster.zip): a OneRoster 1.1 CSV package of at most 512 MB, whatever its Content-Type says. It is imported behind' +
-    ' this: read what became of it at Location. While an older package is held for a person to decide, none is taken.',
+    'The body is the zip itself (curl -T roster.zip): a OneRoster CSV package, 1.1 or 1.2, of at most 512 MB, whatever its Content-Type says. It is' +
+    ' imported behind this: read what became of it at Location. While an older package is held for a person to decide, none is taken.',
   security,
   params: Type.Object({ estab }),
   body: { content: { 'application/zip': { schema: bytes('The package.') } } },

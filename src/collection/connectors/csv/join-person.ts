@@ -43,10 +43,11 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
   const { id, rows, items } = given;
   const [first] = [...given.broken, ...given.rejected];
   if (first) return rejectAll(given, first.fault);
-  const [status, [line = placeOfItems(items)]] = [rows[0]?.status ?? beside.live?.status, rows.map((row) => row.line)];
+  const status = rows[0]?.status ?? beside.live?.status;
+  const line = rows[0]?.line ?? placeOfItems(items);
   if (status === undefined) {
     const rule = noSuchRecord(usersFile, beside.hasUsers);
-    return rejectAll(given, ...items.map((row) => fail({ ...placeIn(row), column: personColumn, value: id, rule })));
+    return rejectAll(given, items.map((row) => fail({ ...placeIn(row), column: personColumn, value: id, rule }))[0]);
   }
   const profilesBefore = givenBefore(given, beside, status, profilesFile.name, at.profiles);
   const profiles = collectItems(profilesBefore, ofFile(items, profilesFile.name), profileRows.key, status);
@@ -56,8 +57,9 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
     const none = beside.mode === 'bulk' ? `no row of ${rolesFile.name} is of this person` : 'none would be left of this person';
     return rejectAll(given, fail({ ...placeOf(line, usersFile), column: null, value: id, rule: `must have a role: ${none}` }));
   }
-  const faults = (roles ?? []).flatMap((held) => findFaults(held, profiles, beside, { status, line })).map(fail);
-  if (faults.length > 0) return rejectAll(given, ...faults);
+  const profileIds = new Set(profiles.map(({ item }) => item.profileId));
+  const faults = (roles ?? []).flatMap((held) => findFaults(held, profileIds, beside, { status, line })).map(fail);
+  if (faults.length > 0) return rejectAll(given, faults[0]);
 
   const own = { roles: roles?.map(({ item }) => item), profiles: profiles.map(({ item }) => item) };
   const whole = rows.map((row): SourceRow => ({ ...row, values: complete(row.values, own, beside.live) }));
@@ -74,8 +76,7 @@ function placeOfItems(items: readonly ItemRow[]): number {
   return first ? numberOfPlace(first) : 0;
 }
 
-function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, ...faults: readonly number[]): SourceBatch {
-  const fault = Math.min(...faults);
+function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0): SourceBatch {
   if (rows.length + rejected.length > 0) return { rows: [], rejected: [...rejected, ...rows.map(({ line, sourcedId }) => ({ line, sourcedId, fault }))] };
   return { rows: [], rejected: [{ line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }] };
 }
@@ -95,32 +96,31 @@ function collectRoles(given: GivenPerson, beside: Beside, status: SourceRow['sta
     return collectItems(givenBefore(given, beside, status, rolesFile.name, at.roles), own, roleRows.key, status);
   if (own.length === 0) return undefined;
   // A row takes the place of the role at the same organisation: that one has no id which its sender could know.
-  const others = orgsOf(live).filter((org) => !own.some(({ item }) => item.org === org));
+  const named = new Set(own.map(({ item }) => item.org));
+  const others = orgsOf(live).filter((org) => !named.has(org));
   const invented = inventRoles(given.id, String(live.values[at.role]), others, (org) => beside.findOrg(org, status)?.type);
   return collectItems(invented, own, roleRows.key, status);
 }
 
-/** What rows mark as deleted goes; the last that somebody had who leaves stays. */
+/** What rows mark as deleted goes; the last that somebody had who leaves stays. By key, since a file may have a hundred thousand of one person. */
 function collectItems(before: readonly Item[], rows: readonly ItemRow[], key: string, status: SourceRow['status']): Held[] {
-  const held: Held[] = before.map((item) => ({ item }));
+  const held = new Map<unknown, Held>(before.map((item) => [item[key] ?? item, { item }]));
   for (const row of rows) {
-    const index = held.findIndex(({ item }) => item[key] === row.id);
-    if (row.status === 'tobedeleted' && status === 'active') held.splice(index, index < 0 ? 0 : 1);
-    else if (index < 0) held.push({ item: row.item, row });
-    else held[index] = { item: row.item, row };
+    if (row.status === 'tobedeleted' && status === 'active') held.delete(row.id);
+    else held.set(row.id, { item: row.item, row });
   }
-  return held;
+  return [...held.values()];
 }
 
 type Standing = Readonly<{ status: SourceRow['status']; line: number }>;
 
-function findFaults({ item, row }: Held, profiles: readonly Held[], { mode, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
+function findFaults({ item, row }: Held, profiles: ReadonlySet<unknown>, { mode, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
   const faults: Problem[] = [];
   const found = (column: string, value: string, rule: string) =>
     faults.push(row ? { ...placeIn(row), column, value, rule } : { ...placeOf(line, usersFile), column: null, value, rule: `a role is there: ${rule}` });
   const [org, profile] = [String(item.org), item.userProfile];
   if (!findOrg(org, status)) found('orgSourcedId', org, noSuchRecord(collections.orgs.file, hasOrgs));
-  if (profile !== undefined && !profiles.some((one) => one.item.profileId === profile)) {
+  if (profile !== undefined && !profiles.has(profile)) {
     const where = `${profilesFile.name}${mode === 'bulk' ? '' : ' or the roster'}`;
     found('userProfileSourcedId', String(profile), `must be a profile of the same person: there is none in ${where}`);
   }
