@@ -162,6 +162,7 @@ test('what falls when everything is known names the file and line that somebody 
   const report = await service.load(estab, bulk(files, { modes: { roles: 'delta' } }), { force: true });
   const found = report.problems.map(({ file, line, column, value, rule }) => [file, line, column, value, rule]);
   assert.deepEqual(found, [['roles.csv', 2, 'primaryOrgSourcedId', 'o2', 'there is no such record in orgs.csv']]);
+  assert.deepEqual([...(await db`select file, line from import_fault where estab = ${estab}`)], [{ file: 'roles.csv', line: 2 }]);
 });
 
 test('ids that nobody sees are brought up to date without a version, and a later delta finds them', async () => {
