@@ -95,7 +95,8 @@ test('a record that was rendered in another way is made anew', async () => {
 
 test('an administrator is one of the site or of the district, and changes with the organisation', async () => {
   const { client, load } = await openSchool('heads');
-  const read = async () => ((await (await client.v12('heads', '/users/head')).json()) as { user: { dateLastModified: string; roles: { role: string }[] } }).user;
+  type Head = { user: { dateLastModified: string; roles: { role: string }[] } };
+  const read = async () => ((await (await client.v12('heads', '/users/head')).json()) as Head).user;
   const before = await read();
   assert.deepEqual(before.roles.map(({ role }) => role), ['districtAdministrator', 'siteAdministrator', 'ext:administrator']);
   const count = await load({ orgs: orgs({ type: 'local' }) });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import Papa from 'papaparse';
 import { createValidate, readDocuments, successOf } from '../../test/described.ts';
 import { asking, byName, testedDialects, type TestedDialect } from '../../test/dialects.ts';
 import { useService } from '../../test/service.ts';
@@ -15,6 +16,9 @@ import { operations } from './operations.ts';
 const estab = '8881001';
 const updating = process.env.UPDATE_GOLDEN === '1';
 const fixture = join(import.meta.dirname, '../../test/fixtures/small-school');
+/** A school whose package is of OneRoster 1.2, with every field that there is. */
+const second = '8881002';
+const secondFixture = join(import.meta.dirname, '../../test/fixtures/school-1p2');
 const goldenFolder = join(import.meta.dirname, 'golden');
 
 const north = 'sch/north@ashdown';
@@ -67,6 +71,17 @@ const standard: Row[] = [
   ['getTeachersForClass', '/classes/{}/teachers', 'users', '9B-Fr'],
 ];
 
+/** What is asked of the second school, with its own ids; every list is asked for as it is. */
+const ofSecond: Readonly<Record<string, readonly string[]>> = {
+  getAcademicSession: ['S1'], getClass: ['chess'], getCourse: ['crs-ger'], getGradingPeriod: ['G1'], getDemographics: ['stu-1'], getEnrollment: ['e3'],
+  getOrg: ['camp/1'], getSchool: ['sch-west'], getStudent: ['stu-1'], getTeacher: ['tch/01@7'], getTerm: ['T1'], getUser: ['tch/01@7'],
+  getCoursesForSchool: ['sch-west'], getEnrollmentsForClassInSchool: ['sch/east@7', '10A'], getStudentsForClassInSchool: ['sch/east@7', '10A'],
+  getTeachersForClassInSchool: ['sch/east@7', '10A'], getEnrollmentsForSchool: ['sch/east@7'], getStudentsForSchool: ['sch-west'],
+  getTeachersForSchool: ['sch/east@7'], getTermsForSchool: ['sch/east@7'], getClassesForTerm: ['T1'], getGradingPeriodsForTerm: ['T1'],
+  getClassesForCourse: ['crs-ger'], getClassesForStudent: ['stu-1'], getClassesForTeacher: ['tch/01@7'], getClassesForSchool: ['sch-west'],
+  getClassesForUser: ['proc-1'], getStudentsForClass: ['10A'], getTeachersForClass: ['10A'],
+};
+
 const ofVariantA = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSession']
   .map((one) => `get${one}`)
   .concat(['Orgs', 'Users', 'Classes', 'Courses', 'Enrollments', 'AcademicSessions'].map((many) => `getAll${many}`));
@@ -74,14 +89,15 @@ const ofVariantA = ['Org', 'User', 'Class', 'Course', 'Enrollment', 'AcademicSes
 const service = await useService();
 const importStarted = Date.now();
 const report = await service.addSchool(estab, fixture);
+const secondReport = await service.addSchool(second, secondFixture);
 const client = await service.addClient('app', [estab]);
-const read = (dialect: TestedDialect, path: string) => dialect.read(client, estab, path);
+const secondClient = await service.addClient('second', [second]);
+const read = (dialect: TestedDialect, path: string, school = estab) => dialect.read(school === second ? secondClient : client, school, path);
 const documents = await readDocuments(service.app);
 const validators = new Map(testedDialects.map(({ name, surface }) => [name, createValidate(documents[surface])]));
 
 const fill = (path: string, ids: readonly string[]) => ids.reduce((filled, id) => filled.replace('{}', encodeURIComponent(id)), path);
-const folderOf = ({ suffix }: TestedDialect) => suffix.toLowerCase();
-const goldenFile = (dialect: TestedDialect, name: string) => join(goldenFolder, folderOf(dialect), `${name}.json`);
+const folderOf = ({ suffix }: TestedDialect, school = estab) => (school === estab ? suffix.toLowerCase() : `school-1p2-${suffix.toLowerCase()}`);
 
 test('the fixture is as awkward as it is meant to be, and loads whole', () => {
   const text = (file: string) => readFileSync(join(fixture, file), 'utf8');
@@ -90,6 +106,15 @@ test('the fixture is as awkward as it is meant to be, and loads whole', () => {
   assert.equal(report?.outcome, 'done');
   assert.deepEqual(report?.problems, []);
   assert.equal(report?.added, 7 + 9 + 6 + 7 + 12 + 13 + 4);
+});
+
+test('the fixture of 1.2 has every column filled somewhere, and loads whole', () => {
+  assert.deepEqual([secondReport?.outcome, secondReport?.problems], ['done', []]);
+  for (const file of readdirSync(secondFixture).filter((one) => one !== 'manifest.csv')) {
+    const text = readFileSync(join(secondFixture, file), 'utf8').replace('\uFEFF', '');
+    const { data: [header = [], ...rows] } = Papa.parse<string[]>(text, { skipEmptyLines: true });
+    assert.deepEqual(header.filter((_, at) => rows.every((row) => row[at] === '')), [], file);
+  }
 });
 
 test('the operations are the 41 of the standard', () => {
@@ -112,8 +137,13 @@ for (const dialect of testedDialects) {
   }
 }
 
-async function checkGolden(dialect: TestedDialect, name: string, path: string, wrapper: string): Promise<void> {
-  const response = await read(dialect, path);
+for (const dialect of asking) {
+  for (const [name, path, wrapper] of standard)
+    test(`${dialect.name} ${name}, of a school whose source is 1.2`, () => checkGolden(dialect, name, fill(path, ofSecond[name] ?? []), wrapper, second));
+}
+
+async function checkGolden(dialect: TestedDialect, name: string, path: string, wrapper: string, school = estab): Promise<void> {
+  const response = await read(dialect, path, school);
   const text = await response.text();
   assert.equal(response.status, 200, text);
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -127,11 +157,13 @@ async function checkGolden(dialect: TestedDialect, name: string, path: string, w
   const rendered = `${JSON.stringify(golden, null, 2)}\n`
     .replace(/("dateLastModified": )"[^"]*"/g, '$1"{instant of the import}"')
     .replaceAll(service.url, '{base}');
+  const folder = join(goldenFolder, folderOf(dialect, school));
+  const file = join(folder, `${name}.json`);
   if (updating) {
-    mkdirSync(join(goldenFolder, folderOf(dialect)), { recursive: true });
-    writeFileSync(goldenFile(dialect, name), rendered);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, rendered);
   }
-  assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(goldenFile(dialect, name), 'utf8')));
+  assert.deepEqual(JSON.parse(rendered), JSON.parse(readFileSync(file, 'utf8')));
 }
 
 function checkSchema({ name: dialect, suffix, surface }: TestedDialect, name: string, wrapper: string, body: unknown): void {
@@ -210,8 +242,9 @@ test('a list that nothing belongs to is an empty list', async () => {
 test('no golden answer is left over, and none holds a password', () => {
   const files = (folder: string) => readdirSync(join(goldenFolder, folder)).sort();
   assert.deepEqual(files('a'), ofVariantA.map((name) => `${name}.json`).sort());
-  for (const folder of ['b', '1p2']) assert.deepEqual(files(folder), standard.map(([name]) => `${name}.json`).sort());
+  for (const folder of ['b', '1p2', 'school-1p2-b', 'school-1p2-1p2']) assert.deepEqual(files(folder), standard.map(([name]) => `${name}.json`).sort());
   assert.ok(readFileSync(join(fixture, 'users.csv'), 'utf8').includes('hunter2'));
-  for (const folder of ['a', 'b', '1p2'])
-    for (const file of files(folder)) assert.ok(!/hunter2|password/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
+  assert.ok(readFileSync(join(secondFixture, 'users.csv'), 'utf8').includes('secret-never-leaves'));
+  for (const folder of readdirSync(goldenFolder))
+    for (const file of files(folder)) assert.ok(!/hunter2|secret-never-leaves|"password":/i.test(readFileSync(join(goldenFolder, folder, file), 'utf8')), file);
 });

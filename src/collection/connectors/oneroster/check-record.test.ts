@@ -20,7 +20,8 @@ const names = Object.keys(required) as CollectionName[];
 
 function check(name: CollectionName, given: Record<string, unknown>) {
   const problems: Problem[] = [];
-  const row = createRecordCheck(collections[name], 'v1p1')({ sourcedId: 'x1', status: 'active', ...required[name], ...given }, 7, (problem) => problems.push(problem));
+  const record = { sourcedId: 'x1', status: 'active', ...required[name], ...given };
+  const row = createRecordCheck(collections[name], 'v1p1')(record, 7, (problem) => problems.push(problem));
   return { row, problems };
 }
 
@@ -149,7 +150,8 @@ test('metadata is kept as text, in one order, without what is nested or blank', 
 const second: Record<string, { given: Record<string, unknown>; values: Record<string, unknown>; lacks?: string[] }> = {
   'somebody with several roles': {
     given: {
-      enabledUser: true, givenName: 'Ada', familyName: 'L', email: 'ada@x.example', primaryOrg: to('o2'), preferredFirstName: 'A', role: 'ignored', orgs: [to('x')],
+      enabledUser: true, givenName: 'Ada', familyName: 'L', email: 'ada@x.example', primaryOrg: to('o2'), preferredFirstName: 'A', role: 'ignored',
+      orgs: [to('x')],
       roles: [
         { roleType: 'secondary', role: 'parent', org: to('o1') },
         { roleType: 'primary', role: 'teacher', org: to('o1'), beginDate: '2026-09-01', endDate: null, userProfile: 'urn:p1' },

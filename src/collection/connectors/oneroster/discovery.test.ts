@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useFakeProvider, type Reply } from '../../../../test/fake-provider.ts';
+import { noRoster } from '../../../../test/no-roster.ts';
 import { parseAllowList } from '../../../http/address-guard.ts';
 import { createOutbound, type Outbound } from '../../../http/outbound.ts';
 import { Problems } from '../../problem.ts';
@@ -41,7 +42,7 @@ const origin = () => new URL(fake.url).origin;
 async function read(state: Record<string, unknown>, how: { full?: boolean; more?: Partial<OneRosterParts> } = {}): Promise<Record<string, unknown>> {
   [fake.discovered, fake.logins] = [[], []];
   const reading = await createOneRosterConnector(parts({ state, ...how.more })).openRoster({ full: how.full ?? false });
-  for (const { read: readRows } of reading.collections) for await (const batch of readRows(new Problems())) assert.equal(batch.rejected.length, 0);
+  for (const { read: readRows } of reading.collections) for await (const batch of readRows(new Problems(), noRoster)) assert.equal(batch.rejected.length, 0);
   return JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
 }
 

@@ -163,7 +163,7 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
   const [school, role] = [to('o1'), { roleType: 'primary', role: 'student', org: to('o1') }];
   fake.data = {
     ...fake.data,
-    orgs: [{ sourcedId: 'o0', name: 'Trust', type: 'district' }, { sourcedId: 'o1', name: 'School', type: 'school' }, { sourcedId: 'o2', name: 'Other', type: 'school' }],
+    orgs: [['o0', 'district'], ['o1', 'school'], ['o2', 'school']].map(([sourcedId, type]) => ({ sourcedId, name: 'Org', type })),
     courses: [{ sourcedId: 'c1', title: 'Taught' }, { sourcedId: 'c2', title: 'Not taught' }, { sourcedId: 'c3', title: 'Of the trust', org: to('o0') }],
     classes: [{ sourcedId: 'k1', title: '7A', course: to('c1'), school: to('o2'), terms: [to('t1')] }],
     users: [{ sourcedId: 'u1', enabledUser: true, givenName: 'G', familyName: 'F', email: 'u1@x.example', roles: [role] }],
