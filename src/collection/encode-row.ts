@@ -35,7 +35,7 @@ export function ownColumns(resource: Resource): string[] {
 
 export function createRowEncoder(resource: Resource, reading: Reading): (row: SourceRow) => string {
   const kindAt = resource.fields.findIndex((field) => field.name === resource.kindBy?.field);
-  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && isGiven(field) ? [{ field, at }] : []));
+  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && isGiven(field) ? [{ field, at, blank: `\t${nothing}`.repeat(columnsOf(field).length) }] : []));
   const derived = resource.fields.flatMap((field, at) =>
     field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : [],
   );
@@ -52,7 +52,11 @@ export function createRowEncoder(resource: Resource, reading: Reading): (row: So
     const { record, late, v1p2, shared } = renderRecord(resource, { sourcedId, values, metadata, lacks });
     const kind = kindAt < 0 ? nothing : (resource.kindBy?.kindOf((values[kindAt] as string | undefined) ?? '') ?? nothing);
     let text = `${key}\t${line}\t${page}\t${escape(sourcedId)}\t${kind}${findKinds ? `\t${encodeArray(findKinds(values))}` : ''}\t${status}`;
-    for (const { field, at } of stored) text += `\t${encodeValue(field, values[at])}`;
+    for (let index = 0; index < stored.length; index += 1) {
+      const { field, at, blank } = stored[index] as (typeof stored)[number];
+      const value = values[at];
+      text += value === undefined ? blank : `\t${encodeValue(field, value)}`;
+    }
     text += `\t${metadata === undefined ? nothing : escape(metadata)}\t${escape(record)}\t${v1p2 === '' ? nothing : escape(v1p2)}\t${shared ?? nothing}`;
     return `${text}${lacksAny ? `\t${encodeArray(lacks)}` : ''}\t${escape(late)}\n`;
   };
@@ -91,12 +95,11 @@ const nothing = '\\N';
 const keyOf = ({ estab, number }: Reading) => `${escape(estab)}\t${number}`;
 const encodeText = (text: string | undefined) => (text === undefined ? nothing : escape(text));
 
-function encodeValue(field: Field, value: Value): string {
+function encodeValue(field: Field, value: Exclude<Value, undefined>): string {
   if (field.type === 'userIds') {
-    const pairs = value as readonly UserId[] | undefined;
-    return `${encodeArray(pairs?.map((pair) => pair.type))}\t${encodeArray(pairs?.map((pair) => pair.identifier))}`;
+    const pairs = value as readonly UserId[];
+    return `${encodeArray(pairs.map((pair) => pair.type))}\t${encodeArray(pairs.map((pair) => pair.identifier))}`;
   }
-  if (value === undefined) return nothing;
   if (field.type === 'items') return escape(JSON.stringify(value));
   return typeof value === 'string' ? escape(value) : encodeArray(value as readonly string[]);
 }

@@ -176,8 +176,8 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   if (spooled.bytes > bytesWorthHashing) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
     await tx`set local enable_nestloop = off`;
-    // Plans that were kept from smaller imports of the same connection do not know of that.
-    await tx`set local plan_cache_mode = force_custom_plan`;
+    // Plans that the connection keeps from smaller imports do not know of that.
+    await tx`discard plans`;
     // A school's rows are sorted once; on disk that takes a tenth of the import.
     await tx`set local work_mem = '128MB'`;
   }
