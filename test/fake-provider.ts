@@ -55,6 +55,8 @@ export const fakeUser = (at: number) =>
     familyName: `Family ${at}`,
     role: 'student',
     orgs: [to('o1')],
+    // As 1.2 has it.
+    roles: [{ roleType: 'primary', role: 'student', org: to('o1') }],
   });
 
 export function fakeSchool(users = 30): Data {

@@ -59,7 +59,7 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Prom
 
 async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: 'bulk' | 'delta'): Promise<Map<Change, number>> {
   const { estab, number } = reading;
-  const live = tx`(select sourced_id, status, record, late, v1p2 from ${tx(resource.table)} where estab = ${estab})`;
+  const live = tx`(select sourced_id, status, record, late, v1p2, shared from ${tx(resource.table)} where estab = ${estab})`;
   const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
   const missing = tx`s.sourced_id is null and t.status = 'active' and not exists (select from ${stagedRejected(tx, reading)} r
     where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`;
@@ -70,7 +70,7 @@ async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: '
         when s.sourced_id is null then 'missing' when t.status = 'active' and s.status = 'tobedeleted' then 'marked' else 'changed' end
       from ${live} t ${mode === 'bulk' ? tx`full` : tx`right`} join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
       where t.sourced_id is null or (${missing}) or t.record <> s.record or t.status <> s.status ${late}
-        or (s.sourced_id is not null and t.v1p2 is distinct from s.v1p2)
+        or (s.sourced_id is not null and (t.v1p2, t.shared) is distinct from (s.v1p2, s.shared))
       returning what
     )
     select what, count(*)::int as count from noted group by what`;

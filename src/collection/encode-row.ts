@@ -35,7 +35,9 @@ export function ownColumns(resource: Resource): string[] {
 
 export function createRowEncoder(resource: Resource, reading: Reading): (row: SourceRow) => string {
   const kindAt = resource.fields.findIndex((field) => field.name === resource.kindBy?.field);
-  const stored = resource.fields.flatMap((field, at) => (field.type !== 'idList' && isGiven(field) ? [{ field, at, blank: `\t${nothing}`.repeat(columnsOf(field).length) }] : []));
+  const stored = resource.fields.flatMap((field, at) =>
+    field.type !== 'idList' && isGiven(field) ? [{ field, at, blank: `\t${nothing}`.repeat(columnsOf(field).length) }] : [],
+  );
   const derived = resource.fields.flatMap((field, at) =>
     field.type === 'idList' ? [{ at, from: resource.fields.findIndex((one) => one.column === field.column) }] : [],
   );

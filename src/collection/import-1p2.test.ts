@@ -156,6 +156,14 @@ test('with --partial a person with a faulty role is left as they were, and a row
   assert.deepEqual([torn.outcome, torn.removed, (await kept(estab, 't')).status], ['unchanged', 0, 'active']);
 });
 
+test('a users.csv without rows removes nobody, whatever stands in roles.csv', async () => {
+  const estab = await newSchool();
+  for (const partial of [false, true]) {
+    const report = await service.load(estab, bulk({ orgs, users: [], roles: school.roles ?? [] }), { partial });
+    assert.deepEqual([report.outcome, report.removed, report.ignored], ['unchanged', 0, ['users.csv (no rows)']]);
+  }
+});
+
 test('what falls when everything is known names the file and line that somebody was changed by', async () => {
   const estab = await newSchool();
   const files = { orgs: [orgs[0] as Row], roles: [live(role('t2', 't', 'aide')), live(role('t9', 't', 'aide'))] };

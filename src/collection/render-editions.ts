@@ -91,14 +91,19 @@ export async function renderAdministrators(tx: Tx, estab: string, version: numbe
       and t.org_ids && (select array_agg(o.sourced_id) from roster_org o where o.estab = ${estab} and o.version = ${version})`;
   return rows.flatMap(({ row, types }) => {
     const v1p2 = nameAdministrator(renderRow(collections.users, row).v1p2 ?? '', types);
-    return v1p2 === row.v1p2 ? [] : [{ sourcedId: row.sourced_id, v1p2 }];
+    // What is not made yet is made as it is now.
+    return row.v1p2 === null || v1p2 === row.v1p2 ? [] : [{ sourcedId: row.sourced_id, v1p2 }];
   });
 }
 
 /** Every record of rosters that were, in part, merged without it. Gives how many rosters. */
 export async function renderRosters(db: Db): Promise<number> {
   const due = await db<{ estab: string }[]>`select estab from roster where rendered_to <> version order by estab`;
-  for (const { estab } of due) await renderRoster(db, estab);
+  const failures: Error[] = [];
+  for (const { estab } of due) {
+    await renderRoster(db, estab).catch((cause: unknown) => failures.push(new Error(`${estab} could not be rendered`, { cause })));
+  }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${due.length} rosters could not be rendered`);
   return due.length;
 }
 

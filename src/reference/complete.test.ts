@@ -23,6 +23,7 @@ const leftOut: Readonly<Record<string, string>> = {
   '/account': 'pages for people',
   '/register': 'pages for people',
   '/openapi/': 'the documents themselves',
+  '/ims/oneroster/rostering/v1p2/discovery/': 'the same as OneRoster 1.2 wants it',
   '/docs': 'pages for people: the reference, made of the documents',
   '/oidc/': 'pages for people, and other verbs of what is described',
   '/api/v1/{name}': 'names that are none, which are refused or told to a callbackUrl',

@@ -96,7 +96,7 @@ function renderItem(fields: readonly Field[], item: Item): string {
   return `{${properties.join(',')}}`;
 }
 
-const uri = /^[a-z][a-z\d+.-]*:[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/i;
+const uri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?@!$&'()*+,;=]|%[\da-f]{2})+(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\da-f]{2})*)?$/i;
 const ownUri = 'urn:schoolbell:userprofile:';
 
 /** What is none is made one, so that it can be told what it was. */

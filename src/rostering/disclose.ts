@@ -2,10 +2,18 @@
 import type { Ledger } from '../access/disclosures.ts';
 import { collections } from '../roster/collections.ts';
 import { versionPlaceholder } from '../roster/resource.ts';
+import { dialects } from './dialects/all.ts';
 import { selectableFields } from './field-path.ts';
 import type { Question } from './plan.ts';
 
 type Asked = Pick<Question, 'operation' | 'dialect'>;
+
+/** Made once: the ledger sees that it is the same list again. */
+const allFields = new Map(
+  dialects.flatMap(({ name, edition }) =>
+    Object.values(collections).map((resource) => [`${name} ${resource.collection}`, selectableFields(resource, edition)] as const),
+  ),
+);
 
 /** Records by establishment. */
 export type Counts = ReadonlyMap<string, number>;
@@ -29,7 +37,7 @@ function countMarks(records: string): number {
 
 export function disclose(note: Ledger['note'], rp: string, { operation, dialect }: Asked, fields: readonly string[] | undefined, counts: Counts): void {
   const { collection } = operation;
-  const all = fields ?? selectableFields(collections[collection], dialect.edition);
+  const all = fields ?? allFields.get(`${dialect.name} ${collection}`) ?? [];
   for (const [estab, records] of counts) if (records > 0) note({ estab, rp, collection, records, fields: all });
 }
 

@@ -95,7 +95,7 @@ function itemPath(name: string, tail: string, field: Field): FieldPath | undefin
   return {
     name,
     comparison: exact ? 'exactList' : 'textList',
-    sql: (sql, { address, properties }) => sql`nullif(array(select found.value #>> '{}' from jsonb_path_query(
+    sql: (sql, { address, properties }) => sql`nullif(array(select (found.value #>> '{}') collate "C" from jsonb_path_query(
       ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb, ${path}::jsonpath) as found (value)), '{}')`,
   };
 }

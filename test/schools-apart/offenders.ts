@@ -191,6 +191,7 @@ export const offenders: Offenders = [
       'src/collection/purge.ts': [
         '9dcba45b361c select r.estab, v.ripe from roster r join (select estab, max(version) as ripe from roster_version wh',
       ],
+      'src/collection/render-editions.ts': ['9c7e946a1622 select estab from roster where rendered_to <> version order by estab'],
       'src/collection/uploads.ts': [
         'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
       ],
@@ -366,16 +367,16 @@ export const offenders: Offenders = [
     reason: 'A COPY compares nothing; each line that is staged carries its establishment.',
     statements: {
       'src/collection/stage.ts': [
-        '010a529c1b3f copy "stage_org" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "name", "type',
-        '18839d9e7407 copy "stage_enrollment" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "user_',
+        'fafaf4030492 copy "stage_org" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "name", "type',
+        '017a1a7e4c9d copy "stage_enrollment" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "user_',
         '1bd4fc86964f copy "stage_mark" ("estab", "reading", "line", "student_id", "date", "session", "mark", "minutes_lat',
-        '21241a823446 copy "stage_user" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "username",',
-        '4d13bd352668 copy "stage_academic_session" ("estab", "reading", "line", "place", "sourced_id", "kind", "status",',
-        '71f4727dc264 copy "stage_class" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "title", "c',
+        'cf0c4917902a copy "stage_user" ("estab", "reading", "line", "place", "sourced_id", "kind", "kinds", "status", "us',
+        '052116cd7e86 copy "stage_academic_session" ("estab", "reading", "line", "place", "sourced_id", "kind", "status",',
+        '93062b7482a8 copy "stage_class" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "title", "c',
         '6860b02a13de copy "stage_rejected" ("estab", "reading", "collection", "line", "sourced_id", "fault") from stdin',
         '90c9b5788a4d copy "stage_fault" ("estab", "reading", "number", "file", "line", "column_name", "value", "rule") fr',
-        'eb74d5ab790d copy "stage_demographics" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "bir',
-        'f71c565e73fb copy "stage_course" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "title", "',
+        'adfa1dd40dc2 copy "stage_demographics" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "bir',
+        '83b98f5a2836 copy "stage_course" ("estab", "reading", "line", "place", "sourced_id", "kind", "status", "title", "',
       ],
     },
   },

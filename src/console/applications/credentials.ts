@@ -19,7 +19,7 @@ const path = `${applicationRoute}/secrets/:kind`;
 
 const refused = 'Whoever still uses it is refused at the next call, and so are tokens that were had with it.';
 const kinds: Readonly<Record<ApplicationSecretKind, { title: string; opens: string; ending: string }>> = {
-  client: { title: 'Client secret', opens: 'Rostering in variant A, and signing people in: it goes with the client id.', ending: refused },
+  client: { title: 'Client secret', opens: 'Rostering in variant A and as OneRoster 1.2, and signing people in: it goes with the client id.', ending: refused },
   management: { title: 'Management secret', opens: 'What the application does for itself: asking schools, its own schools and deliveries.', ending: refused },
   signing: {
     title: 'Signing secret',

@@ -13,9 +13,9 @@ export function renderChanges(deprecations: readonly Deprecation[]): string {
 ${deprecations.length === 0 ? html`<p id="nothing-deprecated">Nothing. Every address that is described here stays.</p>` : renderDeprecated(deprecations)}
 </section>
 <h2>How long a version lives</h2>
-<p>The version is a part of the address: <code>v1p1</code> is OneRoster 1.1, <code>v1</code> everything else under <code>/api</code>; what has no number in
-its address is held to the same rules. A version answers for at least 24 months after the one that replaces it is released, and for at least 12 months after it
-is called deprecated. It ends in August, between two school years, never within one.</p>
+<p>The version is a part of the address: <code>v1p1</code> is OneRoster 1.1, <code>v1p2</code> OneRoster 1.2, <code>v1</code> everything else under
+<code>/api</code>; what has no number in its address is held to the same rules. A version answers for at least 24 months after the one that replaces it is
+released, and for at least 12 months after it is called deprecated. It ends in August, between two school years, never within one.</p>
 <h2>How an end is announced</h2>
 <ul>
 <li>Every answer of what is deprecated carries <code>Deprecation</code> (RFC 9745), the moment since when, as in <code>Deprecation: @1788220800</code>;

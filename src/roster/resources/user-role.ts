@@ -55,7 +55,7 @@ export function administratorAt(orgType: string | undefined): string {
 function spreadRole(valueOf: (name: string) => Value): Item[] {
   const role = valueOf('role') as string;
   const shown = role === 'administrator' ? administratorPlaceholder : role;
-  return ((valueOf('orgs') ?? []) as readonly string[]).map((org) => ({ roleType: 'primary', role: shown, org }));
+  return [...new Set((valueOf('orgs') ?? []) as readonly string[])].map((org) => ({ roleType: 'primary', role: shown, org }));
 }
 
 export const rolesFile = {

@@ -33,7 +33,15 @@ const peopleAtOnce = 2_000;
 export async function* readPeople(files: PeopleFiles, problems: Problems, { live, openSpool }: Around): AsyncGenerator<SourceBatch> {
   const present = [files.users, files.profiles, files.roles].reduce((sum, file) => sum + (file?.size ?? 0), 0);
   const parts: Parts = { entries: await openPartitions(present, openSpool), ids: await openPartitions(present, openSpool) };
-  if (files.users) yield* partUsers(files, files.users, parts, problems);
+  let read = 0;
+  if (files.users) {
+    for await (const { batch, rows } of partUsers(files, files.users, parts, problems)) {
+      read += rows;
+      yield batch;
+    }
+  }
+  // A file without rows says nothing; taken as "nobody is left" it would remove everybody.
+  if (files.users && files.mode === 'bulk' && read === 0) return;
   if (files.profiles) yield* partItems(files, files.profiles, profileRows, parts, problems);
   if (files.roles) yield* partItems(files, files.roles, roleRows, parts, problems);
   await findTwice(parts, problems);
@@ -44,7 +52,12 @@ export async function* readPeople(files: PeopleFiles, problems: Problems, { live
 }
 
 /** Rows of which nobody knows whose they are come out at once; the others when all is known of their person. */
-async function* partUsers({ mode, onBytes }: PeopleFiles, file: PackageFile, { entries }: Parts, problems: Problems): AsyncGenerator<SourceBatch> {
+async function* partUsers(
+  { mode, onBytes }: PeopleFiles,
+  file: PackageFile,
+  { entries }: Parts,
+  problems: Problems,
+): AsyncGenerator<{ batch: SourceBatch; rows: number }> {
   for await (const rows of readRows({ checked: collections.users, mode, file, edition: 'v1p2', onBytes }, problems)) {
     const lost: RejectedRow[] = [];
     for (const read of rows) {
@@ -53,7 +66,7 @@ async function* partUsers({ mode, onBytes }: PeopleFiles, file: PackageFile, { e
       else entries.add(read.rejected.sourcedId, { of: read.rejected.sourcedId, rejected: read.rejected });
     }
     await entries.flush();
-    yield { rows: [], rejected: lost };
+    yield { batch: { rows: [], rejected: lost }, rows: rows.length };
   }
 }
 
