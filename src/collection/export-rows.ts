@@ -1,7 +1,7 @@
 // In charge of a record as a row of a CSV package. For 1.1 it is what the API shows; for 1.2 it is what is stored, since the API fills in
 // what 1.2 demands, and a package need not have that.
-import { type Edition, type Field, type Resource, type Status, type UserId, type Value } from '../roster/resource.ts';
-import { valuesOfRow, type StoredRow } from './render-editions.ts';
+import type { Edition, Field, Resource, Status, UserId, Value } from '../roster/resource.ts';
+import { valuesOfRow, type StoredRow } from './stored-row.ts';
 
 /** modified: the instant of its version. */
 export type ExportedRow = Readonly<{ row: StoredRow & { status: Status }; modified: string }>;

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Status } from '../roster/resource.ts';
 import { Overtaken } from './reading.ts';
-import { metadataOfRow, valuesOfRow, type StoredRow } from './render-editions.ts';
+import { metadataOfRow, valuesOfRow, type StoredRow } from './stored-row.ts';
 import type { LiveRoster } from './source.ts';
 
 /** merged: the last reading, since one that changes no version may still change what is not shown. */

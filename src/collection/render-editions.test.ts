@@ -28,6 +28,7 @@ const files = (more: Readonly<Record<string, string>> = {}, ofSchool: Readonly<R
     person('pupil', 'student', { 'metadata.house 🏠': 'Red', 'metadata.a': '1', userIds: '{UPN:A1}', ...more }),
     person('head', 'administrator', { orgSourcedIds: 'trust,school,maths' }),
     person('aide', 'aide', { orgSourcedIds: 'school,trust' }),
+    person('twice', 'administrator', { orgSourcedIds: 'trust,trust,school' }),
   ],
   enrollments: ['pupil', 'aide'].map((id) => ({
     sourcedId: `e-${id}`, classSourcedId: 'class', schoolSourcedId: 'school', userSourcedId: id, role: id === 'aide' ? 'aide' : 'student',
@@ -96,9 +97,10 @@ test('a record that was rendered in another way is made anew', async () => {
 test('an administrator is one of the site or of the district, and changes with the organisation', async () => {
   const { client, load } = await openSchool('heads');
   type Head = { user: { dateLastModified: string; roles: { role: string }[] } };
-  const read = async () => ((await (await client.v12('heads', '/users/head')).json()) as Head).user;
+  const read = async (id = 'head') => ((await (await client.v12('heads', `/users/${id}`)).json()) as Head).user;
   const before = await read();
   assert.deepEqual(before.roles.map(({ role }) => role), ['districtAdministrator', 'siteAdministrator', 'ext:administrator']);
+  assert.deepEqual((await read('twice')).roles.map(({ role }) => role), ['districtAdministrator', 'siteAdministrator'], 'each organisation once');
   const count = await load({ orgs: orgs({ type: 'local' }) });
   assert.deepEqual([count.outcome, count.changed], ['done', 1]);
   const after = await read();

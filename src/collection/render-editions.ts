@@ -3,41 +3,14 @@
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { charactersIn, renderRecord } from '../roster/record.ts';
-import { administratorPlaceholder, type Resource, type UserId, type Value } from '../roster/resource.ts';
+import { administratorPlaceholder, type Resource } from '../roster/resource.ts';
 import { administratorAt } from '../roster/resources/user-role.ts';
 import { historyTable } from './history.ts';
 import type { Reading } from './reading.ts';
 import { staged } from './stage.ts';
+import { valuesOfRow, type StoredRow } from './stored-row.ts';
 
 const rowsAtOnce = 2_000;
-
-/** A row of a roster table as JSON. */
-export type StoredRow = Readonly<Record<string, unknown>> &
-  Readonly<{ sourced_id: string; version: number; record: string; metadata: Record<string, string> | null; lacks?: string[] | null }>;
-
-/** In the order of the resource's fields. */
-export function valuesOfRow({ fields }: Resource, row: StoredRow): Value[] {
-  return fields.map((field): Value => {
-    if (field.type === 'userIds') return pairUp(row.user_id_types as string[] | null, row.user_id_identifiers as string[] | null);
-    const value = row[field.column] ?? undefined;
-    return typeof value === 'boolean' ? String(value) : (value as Value);
-  });
-}
-
-function pairUp(types: readonly string[] | null, identifiers: readonly string[] | null): UserId[] | undefined {
-  return types?.map((type, at) => ({ type, identifier: identifiers?.[at] ?? '' }));
-}
-
-/** As its source wrote it, which the stored object does not tell: it stands in front of the fields. */
-export function metadataOfRow(resource: Resource, row: StoredRow): string | undefined {
-  if (row.metadata === null) return undefined;
-  const { sourced_id: sourcedId, lacks } = row;
-  const { record } = renderRecord(resource, { sourcedId, values: valuesOfRow(resource, row), metadata: undefined, lacks: lacks ?? undefined });
-  const front = row.record.endsWith(record) ? row.record.slice(metadataFront.length, row.record.length - record.length) : '';
-  return front === '' ? JSON.stringify(row.metadata) : front;
-}
-
-const metadataFront = ',"metadata":';
 
 type Edited = Readonly<{ sourcedId: string; version: number; v1p2: string | null; shared: number | null }>;
 
@@ -61,10 +34,10 @@ function nameAdministrator(v1p2: string, types: readonly (string | null)[]): str
   return v1p2.replaceAll(administratorPlaceholder, () => administratorAt(types[at++] ?? undefined));
 }
 
-/** The types of a user's organisations. */
+/** The types of a user's organisations, each once, as roles have them. */
 function orgTypes(sql: Sql, estab: string, ids: Fragment, type: Fragment): Fragment {
   return sql`array(select coalesce(${type}, (select o.type from roster_org o where o.estab = ${estab} and o.sourced_id = given.id))
-    from unnest(${ids}) with ordinality as given (id, position) order by position)`;
+    from (select id, min(position) as position from unnest(${ids}) with ordinality as one (id, position) group by id) given order by position)`;
 }
 
 const isAdministrator = (sql: Sql, t: Fragment) => sql`${t}.role = 'administrator' and ${t}.roles is null`;

@@ -55,7 +55,7 @@ export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRec
 }
 
 /** Of a file that was issued with two headers, what only one of them has may be missing. */
-export function requirePositions(file: string, headers: readonly string[], line: number, columns: readonly string[]): (name: string) => number {
+function requirePositions(file: string, headers: readonly string[], line: number, columns: readonly string[]): (name: string) => number {
   const issued = headers.map((header) => header.split(','));
   const standard = [...new Set(issued.flat())];
   const missing = standard.filter((name) => !columns.includes(name) && issued.every((one) => one.includes(name)));
@@ -80,7 +80,7 @@ function checkStatus(status: string, modified: string, mode: Mode, broken: (colu
   return status === '' || status === 'active' ? 'active' : 'tobedeleted';
 }
 
-export function checkCell(field: Field, cell: string, broken: Broken, edition: Edition): Value {
+function checkCell(field: Field, cell: string, broken: Broken, edition: Edition): Value {
   const text = cell.trim();
   if (text === '') {
     if (isRequired(field, 'v1p1')) broken(cell, 'must not be blank');
