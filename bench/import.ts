@@ -54,8 +54,6 @@ async function bareCopy({ db }: Bench): Promise<number> {
     'end_date',
     'metadata',
     'record',
-    'v1p2',
-    'shared',
     'late',
   ]);
   await db`checkpoint`;
