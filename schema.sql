@@ -1079,6 +1079,17 @@ create table roster_milestone (
   constraint roster_milestone_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
+create table roster_mixed_total (
+  estab text collate "C" not null,
+  collection text not null,
+  kind text not null,
+  kinds text not null,
+  status text not null,
+  count integer not null,
+  constraint roster_mixed_total_pkey PRIMARY KEY (estab, collection, kind, kinds, status),
+  constraint roster_mixed_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
+);
+
 create table roster_org (
   estab text collate "C" not null,
   sourced_id text collate "C" not null,
@@ -1134,8 +1145,7 @@ create table roster_total (
   kind text not null,
   status text not null,
   count integer not null,
-  kinds text collate "C" default ''::text not null,
-  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, kinds, status),
+  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, status),
   constraint roster_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 

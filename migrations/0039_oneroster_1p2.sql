@@ -36,5 +36,13 @@ alter table stage_user add column v1p2 text, add column shared integer, add colu
 -- The version up to which every record, also of the history, is rendered for 1.2.
 alter table roster add column rendered_to integer not null default 0;
 
--- Of whoever is of several kinds, all of them, separated by commas.
-alter table roster_total add column kinds text collate "C" not null default '';
+-- Of whoever is of several kinds, all of them, separated by commas. Each is counted in roster_total too, by the main one.
+create table roster_mixed_total (
+  estab text collate "C" not null references roster on delete cascade,
+  collection text not null,
+  kind text not null,
+  kinds text not null,
+  status text not null,
+  count int not null,
+  primary key (estab, collection, kind, kinds, status)
+);

@@ -1,5 +1,6 @@
 // In charge of what would be costly to find out at every read: how many records of each kind and status a collection
-// has, and its every thousandth key with how many of each precede it. Written with each version.
+// has, and its every thousandth key with how many of each precede it. Written with each version. Whoever is of several
+// kinds is counted by the main one, as everybody, and once more by all of them.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { kindColumns, type Resource } from '../roster/resource.ts';
 
@@ -8,19 +9,26 @@ const rowsPerMilestone = 1000;
 export async function measureCollection(tx: Tx, estab: string, resource: Resource): Promise<void> {
   const table = tx(resource.table);
   const { collection } = resource;
-  const kinds = kindColumns(resource).includes('kinds') ? tx`coalesce(array_to_string(kinds, ','), '')` : tx`''`;
   await tx`delete from roster_total where estab = ${estab} and collection = ${collection}`;
+  await tx`delete from roster_mixed_total where estab = ${estab} and collection = ${collection}`;
   await tx`delete from roster_milestone where estab = ${estab} and collection = ${collection}`;
   await tx`
-    insert into roster_total (estab, collection, kind, kinds, status, count)
-    select ${estab}, ${collection}, kind, ${kinds} as kinds, status, count(*) from ${table} where estab = ${estab} group by 3, 4, 5`;
+    insert into roster_total (estab, collection, kind, status, count)
+    select ${estab}, ${collection}, kind, status, count(*) from ${table} where estab = ${estab} group by kind, status`;
+  if (canBeMixed(resource))
+    await tx`
+      insert into roster_mixed_total (estab, collection, kind, kinds, status, count)
+      select ${estab}, ${collection}, kind, array_to_string(kinds, ','), status, count(*) from ${table} where estab = ${estab} and kinds is not null
+      group by 3, 4, 5`;
   await tx`
     insert into roster_milestone (estab, collection, sourced_id, preceding)
     with numbered as materialized (
-      select (row_number() over (order by sourced_id) - 1) / ${rowsPerMilestone} as chunk, sourced_id, ${groupOf(tx, resource, tx`t`)} as part
+      select (row_number() over (order by sourced_id) - 1) / ${rowsPerMilestone} as chunk, sourced_id, ${mainGroup(tx, tx`t`)} as part,
+        ${canBeMixed(resource) ? mixedGroup(tx, tx`t`) : tx`null`} as mixed
       from ${table} t where estab = ${estab}
     ), counted as (
       select chunk, part, count(*) as count, min(sourced_id) as first from numbered group by chunk, part
+      union all select chunk, mixed, count(*), min(sourced_id) from numbered where mixed is not null group by chunk, mixed
     ), chunks as (
       select chunk, min(first) as sourced_id from counted group by chunk
     ), labels as (
@@ -34,11 +42,25 @@ export async function measureCollection(tx: Tx, estab: string, resource: Resourc
     from running where chunk > 0 group by sourced_id`;
 }
 
-/** Of a row t of roster_total. */
-export const totalGroup = (sql: Sql): Fragment => sql`t.kind || case when t.kinds = '' then '' else '/' || t.kinds end || ' ' || t.status`;
+/** Whether what was measured of a roster r holds for its version: one that did not know of several kinds may have written it. */
+export const isSettled = (sql: Sql): Fragment => sql`r.rendered_to = r.version`;
 
-/** What a row t is counted as: its kind, behind a slash all of them where it is of several, and its status. */
-export function groupOf(sql: Sql, resource: Resource, t: Fragment): Fragment {
-  if (!kindColumns(resource).includes('kinds')) return sql`${t}.kind || ' ' || ${t}.status`;
-  return sql`${t}.kind || coalesce('/' || array_to_string(${t}.kinds, ','), '') || ' ' || ${t}.status`;
+export const canBeMixed = (resource: Resource): boolean => kindColumns(resource).includes('kinds');
+
+/** All groups of an establishment with their counts, of one collection or of each. */
+export function groupTotals(sql: Sql, estab: string, collection?: string): Fragment {
+  const of = collection === undefined ? sql`` : sql`and collection = ${collection}`;
+  return sql`(select collection, ${mainGroup(sql, sql`t`)} as part, count from roster_total t where estab = ${estab} ${of}
+    union all select collection, kind || '/' || kinds || ' ' || status, count from roster_mixed_total where estab = ${estab} ${of})`;
 }
+
+/** What a row t is counted as. */
+export function groupsOf(sql: Sql, resource: Resource, t: Fragment): Fragment {
+  const main = mainGroup(sql, t);
+  return canBeMixed(resource) ? sql`array_remove(array[${main}, ${mixedGroup(sql, t)}], null)` : sql`array[${main}]`;
+}
+
+const mainGroup = (sql: Sql, t: Fragment): Fragment => sql`${t}.kind || ' ' || ${t}.status`;
+
+/** Its main kind, behind a slash all that it is of, and its status; nothing where it is of one. */
+const mixedGroup = (sql: Sql, t: Fragment): Fragment => sql`${t}.kind || '/' || array_to_string(${t}.kinds, ',') || ' ' || ${t}.status`;

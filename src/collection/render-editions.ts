@@ -6,6 +6,9 @@ import { charactersIn, renderRecord } from '../roster/record.ts';
 import { administratorPlaceholder, type Resource } from '../roster/resource.ts';
 import { administratorAt } from '../roster/resources/user-role.ts';
 import { historyTable } from './history.ts';
+import { lockRoster } from './lock-roster.ts';
+import { canBeMixed, measureCollection } from './measure-collection.ts';
+import { correctPersonKinds } from './person-kinds.ts';
 import type { Reading } from './reading.ts';
 import { staged } from './stage.ts';
 import { valuesOfRow, type StoredRow } from './stored-row.ts';
@@ -74,18 +77,44 @@ export async function renderRosters(db: Db): Promise<number> {
   const due = await db<{ estab: string }[]>`select estab from roster where rendered_to <> version order by estab`;
   const failures: Error[] = [];
   for (const { estab } of due) {
-    await renderRoster(db, estab).catch((cause: unknown) => failures.push(new Error(`${estab} could not be rendered`, { cause })));
+    await renderLive(db, estab).catch((cause: unknown) => failures.push(new Error(`${estab} could not be rendered`, { cause })));
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${due.length} rosters could not be rendered`);
   return due.length;
 }
 
-/** Unless it is done; what is merged meanwhile by whoever does not know of it is for the next time. */
-export async function renderRoster(sql: Sql, estab: string): Promise<void> {
+/** What is merged meanwhile by whoever does not know of it is for the next time. */
+async function renderLive(db: Db, estab: string): Promise<void> {
+  const version = await renderTables(db, estab);
+  if (version === undefined) return;
+  await db.begin(async (tx) => {
+    if ((await lockRoster(tx, estab)) === version) await settle(tx, estab);
+  });
+}
+
+/** Unless it is done, of a roster that is locked. */
+export async function renderRoster(tx: Tx, estab: string): Promise<void> {
+  if ((await renderTables(tx, estab)) !== undefined) await settle(tx, estab);
+}
+
+/** Gives the version of which it is; undefined when it is done. */
+async function renderTables(sql: Sql, estab: string): Promise<number | undefined> {
   const [roster] = await sql<{ version: number }[]>`select version from roster where estab = ${estab} and rendered_to <> version`;
-  if (!roster) return;
+  if (!roster) return undefined;
   for (const resource of allResources) for (const table of [resource.table, historyTable(resource)]) await renderTable(sql, estab, resource, table);
-  await sql`update roster set rendered_to = version where estab = ${estab} and version = ${roster.version}`;
+  return roster.version;
+}
+
+/** Whoever did not know that people can be of several kinds has neither said so of what is about them nor counted them so. */
+async function settle(tx: Tx, estab: string): Promise<void> {
+  const [mixed] = await tx`
+    select where exists (select from roster_user where estab = ${estab} and kinds is not null)
+      or exists (select from roster_mixed_total where estab = ${estab})`;
+  if (mixed) {
+    await correctPersonKinds(tx, estab);
+    for (const resource of allResources.filter(canBeMixed)) await measureCollection(tx, estab, resource);
+  }
+  await tx`update roster set rendered_to = version where estab = ${estab}`;
 }
 
 async function renderTable(sql: Sql, estab: string, resource: Resource, table: string): Promise<void> {

@@ -1,7 +1,7 @@
 // In charge of milestones: every thousandth key of a collection with how many records of each kind and status precede it,
 // so that a deep offset is a seek.
 
-/** Groups are named as `groupOf` has it. */
+/** Groups are named as `groupsOf` has it. */
 export type Milestone = { sourcedId: string; preceding: Readonly<Record<string, number>> };
 
 /** Which groups count. */
@@ -12,9 +12,12 @@ export function sumOf(counts: Readonly<Record<string, number>>, { kinds, byAnyKi
   let sum = 0;
   for (const [group, count] of Object.entries(counts)) {
     const cut = group.lastIndexOf(' ');
+    if (status !== undefined && group.slice(cut + 1) !== status) continue;
     const [main = '', several] = group.slice(0, cut).split('/');
-    const own = byAnyKind && several !== undefined ? several.split(',') : [main];
-    if (own.some((kind) => kinds.includes(kind)) && (status === undefined || group.slice(cut + 1) === status)) sum += count;
+    const byMain = kinds.includes(main);
+    if (several === undefined) sum += byMain ? count : 0;
+    // They were counted by the main one already.
+    else if (byAnyKind) sum += (Number(several.split(',').some((kind) => kinds.includes(kind))) - Number(byMain)) * count;
   }
   return sum;
 }

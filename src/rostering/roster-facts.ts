@@ -1,6 +1,6 @@
 // In charge of what is known of a roster as long as its version stands: the instants of its versions, totals by kind
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
-import { totalGroup } from '../collection/measure-collection.ts';
+import { groupTotals, isSettled } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
@@ -10,6 +10,8 @@ import { createPastFactsReader, type PastFacts, type PastFactsReader } from './p
 import type { Target } from './visibility.ts';
 
 type RosterFacts = {
+  /** Nothing of it will be measured anew. */
+  settled: boolean;
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
   milestones: Map<CollectionName, readonly Milestone[]>;
@@ -43,6 +45,7 @@ export function createFactsReader(): FactsReader {
     const known = remembered.get(at.estab);
     if (known?.at.rosterId === at.rosterId && known.at.version === at.version) return known.facts;
     const fresh = await readFacts(sql, at);
+    if (!fresh.settled) return fresh;
     remembered.delete(at.estab);
     if (remembered.size >= rememberedRosters) remembered.delete(remembered.keys().next().value ?? '');
     remembered.set(at.estab, { at, facts: fresh });
@@ -74,18 +77,18 @@ export function createFactsReader(): FactsReader {
 }
 
 async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Promise<RosterFacts> {
-  const [row] = await sql<{ version: number; versions: Version[] | null; totals: { collection: CollectionName; part: string; count: number }[] | null }[]>`
-    select r.version,
+  type Total = { collection: CollectionName; part: string; count: number };
+  const [row] = await sql<{ version: number; settled: boolean; versions: Version[] | null; totals: Total[] | null }[]>`
+    select r.version, ${isSettled(sql)} as settled,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
         order by v.version) from roster_version v where v.estab = r.estab) as versions,
-      (select json_agg(json_build_object('collection', t.collection, 'part', ${totalGroup(sql)}, 'count', t.count)) from roster_total t
-        where t.estab = r.estab) as totals
+      (select json_agg(t) from ${groupTotals(sql, estab)} t) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
   if (row?.version !== version) throw new RosterMoved();
   const totals = [...Map.groupBy(row.totals ?? [], (total) => total.collection)].map(
     ([collection, of]) => [collection, Object.fromEntries(of.map(({ part, count }) => [part, count]))] as const,
   );
-  return { versions: row.versions ?? [], totals: new Map(totals), milestones: new Map() };
+  return { settled: row.settled, versions: row.versions ?? [], totals: new Map(totals), milestones: new Map() };
 }
 
 async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {
