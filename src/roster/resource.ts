@@ -49,6 +49,10 @@ export type Field = Readonly<{
   items?: readonly Field[];
   /** What a reference points to. */
   to?: CollectionName;
+  /** The field of a role that can name it: where roles do, but none that the caller may see, it is not shown. */
+  namedBy?: string;
+  /** As what people are related by it, where they are of several kinds. */
+  relates?: readonly string[];
   /** Rendered after the rest of the record: derived, or subject to what the caller may see. */
   late?: boolean;
 }>;

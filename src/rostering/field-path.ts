@@ -17,6 +17,8 @@ export type PathContext = {
   address: string;
   /** The agents of a user that the caller may see. */
   visibleAgents: Fragment;
+  /** The id in a column that roles can name, as the caller sees it. */
+  visiblyNamed: (id: Fragment, namedBy: string) => Fragment;
   /** The record as the caller sees it, but for its first properties. */
   properties: Fragment;
   /** The versions of each establishment's roster, in their order. */
@@ -84,7 +86,9 @@ export function findFieldPath(resource: Resource, name: string, edition: Edition
 type Column = FieldPath['sql'];
 
 function columnOf(field: Field, edition: Edition): Column {
-  return field.name === 'agents' ? (_sql, context) => context.visibleAgents : (sql) => shownColumn(sql, field, edition);
+  const { name, namedBy } = field;
+  if (name === 'agents') return (_sql, context) => context.visibleAgents;
+  return (sql, context) => (namedBy === undefined ? shownColumn(sql, field, edition) : context.visiblyNamed(shownColumn(sql, field, edition), namedBy));
 }
 
 /** A list of what the items have there, out of the record as it is shown. Where items have items, of all of them. */

@@ -10,7 +10,9 @@ import type { ListRequest } from './list-request.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { joined } from './join-fragments.ts';
 import type { Operation, Parent, RelationContext, RowsOf } from './operations.ts';
-import { hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleLate, visibleProperties, type PeopleContext } from './visible-people.ts';
+import {
+  hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleLate, visiblyNamed, visibleProperties, type PeopleContext,
+} from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
 export type Question = Readonly<{
@@ -48,7 +50,8 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const rowsOf = rowsAt(sql, targets);
   const people: PeopleContext = { targets, rowsOf, address };
   const properties = visibleProperties(sql, resource, dialect.properties(sql), people);
-  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), properties };
+  const named: PathContext['visiblyNamed'] = (id, namedBy) => visiblyNamed(sql, id, namedBy, targets);
+  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
   if (operation.relation) {

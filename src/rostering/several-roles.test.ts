@@ -8,6 +8,8 @@ import { loadSource, madeUpSource, person, role, type Given, type GivenRole } fr
 import { useService, type Client } from '../../test/service.ts';
 import { authorise } from '../access/authorisations.ts';
 import type { Scope } from '../access/scopes.ts';
+import { sealVersion } from '../collection/merge.ts';
+import { renderRosters } from '../collection/render-editions.ts';
 import { listOperations } from '../reference/document.ts';
 
 const estab = '9990001';
@@ -21,7 +23,7 @@ const rolesOf: Readonly<Record<string, readonly GivenRole[]>> = {
   gil: [role('guardian', 'north')],
   kid: [role('student', 'north')],
   pat: [role('parent', 'south'), role('teacher', 'north', 'secondary')],
-  tom: [role('teacher', 'north'), role('parent', 'north', 'secondary')],
+  tom: [{ ...role('teacher', 'north'), userProfile: 'urn:work' }, { ...role('parent', 'north', 'secondary'), userProfile: 'urn:home' }],
   una: [role('teacher', 'north'), role('principal', 'south')],
 };
 const ids = Object.keys(rolesOf);
@@ -29,7 +31,9 @@ const ids = Object.keys(rolesOf);
 const mainRoles: Readonly<Record<string, string>> = {
   ana: 'student', cal: 'aide', dot: 'student', gil: 'guardian', kid: 'student', pat: 'parent', tom: 'teacher', una: 'teacher',
 };
-const agents = ['cal', 'gil', 'pat', 'tom', 'una'];
+const agentsOf: Readonly<Record<string, readonly string[]>> = { ana: ['gil'], kid: ['cal', 'gil', 'pat', 'tom', 'una'], pat: ['kid'] };
+const primaryOrgs: Readonly<Record<string, string>> = { cal: 'south', kid: 'north', pat: 'south' };
+const profiles = ['urn:home', 'urn:library', 'urn:work'];
 const enrolments: readonly (readonly [id: string, user: string, role: string, aClass: string])[] = [
   ['e1', 'ana', 'student', 'cls-n'], ['e2', 'ana', 'aide', 'cls-s'], ['e3', 'kid', 'student', 'cls-n'], ['e4', 'pat', 'teacher', 'cls-n'],
   ['e5', 'pat', 'parent', 'cls-s'], ['e6', 'tom', 'teacher', 'cls-s'], ['e7', 'tom', 'student', 'cls-n'], ['e8', 'una', 'administrator', 'cls-s'],
@@ -43,7 +47,14 @@ const given: Partial<Record<'orgs' | 'academicSessions' | 'courses' | 'classes' 
   classes: [['cls-n', 'north'], ['cls-s', 'south']].map(([sourcedId = '', school]) => ({
     sourcedId, title: sourcedId, course: 'crs', classType: 'scheduled', school, terms: ['aut'],
   })),
-  users: Object.entries(rolesOf).map(([id, roles]) => person(id, roles, id === 'kid' ? { agents, userIds: [{ type: 'Fed', identifier: 'k' }] } : {})),
+  users: Object.entries(rolesOf).map(([id, roles]) =>
+    person(id, roles, {
+      agents: agentsOf[id],
+      primaryOrg: primaryOrgs[id],
+      ...(id === 'kid' ? { userIds: [{ type: 'Fed', identifier: 'k' }] } : {}),
+      ...(id === 'tom' ? { userProfiles: profiles.map((profileId) => ({ profileId, profileType: 'account', vendorId: 'v' })) } : {}),
+    }),
+  ),
   enrollments: enrolments.map(([sourcedId, user, name, aClass]) => ({
     sourcedId, user, role: name, class: aClass, school: aClass === 'cls-n' ? 'north' : 'south',
   })),
@@ -61,13 +72,29 @@ const scopeOf = (name: string): Scope => {
 const openRoles = (id: string, scopes: readonly Scope[]) => (rolesOf[id] ?? []).filter((one) => scopes.includes(scopeOf(one.role)));
 const isSeen = ({ name }: TestedDialect, id: string, scopes: readonly Scope[]) =>
   name === '1.2' ? openRoles(id, scopes).length > 0 : scopes.includes(scopeOf(mainRoles[id] ?? ''));
+/** That somebody is a child or a parent shows where that role does, if the person has one. */
+function isRelativeSeen(dialect: TestedDialect, id: string, scopes: readonly Scope[]): boolean {
+  const family = (rolesOf[id] ?? []).map((one) => scopeOf(one.role)).filter((scope) => scope !== 'Staff');
+  return isSeen(dialect, id, scopes) && (dialect.name !== '1.2' || family.length === 0 || family.some((scope) => scopes.includes(scope)));
+}
+const relativesOf = (dialect: TestedDialect, id: string, scopes: readonly Scope[]) =>
+  isRelativeSeen(dialect, id, scopes) ? (agentsOf[id] ?? []).filter((other) => isRelativeSeen(dialect, other, scopes)) : [];
+/** Unless only roles are there that the caller does not see. */
+function primaryOrgOf(id: string, scopes: readonly Scope[]): string | undefined {
+  const there = (rolesOf[id] ?? []).filter(({ org }) => org === primaryOrgs[id]);
+  return there.length === 0 || there.some((one) => scopes.includes(scopeOf(one.role))) ? primaryOrgs[id] : undefined;
+}
+const profilesOf = (id: string, scopes: readonly Scope[]) =>
+  id === 'tom' ? ['urn:library', ...openRoles(id, scopes).map(({ userProfile }) => userProfile as string)].toSorted() : [];
+
 /** An enrolment is of the kind of its own role, if the person has one of that kind. */
 function isEnrolmentSeen({ name }: TestedDialect, user: string, own: string, scopes: readonly Scope[]): boolean {
   const [scope, main] = [scopeOf(own), scopeOf(mainRoles[user] ?? '')];
   return scopes.includes(name === '1.2' && rolesOf[user]?.some((one) => scopeOf(one.role) === scope) ? scope : main);
 }
 
-type Shown = { sourcedId: string; role?: string; roles?: { role: string; org: { sourcedId: string } }[]; agents?: { sourcedId: string }[] };
+type Named = { sourcedId: string };
+type Shown = Named & { role?: string; roles?: { role: string; org: Named }[]; agents?: Named[]; primaryOrg?: Named; userProfiles?: { profileId: string }[] };
 async function list(dialect: TestedDialect, client: Client, path: string, headers?: Record<string, string>, at = estab): Promise<Shown[]> {
   const response = await dialect.read(client, at, path, headers);
   const text = await response.text();
@@ -76,7 +103,7 @@ async function list(dialect: TestedDialect, client: Client, path: string, header
   if (!/limit|offset/.test(path)) assert.equal(Number(response.headers.get('x-total-count')), rows.length, `X-Total-Count of ${dialect.name} ${path}`);
   return rows;
 }
-const idsIn = (rows: readonly Shown[]) => rows.map(({ sourcedId }) => sourcedId);
+const idsIn = (rows: readonly Named[]) => rows.map(({ sourcedId }) => sourcedId);
 const statusOf = async (dialect: TestedDialect, client: Client, path: string) => (await dialect.read(client, estab, path)).status;
 
 const combinations: readonly (readonly Scope[])[] = [
@@ -96,11 +123,14 @@ for (const { scopes, name, client } of callers) {
       for (const query of ['', '?limit=100', "?limit=100&filter=status%3D'active'"]) {
         const users = await list(dialect, client, `/users${query}`);
         assert.deepEqual(idsIn(users), seen, `${dialect.name}${query}`);
-        for (const { sourcedId, role: main, roles, agents: shown = [] } of users) {
+        for (const { sourcedId, role: main, roles, agents: shown = [], primaryOrg, userProfiles = [] } of users) {
           if (dialect === later)
             assert.deepEqual(roles?.map((one) => [one.role, one.org.sourcedId]), openRoles(sourcedId, scopes).map((one) => [one.role, one.org]), sourcedId);
           else assert.deepEqual([main, roles], [mainRoles[sourcedId], undefined]);
-          assert.deepEqual(idsIn(shown), sourcedId === 'kid' ? agents.filter((id) => isSeen(dialect, id, scopes)) : []);
+          assert.deepEqual(idsIn(shown), relativesOf(dialect, sourcedId, scopes), `${dialect.name} agents of ${sourcedId}`);
+          if (dialect !== later) continue;
+          assert.equal(primaryOrg?.sourcedId, primaryOrgOf(sourcedId, scopes), sourcedId);
+          assert.deepEqual(userProfiles.map(({ profileId }) => profileId), profilesOf(sourcedId, scopes), sourcedId);
         }
       }
       const page = await dialect.read(client, estab, '/users?limit=1&offset=1');
@@ -176,6 +206,14 @@ for (const { scopes, name, client } of callers) {
     assert.deepEqual(await ask(`roles.org.href~'${service.url}${later.root}/orgs/south'`), having((one) => one.org === 'south'));
     assert.deepEqual(await ask("roles.roleType='secondary'"), having((one) => one.roleType === 'secondary'));
     assert.deepEqual(await ask("roles.role~'teacher,parent'"), having((one) => ['teacher', 'parent'].includes(one.role)));
+    for (const id of Object.keys(agentsOf).flatMap((one) => agentsOf[one] ?? []))
+      assert.deepEqual(await ask(`agents.sourcedId='${id}'`), seen.filter((one) => relativesOf(later, one, scopes).includes(id)), id);
+    for (const org of ['north', 'south']) {
+      const mainly = seen.filter((id) => primaryOrgOf(id, scopes) === org);
+      assert.deepEqual([await ask(`primaryOrg.sourcedId='${org}'`), await ask(`primaryOrg.href~'orgs/${org}'`)], [mainly, mainly], org);
+    }
+    for (const profile of profiles)
+      assert.deepEqual(await ask(`userProfiles.profileId='${profile}'`), seen.filter((id) => profilesOf(id, scopes).includes(profile)), profile);
     const both = (first: string, second: string) => having((one) => one.role === first).filter((id) => having((one) => one.role === second).includes(id));
     assert.deepEqual(await ask("roles.role='teacher,parent'"), both('teacher', 'parent'));
     const atSouth = having((one) => one.org === 'south');
@@ -236,8 +274,8 @@ test('schools that grant different things show different roles of the same perso
   assert.deepEqual([...(await shown('?limit=7')), ...(await shown('?limit=7&offset=7'))], expected);
   assert.deepEqual(await shown("?filter=roles.role%3D'parent'"), ['pat parent', 'tom parent']);
   assert.deepEqual(await shown("?filter=roles.role%3D'teacher'"), ['pat teacher', 'tom teacher', 'una teacher principal']);
-  const agentsOf = (await (await client.v12(undefined, '/users?filter=' + encodeURIComponent("sourcedId='kid'"))).json()) as { users: Shown[] };
-  assert.deepEqual(agentsOf.users.map((user) => idsIn(user.agents ?? [])), [['cal', 'gil', 'pat', 'tom']]);
+  const kids = (await (await client.v12(undefined, '/users?filter=' + encodeURIComponent("sourcedId='kid'"))).json()) as { users: Shown[] };
+  assert.deepEqual(kids.users.map((user) => idsIn(user.agents ?? [])), [['cal', 'gil', 'pat', 'tom']]);
 });
 
 test('an earlier version shows who had which role then', async () => {
@@ -351,3 +389,44 @@ for (const scopes of [['Staff'], ['Contact'], ['Student'], ['Staff', 'Contact']]
     }
   });
 }
+
+test('a version that does not know of several kinds counts by the main one beside this one, and what it writes is counted anew', async () => {
+  const { db } = service;
+  const kindOf = (word: string | undefined) => ({ student: 'student', parent: 'contact', teacher: 'teacher' })[word ?? ''] ?? '';
+  const groups = people.map(({ id, roles, status }) => ({ id, group: `${kindOf(roles[0]?.role)} ${status}` }));
+  const countBefore = (group: string, key: string) => groups.filter((one) => one.group === group && one.id < key).length;
+  const totals = await db<{ part: string; count: number }[]>`
+    select kind || ' ' || status as part, count from roster_total where estab = ${crowd} and collection = 'users' order by 1`;
+  const expectedTotals = [...new Set(groups.map(({ group }) => group))].toSorted().map((part) => ({ part, count: countBefore(part, 'q') }));
+  assert.deepEqual([...totals], expectedTotals);
+  const milestones = await db<{ id: string; preceding: Record<string, number> }[]>`
+    select sourced_id as id, preceding from roster_milestone where estab = ${crowd} and collection = 'users'`;
+  assert.equal(milestones.length, 2);
+  for (const { id, preceding } of milestones) for (const { part } of totals) assert.equal(preceding[part], countBefore(part, id), `${part} before ${id}`);
+
+  const [gone] = people;
+  await db.begin(async (tx) => {
+    for (const table of ['roster_user', 'roster_enrollment']) {
+      await tx`delete from ${tx(table)} where estab = ${crowd} and sourced_id in (${gone?.id ?? ''}, ${`e-${gone?.id}`})`;
+      await tx`
+        update roster_total set count = (select count(*) from ${tx(table)} r where r.estab = ${crowd} and r.kind = roster_total.kind
+          and r.status = roster_total.status)
+        where estab = ${crowd} and collection = ${table === 'roster_user' ? 'users' : 'enrollments'}`;
+    }
+    await tx`delete from roster_milestone where estab = ${crowd}`;
+    await tx`update roster_enrollment set kinds = null where estab = ${crowd}`;
+    const [roster] = await tx<{ version: number }[]>`update roster set version = version + 1 where estab = ${crowd} returning version`;
+    await sealVersion(tx, crowd, roster?.version ?? 0, null);
+  });
+  const client = await service.addClient('crowd-beside', [crowd], 'Contact');
+  const left = people.slice(1).filter(({ roles }) => roles.some(({ role: word }) => word === 'parent')).map(({ id }) => id);
+  const enrolled = people.slice(1).filter(({ roles }) => roles.at(-1)?.role === 'parent').map(({ id }) => `e-${id}`);
+  assert.equal((await later.read(client, crowd, '/users?limit=3')).status, 503);
+  for (const path of ['/users?limit=3', '/enrollments?limit=3&offset=1500']) assert.equal((await byName.B.read(client, crowd, path)).status, 200);
+  await renderRosters(db);
+  for (const [path, expected] of [['/users', left], ['/enrollments', enrolled]] as const) {
+    const response = await later.read(client, crowd, `${path}?limit=3&offset=${expected.length - 3}`);
+    const rows = Object.values((await response.json()) as Record<string, Shown[]>)[0] ?? [];
+    assert.deepEqual([response.headers.get('x-total-count'), idsIn(rows)], [String(expected.length), expected.slice(-3)], path);
+  }
+});

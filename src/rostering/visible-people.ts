@@ -1,4 +1,5 @@
-// In charge of what the scopes hide inside a record and of it: agents whom the caller may not see, and roles of somebody who has several.
+// In charge of what the scopes hide inside a record and of it: agents whom the caller may not see, and of somebody who has several roles
+// those of other kinds, with what only they tell.
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { addressPlaceholder, kindColumns, type Resource } from '../roster/resource.ts';
@@ -8,6 +9,8 @@ import type { RowsOf } from './operations.ts';
 import type { Target } from './visibility.ts';
 
 export type PeopleContext = Readonly<{ targets: readonly Target[]; rowsOf: RowsOf; address: string }>;
+
+const relating = collections.users.fields.flatMap(({ relates }) => relates ?? []);
 
 type Judging = readonly Pick<Target, 'byAnyKind'>[];
 
@@ -21,7 +24,7 @@ export function isOfKinds(sql: Sql, resource: Resource, row: Fragment, kinds: Fr
 export function visibleAgents(sql: Sql, context: PeopleContext): Fragment {
   if (context.targets.every(seesEveryone)) return sql`t.agent_ids`;
   return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position)
-    where ${isVisiblePerson(sql, sql`given.id`, context)} order by position), '{}')`;
+    where ${isVisiblyRelated(sql, sql`given.id`, context)} order by position), '{}')`;
 }
 
 /** What stands behind the rest of a record; of a user the agents' references, without those that the scopes hide. */
@@ -30,29 +33,55 @@ export function visibleLate(sql: Sql, resource: Resource, context: PeopleContext
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
     from json_array_elements(('{' || substr(${withAddress(sql, sql`t.late`, context)}, 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
-    where ${isVisiblePerson(sql, sql`given.agent ->> 'sourcedId'`, context)}), '') end`;
+    where ${isVisiblyRelated(sql, sql`given.agent ->> 'sourcedId'`, context)}), '') end`;
 }
 
 /** Looked up by key, one by one: as a join the planner would read the whole school for every record. */
-function isVisiblePerson(sql: Sql, id: Fragment, { targets, rowsOf }: PeopleContext): Fragment {
-  const people = perTarget(sql, targets, ({ people: kinds }) => kinds);
-  return sql`(select ${isOfKinds(sql, collections.users, sql`a`, people, targets)} from ${rowsOf(collections.users)} a
-    where a.estab = t.estab and a.sourced_id = ${id})`;
+function isVisiblyRelated(sql: Sql, id: Fragment, { targets, rowsOf }: PeopleContext): Fragment {
+  return sql`(${isRelatable(sql, sql`t`, targets)} and (select ${isRelatable(sql, sql`a`, targets)} from ${rowsOf(collections.users)} a
+    where a.estab = t.estab and a.sourced_id = ${id}))`;
 }
 
-/** The properties of a record without roles of kinds that the caller may not see; they are the last of them. */
-export function visibleProperties(sql: Sql, resource: Resource, properties: Fragment, context: PeopleContext): Fragment {
-  const { targets } = context;
-  const { kindsBy } = resource;
-  if (!kindsBy || targets.every(seesEveryone) || targets.every(({ byAnyKind }) => !byAnyKind)) return properties;
-  const [before, begins] = [sql`strpos(${properties}, ${`,"${kindsBy.field}":[`})`, kindsBy.field.length + 4];
-  const items = withAddress(sql, sql`substr(${properties}, ${before} + ${begins}::int)`, context);
-  const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
-  return sql`case when t.kinds is null then ${properties} else left(${properties}, ${before} - 1) || (
-    select ${`,"${kindsBy.field}":[`} || string_agg(given.item::text, ',' order by given.position) || ']'
-    from json_array_elements(${items}::json) with ordinality as given (item, position)
-    where ${isOpenRole(sql, sql`given.item ->> 'role'`, open)}) end`;
+/** Of whoever is of several kinds one counts by which people are related: that a teacher is a parent too shows to those who may see parents. */
+function isRelatable(sql: Sql, person: Fragment, targets: readonly Target[]): Fragment {
+  const open = perTarget(sql, targets, ({ people }) => people);
+  if (targets.every(({ byAnyKind }) => !byAnyKind)) return sql`${person}.kind = any(${open})`;
+  return sql`(case when ${person}.kinds is null then ${person}.kind = any(${open}) when ${person}.kinds && ${[...relating]}::text[]
+    then ${person}.kinds && ${perTarget(sql, targets, ({ people }) => people.filter((kind) => relating.includes(kind)))} else ${person}.kinds && ${open} end)`;
 }
+
+/** The properties of a record without roles of kinds that the caller may not see, and without what only these name. */
+export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, properties: Fragment, context: PeopleContext): Fragment {
+  const { targets } = context;
+  if (!kindsBy || hidesNoRole(targets)) return properties;
+  const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
+  const items = (where: (item: Fragment) => Fragment) => sql`(select '[' || string_agg(one.item::text, ',' order by one.position) || ']'
+    from json_array_elements(given.value) with ordinality as one (item, position) where ${where(sql`one.item`)})`;
+  const isNamed = (id: Fragment, path: string) => sql`coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
+    from json_array_elements(whole.record -> ${kindsBy.field}) as role (item) where role.item #>> ${path}::text[] = ${id}), true)`;
+  const shown = fields.flatMap(({ name, namedBy, type }) => {
+    if (name === kindsBy.field) return [sql`when ${name} then ${items((item) => isOpenRole(sql, sql`${item} ->> 'role'`, open))}`];
+    if (namedBy === undefined) return [];
+    if (type === 'items') return [sql`when ${name} then ${items((item) => isNamed(sql`${item} ->> 'profileId'`, `{${namedBy}}`))}`];
+    const itself = isNamed(sql`given.value ->> 'sourcedId'`, `{${namedBy},sourcedId}`);
+    return [sql`when ${name} then case when ${itself} then given.value::text end`];
+  });
+  return sql`(case when t.kinds is null then ${properties} else (
+    select string_agg(',' || to_json(part.key)::text || ':' || part.shown, '' order by part.position)
+    from (select ('{' || substr(${withAddress(sql, properties, context)}, 2) || '}')::json as record) whole, lateral (
+      select given.key, given.position, case given.key ${joined(sql, shown, sql` `)} else given.value::text end as shown
+      from json_each(whole.record) with ordinality as given (key, value, position)) part where part.shown is not null) end)`;
+}
+
+/** The id in a field that roles can name, unless only roles name it that the caller may not see. */
+export function visiblyNamed(sql: Sql, id: Fragment, namedBy: string, targets: readonly Target[]): Fragment {
+  if (hidesNoRole(targets)) return id;
+  const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
+  return sql`(case when t.kinds is null or coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
+    from jsonb_array_elements(t.roles) as role (item) where role.item ->> ${namedBy} = ${id}), true) then ${id} end)`;
+}
+
+const hidesNoRole = (targets: readonly Target[]): boolean => targets.every((target) => !target.byAnyKind || seesEveryone(target));
 
 /** Of whoever is of several kinds: whether a role of the kinds that are asked for is at this organisation. */
 export function hasRoleAt(sql: Sql, { kindsBy }: Resource, targets: readonly Target[], org: string): Fragment {
@@ -64,7 +93,7 @@ export function hasRoleAt(sql: Sql, { kindsBy }: Resource, targets: readonly Tar
 
 /** Of an enrolment in the establishment of t. Where the main kind alone decides, it is that of the person, who was judged already. */
 export function isOpenEnrolment(sql: Sql, enrolment: Fragment, targets: readonly Target[]): Fragment {
-  if (targets.every((target) => !target.byAnyKind || seesEveryone(target))) return sql`true`;
+  if (hidesNoRole(targets)) return sql`true`;
   return isOfKinds(sql, collections.enrollments, enrolment, perTarget(sql, targets, ({ people }) => people), targets);
 }
 

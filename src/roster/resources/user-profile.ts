@@ -22,6 +22,6 @@ const items: readonly Field[] = [
 ];
 
 export const userProfiles: Field = {
-  name: 'userProfiles', type: 'items', column: 'user_profiles', file: profilesFile.name, only: 'v1p2', items,
+  name: 'userProfiles', type: 'items', column: 'user_profiles', file: profilesFile.name, only: 'v1p2', items, namedBy: 'userProfile',
   about: 'Accounts of the person in other systems.',
 };

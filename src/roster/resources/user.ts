@@ -58,7 +58,7 @@ export const user: Resource = {
     { name: 'orgSourcedIds', type: 'idList', column: 'org_ids', only: 'v1p1', about: 'The same organisations, as ids alone.' },
     { name: 'grades', type: 'list', column: 'grades', csv: 'grades', about: 'The year groups of a student.' },
     {
-      name: 'agents', type: 'refs', column: 'agent_ids', csv: 'agentSourcedIds', to: 'users', late: true,
+      name: 'agents', type: 'refs', column: 'agent_ids', csv: 'agentSourcedIds', to: 'users', late: true, relates: ['student', 'contact'],
       about: 'Of a student the parents and guardians, of a contact the children; only those whom the caller may see.',
     },
     {
@@ -70,13 +70,12 @@ export const user: Resource = {
     preferred('preferredLastName', 'preferred_last_name', 'preferredFamilyName', 'The last name that the person prefers.'),
     preferred('pronouns', 'pronouns', 'pronouns', 'The pronouns that the person uses.'),
     {
-      name: 'primaryOrg', type: 'ref', column: 'primary_org_id', csv: 'primaryOrgSourcedId', to: 'orgs', only: 'v1p2',
+      name: 'primaryOrg', type: 'ref', column: 'primary_org_id', csv: 'primaryOrgSourcedId', to: 'orgs', only: 'v1p2', namedBy: 'org',
       otherwise: onlyOrg,
       otherwiseSql: (sql) => sql`case when t.roles is null and cardinality(t.org_ids) = 1 then t.org_ids[1] end`,
       about: 'The organisation that the person mainly belongs to.',
     },
     userProfiles,
-    // Last, so that it can be cut off and replaced by what the caller may see of it.
     userRoles,
   ],
 };
