@@ -21,6 +21,8 @@ export type PathContext = {
   visiblyNamed: (id: Fragment, namedBy: string) => Fragment;
   /** The record as the caller sees it, but for its first properties. */
   properties: Fragment;
+  /** Whether that is prepared; if it is not, it need not be JSON. */
+  ready: Fragment;
   /** The versions of each establishment's roster, in their order. */
   versions: ReadonlyMap<string, readonly Version[]>;
 };
@@ -99,8 +101,9 @@ function itemPath(name: string, tail: string, field: Field): FieldPath | undefin
   return {
     name,
     comparison: exact ? 'exactList' : 'textList',
-    sql: (sql, { address, properties }) => sql`nullif(array(select (found.value #>> '{}') collate "C" from jsonb_path_query(
-      ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb, ${path}::jsonpath) as found (value)), '{}')`,
+    sql: (sql, { address, properties, ready }) => sql`nullif(array(select (found.value #>> '{}') collate "C" from jsonb_path_query(
+      case when ${ready} then ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb end, ${path}::jsonpath)
+      as found (value)), '{}')`,
   };
 }
 

@@ -48,10 +48,11 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const resource = collections[operation.collection];
   const { parents = [] } = operation;
   const rowsOf = rowsAt(sql, targets);
-  const people: PeopleContext = { targets, rowsOf, address };
+  const ready = sql`(select bool_and(${dialect.isReady(sql)}) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`;
+  const people: PeopleContext = { targets, rowsOf, address, ready };
   const properties = visibleProperties(sql, resource, dialect.properties(sql), people);
   const named: PathContext['visiblyNamed'] = (id, namedBy) => visiblyNamed(sql, id, namedBy, targets);
-  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties };
+  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties, ready };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
   if (operation.relation) {

@@ -8,7 +8,13 @@ import { joined } from './join-fragments.ts';
 import type { RowsOf } from './operations.ts';
 import type { Target } from './visibility.ts';
 
-export type PeopleContext = Readonly<{ targets: readonly Target[]; rowsOf: RowsOf; address: string }>;
+export type PeopleContext = Readonly<{
+  targets: readonly Target[];
+  rowsOf: RowsOf;
+  address: string;
+  /** Whether the records are prepared; what is not need not be JSON. */
+  ready: Fragment;
+}>;
 
 const relating = collections.users.fields.flatMap(({ relates }) => relates ?? []);
 
@@ -66,7 +72,7 @@ export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, prope
     const itself = isNamed(sql`given.value ->> 'sourcedId'`, `{${namedBy},sourcedId}`);
     return [sql`when ${name} then case when ${itself} then given.value::text end`];
   });
-  return sql`(case when t.kinds is null then ${properties} else (
+  return sql`(case when t.kinds is null or not ${context.ready} then ${properties} else (
     select string_agg(',' || to_json(part.key)::text || ':' || part.shown, '' order by part.position)
     from (select ('{' || substr(${withAddress(sql, properties, context)}, 2) || '}')::json as record) whole, lateral (
       select given.key, given.position, case given.key ${joined(sql, shown, sql` `)} else given.value::text end as shown
