@@ -7,6 +7,7 @@ import { openings } from '../app.ts';
 import { scopeNames, type Scope } from '../access/scopes.ts';
 import { allResources } from '../roster/collections.ts';
 import { rootB } from '../../test/service.ts';
+import { loadSource, madeUpSource, person, role } from '../../test/made-up-source.ts';
 import { smallPackage, smallSchool } from '../../test/small-school.ts';
 import { findPlainName } from './plain-names.ts';
 import { listFields, listThings } from './shared-things.ts';
@@ -102,6 +103,27 @@ test('the request lists every field with examples of the school, those of its ow
   assert.match(about(page, 'School'), /Room.*Students of the group, as far as you share those people/);
   // Nothing that the roster keeps for itself.
   assert.doesNotMatch(page, /password_hash|roster_head|\\u0001/);
+});
+
+test('whoever is of several kinds is counted and shown with each of them, as the application sees them', async () => {
+  await service.addSchool('several');
+  const users = [
+    person('pat', [role('parent', 'sch'), role('teacher', 'sch', 'secondary')], { phone: '0123' }),
+    person('tom', [role('student', 'sch'), role('parent', 'sch', 'secondary')]),
+    person('kid', [role('student', 'sch')]),
+  ];
+  const demographics = [{ sourcedId: 'pat', sex: 'female' }];
+  await loadSource(service, 'several', madeUpSource({ orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }], users, demographics }));
+  const { page } = await openRequest('several');
+  const expected = [['Staff', '1 teacher', 'sch teacher secondary'], ['Contact', '2 parents', 'parent'], ['Student', '2 students', 'student']] as const;
+  for (const [scope, count, example] of expected) {
+    const client = await service.addClient(`sees-${scope}`, ['several'], scope);
+    const { users: seen } = (await (await client.v12('several', '/users')).json()) as { users: unknown[] };
+    assert.equal(count.split(' ', 1)[0], String(seen.length));
+    assert.ok(about(page, scope).includes(count), `${count} in ${about(page, scope)}`);
+    assert.equal(listed(page.split(`id="scope-${scope}"`)[1] ?? '').get('Role'), example);
+  }
+  assert.equal(listed(page.split('id="scope-Staff"')[1] ?? '').get('Phone number'), '0123');
 });
 
 test('before there is any data the fields are the same, without examples', async () => {

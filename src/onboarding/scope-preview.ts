@@ -3,7 +3,7 @@
 import { scopeDescriptions, type Opening, type Scope } from '../access/scopes.ts';
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import { columnsOf, storedFields } from '../roster/resource.ts';
+import { columnsOf, kindColumns, storedFields, type Item, type Resource } from '../roster/resource.ts';
 import { describeDetail } from './plain-names.ts';
 import { listFields, listThings, type Thing } from './shared-things.ts';
 
@@ -84,7 +84,7 @@ async function findExamples(sql: Sql, estab: string, thing: Thing): Promise<Map<
     for (const row of rows) {
       note(collection, 'sourcedId', row.sourced_id);
       note(collection, 'status', row.status);
-      for (const { name, column, type } of resource.fields) if (type !== 'userIds') note(collection, name, row[column]);
+      for (const { name, column, type } of resource.fields) if (type !== 'userIds') note(collection, name, sharedOf(resource, thing, name, row[column]));
     }
   }
   for (const answer of answers) {
@@ -94,8 +94,20 @@ async function findExamples(sql: Sql, estab: string, thing: Thing): Promise<Map<
   return examples;
 }
 
-const chosen = (sql: Sql, estab: string, { kinds }: Thing) =>
-  sql`r.estab = ${estab} and r.status = 'active' and (${kinds === undefined}::boolean or r.kind = any(${[...(kinds ?? [])]}::text[]))`;
+/** Of what somebody is, only that by which they are shared here. */
+function sharedOf({ kindBy, kindsBy }: Resource, { kinds }: Thing, name: string, value: unknown): unknown {
+  if (!kinds) return value;
+  if (name === kindBy?.field) return kinds.includes(kindBy.kindOf(String(value))) ? value : undefined;
+  return name === kindsBy?.field && Array.isArray(value) ? value.filter((item: Item) => kinds.includes(kindsBy.kindOf(item))) : value;
+}
+
+/** Whoever is of several kinds is shared by each of them, in one edition of OneRoster or another. */
+function chosen(sql: Sql, estab: string, { collection, kinds }: Thing): Fragment {
+  const active = sql`r.estab = ${estab} and r.status = 'active'`;
+  if (!collection || kinds === undefined) return active;
+  const any = kindColumns(collections[collection]).includes('kinds') ? sql`or r.kinds && ${[...kinds]}::text[]` : sql``;
+  return sql`${active} and (r.kind = any(${[...kinds]}::text[]) ${any})`;
+}
 
 /** What a school's own system has put into the fields that have no fixed content: kinds of identifiers, further details. */
 async function listDetails(sql: Sql, estab: string, thing: Thing): Promise<SharedField[]> {
@@ -130,7 +142,7 @@ function formatItem(item: unknown): string {
 async function count(sql: Sql, estab: string, collection: string, kinds: readonly string[] | null): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select coalesce(sum(count), 0)::int as count from roster_total where estab = ${estab} and collection = ${collection} and status = 'active'
-      and (${kinds === null} or kind = any(${[...(kinds ?? [])]}::text[]))`;
+      and (${kinds === null} or kind = any(${[...(kinds ?? [])]}::text[]) or string_to_array(kinds, ',') && ${[...(kinds ?? [])]}::text[])`;
   return row?.count ?? 0;
 }
 
