@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { byName } from '../../../test/dialects.ts';
+import { loadSource, madeUpSource, person, role } from '../../../test/made-up-source.ts';
 import type { Client } from '../../../test/service.ts';
 import { enrolment, smallPackage, smallSchool, user } from '../../../test/small-school.ts';
 import { changeState } from '../../access/authorisations.ts';
@@ -35,10 +37,10 @@ const subjects = [
 
 type Shown = { fields: Map<string, string>; record: Record<string, unknown> | undefined; refusal: string | undefined; offered: boolean };
 
-async function readView(collection: string, id: string, rp: string): Promise<Map<string, Shown>> {
-  const { status, text } = await admin.get(`/console/schools/${estab}/roster/${collection}/${id}?view=application&rp=${rp}`);
+async function readView(collection: string, id: string, rp: string, at = estab): Promise<Map<string, Shown>> {
+  const { status, text } = await admin.get(`/console/schools/${at}/roster/${collection}/${id}?view=application&rp=${rp}`);
   assert.equal(status, 200, text);
-  return new Map([...text.matchAll(/<section class="card" id="dialect-(\w+)">([^]*?)<\/section>/g)].map(([, dialect = '', section = '']) => {
+  return new Map([...text.matchAll(/<section class="card" id="dialect-([\w-]+)">([^]*?)<\/section>/g)].map(([, dialect = '', section = '']) => {
     const rows = [...section.matchAll(/<td[^>]*><div>[^<]*<br><code>(\w+)<\/code><\/div><\/td>[^]*?data-label="Why"><div>([^]*?)<\/div><\/td>/g)];
     const json = /<pre[^>]*><code>([^<]*)<\/code>/.exec(section)?.[1];
     return [dialect, {
@@ -58,9 +60,9 @@ for (const scopes of grants) {
     for (const [collection, id] of subjects) {
       const what = `${collection} ${id}`;
       const view = await readView(collection, id, rpOf(scopes));
-      assert.deepEqual([...view.keys()], ['A', 'B'], what);
+      assert.deepEqual([...view.keys()], ['A', 'B', '1-2'], what);
       for (const [dialect, shown] of view) {
-        const answer = await (dialect === 'A' ? client.a(`/${collection}/${id}`) : client.b(estab, `/${collection}/${id}`));
+        const answer = await byName[dialect === 'A' || dialect === 'B' ? dialect : '1.2'].read(client, estab, `/${collection}/${id}`);
         const body = await answer.text();
         if (!shown.offered) {
           assert.equal(answer.status, 404, `${what} ${dialect}`);
@@ -91,6 +93,23 @@ test('why a field is empty: not in the source, no longer in it, hidden by scope 
   assert.match(await why('users', 'a1', 'Student', 'phone'), /^Hidden Hidden by scope: Contact would open it/);
   assert.match(await why('demographics', 's1', 'School', 'cityOfBirth'), /Staff with StudentDemographic would open it/);
   assert.match(await why('orgs', 'o1', 'School', 'children'), /no other record names this one/);
+});
+
+test('roles that are hidden are said to be, with the scopes that would open them', async () => {
+  const several = '3805123';
+  const orgs = [{ sourcedId: 'o1', name: 'School', type: 'school' }];
+  const users = [person('tom', [role('teacher', 'o1'), role('parent', 'o1', 'secondary'), role('student', 'o1', 'secondary')])];
+  await service.addSchool(several);
+  await loadSource(service, several, madeUpSource({ orgs, users }));
+  const why = async (scopes: string) => {
+    const rp = `roles-${scopes.replaceAll(',', '-')}`;
+    await service.addClient(rp, [several], scopes);
+    return (await readView('users', 'tom', rp, several)).get('1-2')?.fields.get('roles') ?? 'no such field';
+  };
+  assert.match(await why('Staff'), /^In part It gets 1 of 3: the others are hidden by scope\. Student with Contact would open them\.$/);
+  assert.match(await why('Staff,Student'), /^In part It gets 2 of 3[^]* Contact would open them\.$/);
+  assert.equal(await why('Student,Staff,Contact'), 'given');
+  assert.match(await why('School'), /^Hidden Hidden by scope: Student or Staff or Contact would open it/);
 });
 
 test('what the scopes say would open a record does open it', async () => {
