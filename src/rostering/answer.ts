@@ -16,7 +16,7 @@ import { pinTargets, type VersionNames } from './pin.ts';
 import type { Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
 import { createFinish, renderList, renderOne, renderStream } from './render.ts';
-import { openStream, selectPage, selectTotal, type Reader } from './select-page.ts';
+import { openStream, requireReadable, selectPage, selectTotal, type Reader } from './select-page.ts';
 import type { Turnstile } from './turnstile.ts';
 import { requireTargets, type Target } from './visibility.ts';
 
@@ -144,7 +144,10 @@ async function answerList(
     if (leaves(asked)) disclose(asked.note, asked.rp, question, request.fields, page.counts);
     return { status: 200, headers: withTotal(page.total), body: page.body };
   }
-  if (asked.head) return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
+  if (asked.head) {
+    await requireReadable(reader.db, question);
+    return { status: 200, headers: withTotal(await selectTotal(reader, question, questionKey)), body: undefined };
+  }
   const leave = await answering.turnstile(asked.rp);
   const { total, pieces, close } = await openStream(reader, question, request, questionKey).catch((error: unknown) => {
     leave();

@@ -80,10 +80,7 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
   const { sql, close } = await openSnapshot(reader.lists);
   try {
     const plan = makePlan(sql, question);
-    const [row] = await sql<
-      { versions: Standing; parents: boolean }[]
-    >`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
-    requireSame(question, row?.versions, row?.parents);
+    await requireReadable(sql, question, plan);
     const total = await selectTotal(reader, question, key, sql);
     const seek = await findSeek(reader, sql, question, paging.offset);
     return { total, pieces: await begun(streamPieces(sql, plan, listRows(sql, plan, question, seek, paging))), close };
@@ -91,6 +88,12 @@ export async function openStream(reader: Reader, question: Question, paging: Pag
     await close();
     throw error;
   }
+}
+
+/** What a whole list is refused for is known before any of it is read. */
+export async function requireReadable(sql: Sql, question: Question, plan: Plan = makePlan(sql, question)): Promise<void> {
+  const [row] = await sql<{ versions: Standing; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
+  requireSame(question, row?.versions, row?.parents);
 }
 
 /** The first piece is fetched before anything is answered: what is wrong can still be said. */

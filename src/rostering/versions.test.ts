@@ -357,19 +357,33 @@ for (const [kind, paths, headers] of [
   ['a whole list and a long page', ['/users', '/users?limit=1001', '/schools/school/students'], {}],
   ['an answer that would be gzipped', ['/users?limit=100', '/users'], { 'accept-encoding': 'gzip' }],
   ['an answer that the caller knows', ['/users?limit=10', '/users'], { 'if-none-match': '*' }],
-] as const) {
+] as const)
   test(`HEAD of ${kind} has the headers of GET and no body`, async () => {
-    for (const path of paths) {
-      for (const { dialect: { name, root }, token } of headTokens) {
-        const [got, head] = [await ask(root, token, 'GET', path, headers), await ask(root, token, 'HEAD', path, headers)];
-        assert.deepEqual([head.status, head.body.length], [got.status, 0], `${name} ${path}`);
-        // Left out, a length is unknown; a wrong one is never right (RFC 9110, 8.6).
-        if (head.headers['content-length'] !== undefined) assert.equal(Number(head.headers['content-length']), got.body.length, `${path}: content-length`);
-        const steady = (all: IncomingHttpHeaders) => Object.fromEntries(Object.entries(all).filter(([header]) => !volatile.includes(header)));
-        assert.deepEqual(steady(head.headers), steady(got.headers), `${name} ${path}`);
-      }
-    }
+    await assertHeadIsGet(paths, headers);
   });
+
+test('HEAD of what is not ready yet is refused as GET is', async () => {
+  await service.db`update roster set rendered_to = version - 1 where estab = 'head'`;
+  const refused = await assertHeadIsGet(['/users', '/users?limit=1001', '/schools/school/students', '/orgs?limit=3'], {});
+  await service.db`update roster set rendered_to = version where estab = 'head'`;
+  assert.deepEqual(new Set(refused), new Set(['A 200', 'A 404', 'B 200', '1.2 503']));
+});
+
+/** Gives what was answered, by dialect. */
+async function assertHeadIsGet(paths: readonly string[], headers: Record<string, string>): Promise<string[]> {
+  const statuses: string[] = [];
+  for (const path of paths) {
+    for (const { dialect: { name, root }, token } of headTokens) {
+      const [got, head] = [await ask(root, token, 'GET', path, headers), await ask(root, token, 'HEAD', path, headers)];
+      assert.deepEqual([head.status, head.body.length], [got.status, 0], `${name} ${path}`);
+      // Left out, a length is unknown; a wrong one is never right (RFC 9110, 8.6).
+      if (head.headers['content-length'] !== undefined) assert.equal(Number(head.headers['content-length']), got.body.length, `${path}: content-length`);
+      const steady = (all: IncomingHttpHeaders) => Object.fromEntries(Object.entries(all).filter(([header]) => !volatile.includes(header)));
+      assert.deepEqual(steady(head.headers), steady(got.headers), `${name} ${path}`);
+      statuses.push(`${name} ${got.status}`);
+    }
+  }
+  return statuses;
 }
 
 // Last, because it breaks the database that the tests of this file share.
