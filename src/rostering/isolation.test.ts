@@ -413,3 +413,44 @@ for (const dialect of ofSeveralSchools) {
     assert.deepEqual(await marks(), ['elm']);
   });
 }
+
+test('of several schools, what is nested counts where all that it is nested in is of the same school', async () => {
+  const base = (type: string, role: string) => ({
+    orgs: [{ sourcedId: 'x', name: 'x', type }],
+    academicSessions: [{ sourcedId: 'aut', title: 'Autumn', type: 'term', startDate: '2026-09-01', endDate: '2026-12-20', schoolYear: '2027' }],
+    courses: [{ sourcedId: 'crs', title: 'Maths', orgSourcedId: 'x' }],
+    users: [{ sourcedId: 'u', enabledUser: 'true', orgSourcedIds: 'x', role, username: 'u', givenName: 'Ann', familyName: 'Lee' }],
+  });
+  const withClasses = (type: string, role: string, ...ids: string[]) => csvPackage({
+    ...base(type, role),
+    classes: ids.map((sourcedId) => ({
+      sourcedId, title: `${type} ${sourcedId}`, courseSourcedId: 'crs', classType: 'scheduled', schoolSourcedId: 'x', termSourcedIds: 'aut',
+    })),
+    enrollments: ids.map((id) => ({ sourcedId: `${type}-${id}`, classSourcedId: id, schoolSourcedId: 'x', userSourcedId: 'u', role })),
+  });
+  const [ash, fir] = ['7000007', '8000008'];
+  await service.addSchool(ash, withClasses('school', 'student', 'c1'));
+  await service.addSchool(fir, withClasses('district', 'teacher', 'c1', 'c2'));
+  const client = await service.addClient('nested', [ash, fir], 'School,Student,Staff');
+  const asked: readonly (readonly [path: string, shown: readonly string[] | 404])[] = [
+    ['/schools/x/classes', ['school c1']],
+    ['/schools/x/classes/c1/enrollments', ['school-c1']],
+    ['/schools/x/enrollments', ['school-c1']],
+    ['/students/u/classes', ['school c1']],
+    ['/teachers/u/classes', ['district c1', 'district c2']],
+    ['/users/u/classes', ['school c1', 'district c1', 'district c2']],
+    ['/terms/aut/classes', ['school c1', 'district c1', 'district c2']],
+    ['/schools/x/classes/c2/enrollments', 404],
+    ['/schools/x/classes/c2/students', 404],
+  ];
+  for (const [path, shown] of asked) {
+    for (const query of ['', '?limit=5', "?filter=status%3D'active'", '?sort=sourcedId']) {
+      const response = await client.v12(undefined, path + query);
+      assert.equal(response.status, shown === 404 ? 404 : 200, path + query);
+      if (shown === 404) continue;
+      assert.equal(response.headers.get('x-total-count'), String(shown.length), path + query);
+      const [rows = []] = Object.values((await response.json()) as Record<string, { sourcedId: string; title?: string }[]>);
+      assert.deepEqual(rows.map(({ sourcedId, title }) => title ?? sourcedId), shown, path + query);
+    }
+  }
+});

@@ -37,7 +37,7 @@ export type Plan = Readonly<{
   orderBy: Fragment;
   /** The record's JSON but for the closing brace; placeholders stand for the address and the version's instant. */
   json: Fragment;
-  /** Whether every parent exists. */
+  /** Whether every parent exists, in one school. */
   parentsExist: Fragment;
   /** Where each establishment's roster stands, and since when it is kept, as of the statement's snapshot. */
   currentVersions: Fragment;
@@ -46,7 +46,6 @@ export type Plan = Readonly<{
 export function makePlan(sql: Sql, question: Question): Plan {
   const { dialect, operation, ids, targets, filter, sort, address, versions } = question;
   const resource = collections[operation.collection];
-  const { parents = [] } = operation;
   const rowsOf = rowsAt(sql, targets);
   const ready = sql`(select bool_and(${dialect.isReady(sql)}) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`;
   const people: PeopleContext = { targets, rowsOf, address, ready };
@@ -59,6 +58,8 @@ export function makePlan(sql: Sql, question: Question): Plan {
     const isOpen: RelationContext['isOpen'] = (enrolment) => isOpenEnrolment(sql, enrolment, targets);
     conditions.push(operation.relation(sql, ids, { rowsOf, roleAt: (org) => hasRoleAt(sql, resource, targets, org), isOpen }));
   }
+  const parents = planParents(sql, operation.parents ?? [], { ids, targets, rowsOf });
+  if (parents.ofOwnSchool) conditions.push(parents.ofOwnSchool);
   if (filter)
     conditions.push(
       sql`(${joined(
@@ -81,7 +82,7 @@ export function makePlan(sql: Sql, question: Question): Plan {
     columns: columnsAt(sql, resource),
     orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
-    parentsExist: joined(sql, [sql`true`, ...parents.map((parent, index) => parentExists(sql, parent, { ids, index, targets, rowsOf }))], sql` and `),
+    parentsExist: parents.exist,
     currentVersions: sql`(select jsonb_object_agg(r.estab, jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
       ${dialect.isReady(sql)})) from roster r
       where r.estab = any(${targets.map((target) => target.estab)}))`,
@@ -99,13 +100,24 @@ function visible(sql: Sql, resource: Resource, targets: readonly Target[]): Frag
   return sql`(${joined(sql, perGroup, sql` or `)})`;
 }
 
-type Parented = { ids: readonly string[]; index: number; targets: readonly Target[]; rowsOf: RowsOf };
+type Parented = Readonly<{ ids: readonly string[]; targets: readonly Target[]; rowsOf: RowsOf }>;
 
-function parentExists(sql: Sql, parent: Parent, { ids, index, targets, rowsOf }: Parented): Fragment {
+/** Schools may have the same ids, so that all parents have to be in one, and of several schools only the records of such a one count. */
+function planParents(sql: Sql, parents: readonly Parent[], parented: Parented): { exist: Fragment; ofOwnSchool?: Fragment } {
+  const { targets } = parented;
+  if (parents.length === 0) return { exist: sql`true` };
+  const all = (at: Fragment) => joined(sql, parents.map((parent, index) => parentExists(sql, parent, index, parented, at)), sql` and `);
+  if (targets.length === 1) return { exist: all(sql``) };
+  const schools = sql`unnest(${targets.map(({ estab }) => estab)}::text[]) as school (estab)`;
+  const having = sql`select school.estab from ${schools} where ${all(sql`and t.estab = school.estab`)}`;
+  return { exist: sql`exists (${having})`, ofOwnSchool: sql`t.estab = any(array(${having}))` };
+}
+
+function parentExists(sql: Sql, parent: Parent, index: number, { ids, targets, rowsOf }: Parented, at: Fragment): Fragment {
   const resource = collections[parent.collection];
   // A person whom the scopes hide is not there; of other parents only the existence shows.
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
   const within = parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true`, isOpen: () => sql`true` })}` : sql``;
-  return sql`exists (select from ${rowsOf(resource)} t where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${within})`;
+  return sql`exists (select from ${rowsOf(resource)} t where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${within} ${at})`;
 }
