@@ -51,10 +51,16 @@ const members: Partial<Record<string, string>> = {
   getTeachersForSchool: 'Those who belong to the school.',
 };
 
+/** Where somebody may be both. */
+const membersByAnyKind: typeof members = {
+  getClassesForStudent: 'Those in which the student has an active enrolment as a student.',
+  getClassesForTeacher: 'Those in which the teacher has an active enrolment as a teacher.',
+};
+
 export function explain(operation: Operation, dialect: Dialect): string {
   const scope = acceptedScopes(dialect.scopes, operation.scope).map((one) => `\`${one}\``).join(' or ');
   const needs = `Needs a grant of ${neededScopes[operation.collection]} by the school; a token that was narrowed needs ${scope}.`;
-  const own = members[operation.name];
+  const own = (dialect.byAnyKind ? membersByAnyKind[operation.name] : undefined) ?? members[operation.name];
   const hasPeople = operation.collection === 'users' || operation.collection === 'enrollments';
   const hidden = hasPeople ? ' Only people whom the granted scopes open are shown, and references to others are left out.' : '';
   if (operation.single) return `One record by its sourcedId, also when it has left (\`tobedeleted\`). ${needs}${hidden}`;

@@ -10,9 +10,14 @@ export type RowsOf = (resource: Resource) => Fragment;
 
 /**
  * roleAt: of somebody with several roles, whether one that is asked for is at this organisation. isOpen: whether the caller may see this
- * enrolment of somebody whom the caller may see.
+ * enrolment of somebody whom the caller may see. isAs: whether it is one in this role, where somebody may be of several kinds.
  */
-export type RelationContext = Readonly<{ rowsOf: RowsOf; roleAt: (org: string) => Fragment; isOpen: (enrolment: Fragment) => Fragment }>;
+export type RelationContext = Readonly<{
+  rowsOf: RowsOf;
+  roleAt: (org: string) => Fragment;
+  isOpen: (enrolment: Fragment) => Fragment;
+  isAs: (enrolment: Fragment, role: string) => Fragment;
+}>;
 
 /** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
 export type Relation = (sql: Sql, ids: readonly string[], context: RelationContext) => Fragment;
@@ -50,9 +55,9 @@ const usedBySchool: Relation = (sql, ids, { rowsOf }) => sql`exists (
 const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
 const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
 const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
-const attendedBy: Relation = (sql, ids, { rowsOf, isOpen }) => sql`t.sourced_id in (
+const attendedAs = (role?: string): Relation => (sql, ids, { rowsOf, isOpen, isAs }) => sql`t.sourced_id in (
   select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active'
-    and ${isOpen(sql`e`)})`;
+    and ${isOpen(sql`e`)} ${role === undefined ? sql`` : sql`and ${isAs(sql`e`, role)}`})`;
 /** Members of a class are those with an active enrolment of that role. */
 const enrolledAs = (role: string): Relation => (sql, ids, { rowsOf, isOpen }) => sql`t.sourced_id in (
   select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
@@ -107,10 +112,10 @@ const nested: Row[] = [
   ['getClassesForTerm', '/terms/:id/classes', 'classes', { parents: [term], relation: inTerm }],
   ['getGradingPeriodsForTerm', '/terms/:id/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'], parents: [term], relation: partOfTerm }],
   ['getClassesForCourse', '/courses/:id/classes', 'classes', { parents: [course], relation: ofCourse }],
-  ['getClassesForStudent', '/students/:id/classes', 'classes', { parents: [student], relation: attendedBy }],
-  ['getClassesForTeacher', '/teachers/:id/classes', 'classes', { parents: [teacher], relation: attendedBy }],
+  ['getClassesForStudent', '/students/:id/classes', 'classes', { parents: [student], relation: attendedAs('student') }],
+  ['getClassesForTeacher', '/teachers/:id/classes', 'classes', { parents: [teacher], relation: attendedAs('teacher') }],
   ['getClassesForSchool', '/schools/:id/classes', 'classes', { parents: [school], relation: ofSchool }],
-  ['getClassesForUser', '/users/:id/classes', 'classes', { parents: [anyone], relation: attendedBy }],
+  ['getClassesForUser', '/users/:id/classes', 'classes', { parents: [anyone], relation: attendedAs() }],
   ['getStudentsForClass', '/classes/:id/students', 'users', { kinds: ['student'], parents: [aClass], relation: enrolledAs('student') }],
   ['getTeachersForClass', '/classes/:id/teachers', 'users', { kinds: ['teacher', 'staff'], parents: [aClass], relation: enrolledAs('teacher') }],
 ];

@@ -51,12 +51,17 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const people: PeopleContext = { targets, rowsOf, address, ready };
   const properties = visibleProperties(sql, resource, dialect.properties(sql), people);
   const named: PathContext['visiblyNamed'] = (id, namedBy) => visiblyNamed(sql, id, namedBy, targets);
-  const context: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties, ready };
+  const paths: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties, ready };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
   if (operation.relation) {
-    const isOpen: RelationContext['isOpen'] = (enrolment) => isOpenEnrolment(sql, enrolment, targets);
-    conditions.push(operation.relation(sql, ids, { rowsOf, roleAt: (org) => hasRoleAt(sql, resource, targets, org), isOpen }));
+    const context: RelationContext = {
+      rowsOf,
+      roleAt: (org) => hasRoleAt(sql, resource, targets, org),
+      isOpen: (enrolment) => isOpenEnrolment(sql, enrolment, targets),
+      isAs: (enrolment, role) => (dialect.byAnyKind ? sql`${enrolment}.role = ${role}` : sql`true`),
+    };
+    conditions.push(operation.relation(sql, ids, context));
   }
   const parents = planParents(sql, operation.parents ?? [], { ids, targets, rowsOf });
   if (parents.ofOwnSchool) conditions.push(parents.ofOwnSchool);
@@ -67,14 +72,14 @@ export function makePlan(sql: Sql, question: Question): Plan {
         filter.map((all) =>
           joined(
             sql,
-            all.map((check) => compareSql(sql, check, context)),
+            all.map((check) => compareSql(sql, check, paths)),
             sql` and `,
           ),
         ),
         sql` or `,
       )})`,
     );
-  const byField = sort ? sql`${sort.path.sql(sql, context)} ${sort.descending ? sql`desc` : sql`asc`} nulls last,` : sql``;
+  const byField = sort ? sql`${sort.path.sql(sql, paths)} ${sort.descending ? sql`desc` : sql`asc`} nulls last,` : sql``;
   return {
     from: sql`${rowsOf(resource)} t`,
     where: joined(sql, conditions, sql` and `),
@@ -118,6 +123,7 @@ function parentExists(sql: Sql, parent: Parent, index: number, { ids, targets, r
   // A person whom the scopes hide is not there; of other parents only the existence shows.
   const kinds = (target: Target) => (parent.collection === 'users' ? target.people : resource.kinds).filter((kind) => parent.kinds?.includes(kind) ?? true);
   const seen = visible(sql, resource, targets.map((target) => ({ ...target, kinds: kinds(target) })));
-  const within = parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: () => sql`true`, isOpen: () => sql`true` })}` : sql``;
+  const any = () => sql`true`;
+  const within = parent.within ? sql`and ${parent.within(sql, ids, { rowsOf, roleAt: any, isOpen: any, isAs: any })}` : sql``;
   return sql`exists (select from ${rowsOf(resource)} t where ${seen} and t.sourced_id = ${ids[index] ?? ''} ${within} ${at})`;
 }

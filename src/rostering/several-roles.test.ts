@@ -255,6 +255,30 @@ test('members of a class are those whose enrolment and role are of it', async ()
   assert.deepEqual(idsIn(await list(later, everyone, '/classes/cls-s/teachers')), ['tom']);
 });
 
+test('classes of a student are those attended, of a teacher those taught; in 1.1 all of them', async () => {
+  const school = '9990005';
+  await service.addSchool(school);
+  const users = [person('ann', [role('student', 'north'), role('teacher', 'south', 'secondary')]), person('bob', [role('teacher', 'north')])];
+  const enrollments = [['ann', 'student', 'cls-n'], ['ann', 'teacher', 'cls-s'], ['bob', 'teacher', 'cls-n'], ['bob', 'aide', 'cls-s']].map(
+    ([user, name, aClass], at) => ({ sourcedId: `e${at}`, user, role: name, class: aClass, school: aClass === 'cls-n' ? 'north' : 'south' }),
+  );
+  assert.equal((await loadSource(service, school, madeUpSource({ ...given, demographics: [], users, enrollments }))).outcome, 'done');
+  const client = await service.addClient('both-kinds', [school], 'School,Student,Staff');
+  const all = ['cls-n', 'cls-s'];
+  const expected: readonly [dialect: TestedDialect, path: string, classes: string[] | 404][] = [
+    [later, '/students/ann/classes', ['cls-n']], [later, '/teachers/ann/classes', ['cls-s']], [later, '/users/ann/classes', all],
+    [later, '/teachers/bob/classes', ['cls-n']], [later, '/users/bob/classes', all], [later, '/students/bob/classes', 404],
+    [byName.B, '/students/ann/classes', all], [byName.B, '/teachers/ann/classes', 404], [byName.B, '/teachers/bob/classes', all],
+  ];
+  for (const [dialect, path, ids] of expected)
+    for (const query of ['', '?limit=5']) {
+      if (ids === 404) assert.equal((await dialect.read(client, school, path + query)).status, 404, `${dialect.name} ${path}`);
+      else assert.deepEqual(idsIn(await list(dialect, client, path + query, {}, school)), ids, `${dialect.name} ${path}`);
+    }
+  for (const [path, members] of [['/classes/cls-n/students', ['ann']], ['/classes/cls-n/teachers', ['bob']], ['/classes/cls-s/teachers', ['ann']]] as const)
+    assert.deepEqual(idsIn(await list(later, client, path, {}, school)), members, path);
+});
+
 test('schools that grant different things show different roles of the same person, to one token', async () => {
   const second = '9990002';
   await service.addSchool(second);
