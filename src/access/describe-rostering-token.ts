@@ -33,9 +33,13 @@ const tokenSchema = (answersScope: boolean) => Type.Object(
     access_token: Type.String({ description: 'Send it as `Authorization: Bearer`.' }),
     token_type: Type.Unsafe<string>({ type: 'string', enum: ['Bearer'], description: 'Always Bearer.' }),
     expires_in: Type.Integer({ description: 'How many seconds it holds.' }),
-    scope: answersScope
-      ? Type.String({ description: 'What was granted, separated by blanks.' })
-      : Type.Optional(Type.String({ description: 'Where `scope` was asked for: what remains of it, separated by blanks.' })),
+    scope: Type.Optional(
+      Type.String({
+        description: answersScope
+          ? 'What was granted, separated by blanks. Left out where nothing was asked for and the grant opens nothing of a roster yet.'
+          : 'Where `scope` was asked for: what remains of it, separated by blanks.',
+      }),
+    ),
   },
   { description: 'A token, as OAuth 2.0 has it.', additionalProperties: false },
 );

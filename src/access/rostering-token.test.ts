@@ -163,6 +163,18 @@ for (const [place, { name, dialect, clientOf, secretOf }] of endpoints.entries()
     await assertRefused(await ask(only, core), 400, 'invalid_scope');
   });
 
+  test(`${name} gives a token also where nothing of a roster is granted yet, and what is granted later holds at once`, async () => {
+    const rp = `later-${place}`;
+    const of = await behindProxy.addClient(rp, [estab], 'Identity');
+    const headers = { ...basic(clientOf(of), secretOf(of)), ...form };
+    const answer = await requireToken(await post(path, { headers }));
+    assert.deepEqual(Object.keys(answer).toSorted(), ['access_token', 'expires_in', 'token_type']);
+    assert.equal((await read(dialect, '/users', answer.access_token)).status, dialect.errors.forbidden?.status);
+    await assertRefused(await post(path, { headers, body: new URLSearchParams({ scope: core }).toString() }), 400, 'invalid_scope');
+    await behindProxy.db`update authorisation set scopes = '{Student}' where rp = ${rp}`;
+    assert.equal((await read(dialect, '/users', answer.access_token)).status, 200);
+  });
+
   // What follows is judged before it is known which of the two secrets of 1.2 it is.
   if (endpoints.findIndex((one) => one.dialect === dialect) !== place) continue;
 

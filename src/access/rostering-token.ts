@@ -38,7 +38,7 @@ export type RosteringTokenEndpoint = Readonly<{
   kind: RosteringTokenKind;
   clients: readonly FindClients[];
   scopes: OneRosterScopes;
-  /** Whether what is granted is answered also to whoever asked for nothing. */
+  /** Whether what is granted, if anything, is answered also to whoever asked for nothing. */
   answersScope: boolean;
 }>;
 
@@ -71,9 +71,9 @@ export function exchangeForRosteringToken(db: Db, tokens: Tokens, { kind, client
       secretId: client.secretId,
       oneRosterScopes: narrowed,
     });
-    const answered = narrowed ?? (answersScope ? oneRosterScopesOf(client.scopes, scopes) : undefined);
+    const answered = narrowed ?? (answersScope ? oneRosterScopesOf(client.scopes, scopes) : []);
     reply.header('cache-control', 'no-store');
-    return { access_token: token, token_type: 'Bearer', expires_in: expiresIn, ...(answered ? { scope: answered.join(' ') } : {}) };
+    return { access_token: token, token_type: 'Bearer', expires_in: expiresIn, ...(answered.length > 0 ? { scope: answered.join(' ') } : {}) };
   };
 }
 
