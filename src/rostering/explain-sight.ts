@@ -4,8 +4,9 @@ import type { Reach } from '../access/authenticate.ts';
 import { scopeNames, type Scope } from '../access/scopes.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
-import { isGiven, type CollectionName, type Item, type Resource } from '../roster/resource.ts';
+import { isGiven, type CollectionName, type Resource } from '../roster/resource.ts';
 import { selectableFields } from './field-path.ts';
+import { leftOut } from './left-out.ts';
 import type { Operation } from './operations.ts';
 import { callerWith, requireSingle, type RecordJson, type Sight } from './see-record.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -70,7 +71,7 @@ export function judgeRecord({ collection, kind, kinds: all }: Judged, reach: Rea
 }
 
 /**
- * full: what whoever sees everything gets in this dialect. kinds: of the people whom the record names. before: what it was, newest
+ * full: what whoever sees everything gets in this dialect. people: whom the record names. before: what it was, newest
  * first. With nothing seen, every field that there is is hidden with the record.
  */
 export function explainFields(
@@ -79,7 +80,7 @@ export function explainFields(
   dialect: Dialect,
   full: RecordJson,
   seen: Sight,
-  kinds: ReadonlyMap<string, readonly string[]>,
+  people: ReadonlyMap<string, Pick<Judged, 'kinds'>>,
   whole: WholeWhy,
   before: readonly Before[],
 ): FieldSight[] {
@@ -91,11 +92,12 @@ export function explainFields(
     if (all === undefined) return { name, value: undefined, why: explainAbsent(resource, name, before) };
     if (!seen.record) return { name, value: undefined, why: { is: 'hidden', opens: 'opens' in whole ? whole.opens : [] } };
     if (JSON.stringify(all) === JSON.stringify(value)) return { name, value, why: { is: 'given' } };
-    const { shown, of, hidden } = leftOut(resource, name, all, value, kinds);
+    const { shown, of, needs } = leftOut(resource, name, full, value, people);
     // Nothing is left out of it: the record changed between the two answers.
-    if (value !== undefined && hidden.length === 0) return { name, value, why: { is: 'given' } };
-    const closed = hidden.filter((own) => own.length > 0);
-    const opens = closed.length === 0 ? [] : findOpening(judge, reach.scopes, ({ people }) => closed.every((own) => own.some((kind) => people.includes(kind))));
+    if (value !== undefined && needs.length === 0) return { name, value, why: { is: 'given' } };
+    const known = needs.filter((some) => some.length > 0);
+    const isOpen = (target: Target) => known.every((some) => some.some((kind) => target.people.includes(kind)));
+    const opens = known.length === 0 ? [] : findOpening(judge, reach.scopes, isOpen);
     return { name, value, why: shown === 0 ? { is: 'hidden', opens } : { is: 'partly', shown, of, opens } };
   });
 }
@@ -105,26 +107,6 @@ function explainAbsent({ fields }: Resource, name: string, before: readonly Befo
   if (field?.late && !isGiven(field)) return { is: 'derived' };
   const had = before.find(({ record }) => record[name] !== undefined);
   return had ? { is: 'absent', until: had.until } : { is: 'absent' };
-}
-
-/** Of what is listed in a field, the kinds of each that is not shown: roles are of one, and people of those that they have. None: nobody knows. */
-function leftOut({ kindsBy }: Resource, name: string, all: unknown, value: unknown, kinds: ReadonlyMap<string, readonly string[]>): LeftOut {
-  if (name === kindsBy?.field) {
-    const [items, shown] = [itemsIn(all), itemsIn(value).map((item) => JSON.stringify(item))];
-    const hidden = items.filter((item) => !shown.includes(JSON.stringify(item)));
-    return { shown: shown.length, of: items.length, hidden: hidden.map((item) => [kindsBy.kindOf(item)]) };
-  }
-  const [ids, shown] = [namedIn(all), namedIn(value)];
-  return { shown: shown.length, of: ids.length, hidden: ids.filter((id) => !shown.includes(id)).map((id) => kinds.get(id) ?? []) };
-}
-
-type LeftOut = Readonly<{ shown: number; of: number; hidden: readonly (readonly string[])[] }>;
-
-const itemsIn = (value: unknown) => (Array.isArray(value) ? (value as Item[]) : []);
-
-/** The ids that a list of references has. */
-export function namedIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.flatMap((one: { sourcedId?: string } | null) => one?.sourcedId ?? []) : [];
 }
 
 const sets = (opens: readonly (readonly Scope[])[]) => opens.map((some) => some.join(' with ')).join(' or ');

@@ -4,7 +4,8 @@ import { findStanding, requireReach, type Standing } from '../access/authenticat
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
-import { explainFields, judgeRecord, namedIn, type Before, type FieldSight, type Judged, type WholeWhy } from './explain-sight.ts';
+import { explainFields, judgeRecord, type Before, type FieldSight, type Judged, type WholeWhy } from './explain-sight.ts';
+import { namedIn } from './left-out.ts';
 import { nameRecords } from './record-names.ts';
 import { readStates } from './record-states.ts';
 import { dialects } from './dialects/all.ts';
@@ -30,7 +31,6 @@ export async function seeAsApplication(db: Db, publicUrl: string, rp: string, as
   const seen = await seeRecord(db, publicUrl, rp, () => requireApplicationReach(db, rp, estab), asked);
   const before = await readBefore(db, publicUrl, asked);
   const people = await nameRecords(db, estab, 'users', [...new Set(all.flatMap(({ record = {} }) => Object.values(record).flatMap(namedIn)))]);
-  const kinds = new Map([...people.values()].map((one) => [one.sourcedId, one.kinds]));
   const shown = dialects.flatMap((dialect, at): DialectSight[] => {
     const sight = seen[at];
     if (!sight) return [];
@@ -38,7 +38,8 @@ export async function seeAsApplication(db: Db, publicUrl: string, rp: string, as
     if (!sight.record && !sight.refused) return [{ ...sight, whole: { is: 'not offered' }, fields: [] }];
     if (!full) return [{ ...sight, whole: { is: 'purged' }, fields: [] }];
     const own: WholeWhy = sight.record ? { is: 'given' } : judgeRecord(asked, standing, dialect);
-    return [{ ...sight, whole: own, fields: explainFields(collection, standing, dialect, full, sight, kinds, own, before) }];
+    const judged = new Map([...people].map(([id, one]) => [id, { kinds: dialect.byAnyKind ? one.kinds : [one.kind] }]));
+    return [{ ...sight, whole: own, fields: explainFields(collection, standing, dialect, full, sight, judged, own, before) }];
   });
   return { rp, state, scopes, dialects: shown };
 }

@@ -97,19 +97,31 @@ test('why a field is empty: not in the source, no longer in it, hidden by scope 
 
 test('roles that are hidden are said to be, with the scopes that would open them', async () => {
   const several = '3805123';
-  const orgs = [{ sourcedId: 'o1', name: 'School', type: 'school' }];
-  const users = [person('tom', [role('teacher', 'o1'), role('parent', 'o1', 'secondary'), role('student', 'o1', 'secondary')])];
+  const orgs = ['o1', 'o2'].map((sourcedId) => ({ sourcedId, name: 'School', type: 'school' }));
+  const profile = (profileId: string) => ({ profileId, profileType: 'account', vendorId: 'v' });
+  const users = [
+    person('tom', [role('teacher', 'o1'), role('parent', 'o1', 'secondary'), role('student', 'o1', 'secondary')]),
+    person('kid', [role('student', 'o1')], { agents: ['pat'] }),
+    person('pat', [role('teacher', 'o1'), { ...role('parent', 'o2', 'secondary'), userProfile: 'urn:home' }], {
+      agents: ['kid'], primaryOrg: 'o2', userProfiles: ['urn:home', 'urn:library'].map(profile),
+    }),
+  ];
   await service.addSchool(several);
   await loadSource(service, several, madeUpSource({ orgs, users }));
-  const why = async (scopes: string) => {
-    const rp = `roles-${scopes.replaceAll(',', '-')}`;
+  const why = async (scopes: string, field = 'roles', id = 'tom') => {
+    const rp = `roles-${scopes.replaceAll(',', '-')}-${field.toLowerCase()}-${id}`;
     await service.addClient(rp, [several], scopes);
-    return (await readView('users', 'tom', rp, several)).get('1-2')?.fields.get('roles') ?? 'no such field';
+    return (await readView('users', id, rp, several)).get('1-2')?.fields.get(field) ?? 'no such field';
   };
   assert.match(await why('Staff'), /^In part It gets 1 of 3: the others are hidden by scope\. Student with Contact would open them\.$/);
   assert.match(await why('Staff,Student'), /^In part It gets 2 of 3[^]* Contact would open them\.$/);
   assert.equal(await why('Student,Staff,Contact'), 'given');
   assert.match(await why('School'), /^Hidden Hidden by scope: Student or Staff or Contact would open it/);
+  const contact = /^Hidden Hidden by scope: Contact would open it\.$/;
+  assert.match(await why('Staff,Student', 'agents', 'kid'), contact, 'that somebody of the staff is a parent');
+  assert.match(await why('Staff,Student', 'agents', 'pat'), contact);
+  assert.match(await why('Staff', 'primaryOrg', 'pat'), contact);
+  assert.match(await why('Staff', 'userProfiles', 'pat'), /^In part It gets 1 of 2: the others are hidden by scope\. Contact would open them\.$/);
 });
 
 test('what the scopes say would open a record does open it', async () => {
