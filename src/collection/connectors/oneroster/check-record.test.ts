@@ -232,3 +232,23 @@ test('what is wrong with a record of 1.2 is named', () => {
     assert.match(problems[0]?.rule ?? '', rule);
   }
 });
+
+test('what is wrong below userProfiles is said without its value, which may be a password', () => {
+  const role = { roleType: 'primary', role: 'student', org: to('o1') };
+  const profile = { profileId: 'urn:p1', profileType: 'LMS', vendorId: 'v' };
+  for (const userProfiles of [
+    'hush',
+    ['hush'],
+    [{ ...profile, vendorId: { password: 'hush' } }],
+    [{ ...profile, profileId: 'hush\n1' }],
+    [{ ...profile, credentials: ['hush'] }],
+    [{ ...profile, credentials: [{ type: 'Basic', username: ['hush'] }] }],
+    [{ ...profile, credentials: [{ type: 'Basic', username: 'hush\u0000' }] }],
+  ]) {
+    const problems: Problem[] = [];
+    const record = { sourcedId: 'x1', enabledUser: 'true', givenName: 'A', familyName: 'B', roles: [role], userProfiles };
+    createRecordCheck(collections.users, 'v1p2')(record, 7, (problem) => problems.push(problem));
+    assert.deepEqual(problems.map(({ column, value }) => [column, value]), [['userProfiles', null]], JSON.stringify(userProfiles));
+    assert.doesNotMatch(JSON.stringify(problems), /hush/);
+  }
+});

@@ -2,6 +2,7 @@
 // value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
 import { cutText } from '../../../http/cut-text.ts';
 import { isGiven, isRequired, type Edition, type Field, type Item, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
+import { userProfiles } from '../../../roster/resources/user-profile.ts';
 import type { Problem } from '../../problem.ts';
 import type { SourceRow } from '../../source.ts';
 import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
@@ -16,7 +17,8 @@ export function createRecordCheck(resource: Resource, edition: Edition): RecordC
     let failed = false;
     const broken = (column: string, value: string, rule: string) => {
       failed = true;
-      fail({ file, line, column, value, rule });
+      // What is wrong about an account may be its password.
+      fail({ file, line, column, value: column === userProfiles.name ? null : value, rule });
     };
     const sourcedId = (textOf(record.sourcedId) ?? '').trim();
     const idFault = textFault(sourcedId) ?? idRule(sourcedId);
