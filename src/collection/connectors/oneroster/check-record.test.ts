@@ -186,6 +186,30 @@ const second: Record<string, { given: Record<string, unknown>; values: Record<st
     given: { enabledUser: 'true', givenName: 'A', familyName: 'B', username: 'own', roles: [{ roleType: 'primary', role: 'student', org: to('o1') }] },
     values: { username: 'own', role: 'student' },
   },
+  'roles of which the type is left out: one is primary at each organisation': {
+    given: {
+      enabledUser: 'true', givenName: 'A', familyName: 'B', username: 'own',
+      roles: [
+        { role: 'parent', org: to('o1') },
+        { roleType: null, role: 'teacher', org: 'o2' },
+        { roleType: '', role: 'aide', org: to('o2') },
+        { roleType: 'primary', role: 'teacher', org: to(' o1 ') },
+        { roleType: 'secondary', role: 'aide', org: to('o3') },
+        { role: 'proctor', org: to('o3') },
+      ],
+    },
+    values: {
+      role: 'teacher', orgs: ['o1', 'o2', 'o3'],
+      roles: [
+        { roleType: 'secondary', role: 'parent', org: 'o1' },
+        { roleType: 'primary', role: 'teacher', org: 'o2' },
+        { roleType: 'secondary', role: 'aide', org: 'o2' },
+        { roleType: 'primary', role: 'teacher', org: 'o1' },
+        { roleType: 'secondary', role: 'aide', org: 'o3' },
+        { roleType: 'primary', role: 'proctor', org: 'o3' },
+      ],
+    },
+  },
 };
 
 test('records of 1.2 are read with what 1.1 shows of them', () => {

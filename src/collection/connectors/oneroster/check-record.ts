@@ -1,19 +1,22 @@
 // In charge of the rules for one record of a provider's JSON. It is lenient where providers differ in how they write a
 // value, and strict in what a value must be; a record that breaks a rule is rejected as a whole.
 import { cutText } from '../../../http/cut-text.ts';
+import { collections } from '../../../roster/collections.ts';
 import { isGiven, isRequired, type Edition, type Field, type Item, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
 import { userProfiles } from '../../../roster/resources/user-profile.ts';
 import type { Problem } from '../../problem.ts';
 import type { SourceRow } from '../../source.ts';
 import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
+import { idOf, isAbsent } from './json-value.ts';
 import type { JsonRecord } from './read-page.ts';
-import { fillIn } from './stand-in.ts';
+import { fillIn, fillRoleTypes } from './stand-in.ts';
 
 export type RecordCheck = (record: JsonRecord, line: number, fail: (problem: Problem) => void) => SourceRow | { rejected: string | undefined };
 
 export function createRecordCheck(resource: Resource, edition: Edition): RecordCheck {
   const file = resource.collection;
-  return (record, line, fail) => {
+  return (given, line, fail) => {
+    const record = resource === collections.users && edition === 'v1p2' ? { ...given, roles: fillRoleTypes(given.roles) } : given;
     let failed = false;
     const broken = (column: string, value: string, rule: string) => {
       failed = true;
@@ -80,11 +83,6 @@ function describeShape(field: Field): string {
   return field.to === undefined ? 'must be a text' : `must be a reference to one of ${field.to}, with its sourcedId`;
 }
 
-/** A reference is an object; some providers write the id alone. */
-export function idOf(item: unknown): unknown {
-  return typeof item === 'object' && item !== null ? (item as JsonRecord).sourcedId : item;
-}
-
 function checkUserId(item: unknown, broken: Broken): UserId {
   const { type, identifier } = (typeof item === 'object' && item !== null ? item : {}) as JsonRecord;
   const pair = { type: (textOf(type) ?? '').trim(), identifier: (textOf(identifier) ?? '').trim() };
@@ -105,10 +103,6 @@ function readMetadata(given: unknown, broken: (column: string, value: string, ru
     entries.push([key, text]);
   }
   return entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 }
 
 /** A whole number beyond this has lost digits on the way, and would be another id. */

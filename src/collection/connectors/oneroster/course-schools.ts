@@ -3,7 +3,7 @@
 import { collections } from '../../../roster/collections.ts';
 import type { Problems } from '../../problem.ts';
 import type { SourceBatch, SourceRow } from '../../source.ts';
-import { idOf } from './check-record.ts';
+import { idText } from './json-value.ts';
 import type { Provider } from './provider.ts';
 import { readCollection, type Walk } from './read-collection.ts';
 
@@ -30,11 +30,6 @@ async function readSchools(provider: Provider, walk: Omit<Walk, 'collection'>): 
     if (school) return { ofCourses, first: idText(school) };
   }
   return { ofCourses, first: undefined };
-}
-
-function idText(reference: unknown): string {
-  const id = idOf(reference);
-  return typeof id === 'string' || typeof id === 'number' ? String(id).trim() : '';
 }
 
 const orgAt = collections.courses.fields.findIndex(({ name }) => name === 'org');
