@@ -47,8 +47,7 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
         records += 1;
         watch.see(record);
       };
-      const classes = probes.get(collections.classes);
-      const findSchools = createFindSchools(provider, { pageSize, since: undefined, counted: classes?.total !== undefined });
+      const findSchools = createFindSchools(provider, { pageSize, counted: (collection) => probes.get(collections[collection])?.total !== undefined });
       return {
         collections: [...probes].map(([resource, { total }]) => ({
           resource,

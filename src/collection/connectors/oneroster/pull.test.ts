@@ -163,13 +163,19 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
   const [school, role] = [to('o1'), { roleType: 'primary', role: 'student', org: to('o1') }];
   fake.data = {
     ...fake.data,
-    orgs: [['o0', 'district'], ['o1', 'school'], ['o2', 'school']].map(([sourcedId, type]) => ({ sourcedId, name: 'Org', type })),
+    orgs: [['o', 'school', 'tobedeleted'], ['o0', 'district'], ['o1', 'school'], ['o2', 'school']].map(([sourcedId, type, status]) => ({
+      sourcedId, name: 'Org', type, status,
+    })),
     courses: [{ sourcedId: 'c1', title: 'Taught' }, { sourcedId: 'c2', title: 'Not taught' }, { sourcedId: 'c3', title: 'Of the trust', org: to('o0') }],
-    classes: [{ sourcedId: 'k1', title: '7A', course: to('c1'), school: to('o2'), terms: [to('t1')] }],
+    classes: [
+      { sourcedId: 'k0', status: 'tobedeleted', title: '7A', course: to('c1'), school, terms: [to('t1')] },
+      { sourcedId: 'k1', title: '7A', course: to('c1'), school: to('o2'), terms: [to('t1')] },
+    ],
     users: [{ sourcedId: 'u1', enabledUser: true, givenName: 'G', familyName: 'F', email: 'u1@x.example', roles: [role] }],
     enrollments: [{ sourcedId: 'e1', user: to('u1'), class: to('k1'), school, role: 'student' }],
     demographics: [{ sourcedId: 'u1', sex: 'other' }],
   };
+  fake.misbehave = ({ collection }, reply) => void (collection === 'orgs' && (reply.total = undefined));
   const { estab, pull } = await addLinked({ url: fake.url, clientId: 'id', clientSecret: 'secret', version: '1.2' }, 50);
   assert.equal((await pull(true)).report.outcome, 'done');
   const of = (list: unknown[] | undefined, ...names: string[]) => list?.map((one) => names.map((name) => (one as Record<string, unknown>)[name]));
@@ -177,7 +183,7 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
   const org = (sourcedId: string) => ({ sourcedId, type: 'org' });
   assert.deepEqual(of(first.courses, 'org'), [[org('o2')], [org('o1')], [org('o0')]]);
   assert.deepEqual(of(second.courses, 'org'), [[undefined], [undefined], [org('o0')]]);
-  assert.deepEqual([of(first.classes, 'classType'), of(second.classes, 'classType')], [[['scheduled']], [[undefined]]]);
+  assert.deepEqual([of(first.classes, 'classType'), of(second.classes, 'classType')], [[['scheduled'], ['scheduled']], [[undefined], [undefined]]]);
   assert.deepEqual([of(first.users, 'username', 'role'), of(second.users, 'username')], [[['u1@x.example', 'student']], [[undefined]]]);
   assert.deepEqual([of(first.demographics, 'sex'), of(second.demographics, 'sex')], [[[undefined]], [['other']]]);
   assert.equal((await pull(true)).report.outcome, 'unchanged');
