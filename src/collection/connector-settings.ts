@@ -20,6 +20,7 @@ import { endHeld } from './held.ts';
 import { overtakeAll } from './reading.ts';
 import { findRemembered, oneRosterVersions, type OneRosterVersion } from './connectors/oneroster/discovery.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
+import { noScope } from './connectors/oneroster/scopes.ts';
 
 /** What a provider that is not as usual is told to be; what is left out is found out. */
 export type ProviderOptions = { version?: OneRosterVersion; scope?: string };
@@ -98,7 +99,7 @@ export function parseProviderOptions(given: { version: string | undefined; scope
   const version = oneRosterVersions.find((one) => one === typed);
   if (typed && !version)
     throw new SchoolbellError('invalid_request', `the OneRoster version "${cutText(typed, 20)}": must be one of ${oneRosterVersions.join(', ')}`);
-  return { ...(version && { version }), ...(scope && { scope }) };
+  return { ...(version && { version }), ...(scope && { scope: scope.toLowerCase() === noScope ? noScope : scope }) };
 }
 
 /** The characters that RFC 6749 has for scopes. */
@@ -112,6 +113,8 @@ export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
       throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
     if (setup.scope !== undefined && !scopeText.test(setup.scope))
       throw new SchoolbellError('invalid_request', 'the scope must be plain text, without quotation marks or backslashes; several have blanks between them');
+    if (setup.scope !== noScope && setup.scope?.toLowerCase().split(' ').includes(noScope))
+      throw new SchoolbellError('invalid_request', `the scope "${noScope}" asks for tokens without a scope, and stands alone`);
   }
   if (setup.kind !== 'csv' || setup.folder === undefined) return;
   if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);

@@ -73,6 +73,8 @@ test('a school is added with a connector, checked before anything is kept', asyn
     [/--scope does not go with --connector csv/, '--connector csv --scope a'],
   ];
   await Promise.all(refused.map(([reason, options]) => assertFails(reason, `${add('refused')} ${options}`)));
+  const provider = '--connector oneroster --url https://provider.example/ --client-id a --client-secret b';
+  await assertFails(/"none" asks for tokens without a scope, and stands alone/, `${add('refused')} ${provider} --scope`, 'mis:read None');
   assert.deepEqual(await schools(), before);
 });
 

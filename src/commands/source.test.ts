@@ -25,6 +25,9 @@ test('a source is tried with --test, before it is saved and later; its secret is
   await assertFails(/client id and secret|401/, edit(fake.url, '--client-secret wrong --test'));
   assert.equal(await connectorOf('tried'), null);
   await json(edit(fake.url, '--client-secret secret --test'));
+  await json(edit(fake.url, '--scope None --test'));
+  assert.equal(new URLSearchParams(fake.logins.at(-1)?.body).has('scope'), false);
+  assert.equal((await json<Source>('school source --estab tried')).source.scope, 'none');
   await json(edit(fake.url, '--oneroster-version 1.1 --scope mis:read --test'));
   assert.deepEqual(fake.logins.map(({ body }) => new URLSearchParams(body).get('scope')).at(-1), 'mis:read');
   await assertFails(/type the client secret again/, edit('http://127.0.0.1:9/ims/oneroster/v1p1'));

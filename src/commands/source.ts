@@ -18,7 +18,7 @@ const setupFields = {
   url: { value: '<url>', help: "oneroster: the provider's root, such as https://host/ims/oneroster/v1p1" },
   'token-url': { value: '<url>', help: 'oneroster: where tokens come from, if it is not found below the root' },
   'oneroster-version': { value: '<1.1|1.2>', help: 'oneroster: which version the provider speaks; not given, it is found out' },
-  scope: { value: '<scopes>', help: 'oneroster: what tokens are asked for, as the provider names it; not given, the scopes of the standard' },
+  scope: { value: '<scopes>', help: 'oneroster: what tokens are asked for, as the provider names it, or none; not given, the scopes of the standard' },
   'client-id': { value: '<id>', help: 'oneroster: the credentials' },
   'client-secret': { value: '<secret>', help: 'oneroster: the credentials; not given, the one that is kept for this address stays', secret: true },
 } as const;

@@ -4,6 +4,7 @@ import { html, type Html } from '../../http/html.ts';
 import { renderInput, renderSelect } from '../../http/pages/field.ts';
 import { parseProviderOptions, type ConnectorSetup } from '../connector-settings.ts';
 import { oneRosterVersions } from '../connectors/oneroster/discovery.ts';
+import { noScope } from '../connectors/oneroster/scopes.ts';
 
 /** What was typed before, or is set; never the secret. */
 export type ProviderGiven = { url: string; tokenUrl: string; version: string; scope: string; clientId: string };
@@ -52,7 +53,7 @@ ${renderInput({
   label: 'Scope (optional)',
   type: 'text',
   value: given?.scope,
-  hint: `Only if ${whose} names one. Otherwise the usual ones are asked for.`,
+  hint: `Only if ${whose} names one; “${noScope}” asks for tokens without a scope. Otherwise the usual ones are asked for.`,
   optional: true,
 })}
 ${renderInput({ ...shared, name: 'clientId', label: 'Client ID', type: 'text', value: given?.clientId })}

@@ -55,6 +55,9 @@ test('less is asked for while more is refused, however that is said, and no furt
     refuse(invalidScope, 403),
     refuse({ error: 'invalid_request', error_description: 'The requested scope is not valid.' }),
     refuse({ message: 'Unknown scope' }),
+    refuse({ message: 'This client may not have these scopes, which are unauthorised' }, 401),
+    refuse({ error: 'access_denied', error_description: 'Policy for scope failed' }, 403),
+    refuse({ error: 'unauthorized_client', error_description: 'Client has no grant for scope' }),
   ];
   for (const refusal of said)
     for (const [at, granted] of [
@@ -76,6 +79,11 @@ test('version 1.2 has scopes of its own, and a scope that is told is sent as it 
   grant(() => false, refuse(invalidScope));
   await assert.rejects(testProvider(parts({ version: '1.2', scope: 'one-roster-api:read' })), /does not grant it .*asked for: one-roster-api:read\. Ask/);
   assert.deepEqual(asked('1.2'), ['core+demographics', 'one-roster-api:read']);
+  fake.behave();
+  await testProvider(parts({ scope: 'none' }));
+  assert.deepEqual(asked(), ['none']);
+  grant(() => false, refuse({ error: 'invalid_request', error_description: 'scope is required' }));
+  await assert.rejects(testProvider(parts({ scope: 'none' })), /gives no token without a scope \(400, invalid_request\)\. Enter the scope/);
 });
 
 const names = ['roster-core', 'roster-demographics', 'roster'].map((name) => `${prefixes['1.1']}${name}.readonly`).join(', ');
@@ -94,6 +102,13 @@ const endings: [name: string, refusal: Refusal | ((scope: string | null) => Refu
     [...chain, 'none body'],
     'The provider does not accept the client id and secret (401, invalid_client)',
   ],
+  [
+    'a wrong secret that speaks of scopes, with 403',
+    refuse({ error: 'invalid_client', error_description: 'scope denied' }, 403),
+    chain.slice(0, 1),
+    'The provider does not accept the client id and secret (403, invalid_client)',
+  ],
+  ['denial', refuse({ error: 'access_denied' }, 403), chain.slice(0, 1), 'The provider does not accept the client id and secret (403, access_denied)'],
   ['another fault', refuse({ error: 'invalid_request' }), chain.slice(0, 1), 'The provider does not accept the client id and secret (400, invalid_request)'],
   [
     'no scope that it grants',

@@ -2,9 +2,12 @@
 import { oneRosterScopes } from '../../../access/scopes.ts';
 import { editionOf, type OneRosterVersion } from './discovery.ts';
 
+/** What is told where a token is to be asked for without a scope. */
+export const noScope = 'none';
+
 /** told: exactly that is sent. Undefined is a request without a scope. */
 export function scopesToAsk(version: OneRosterVersion, told: string | undefined): readonly (string | undefined)[] {
-  if (told !== undefined) return [told];
+  if (told !== undefined) return [told === noScope ? undefined : told];
   const { core, roster, demographics } = oneRosterScopes[editionOf[version]];
   return [`${core} ${demographics}`, `${roster} ${demographics}`, core, roster, undefined];
 }

@@ -7,23 +7,24 @@ import { readObject } from './read-object.ts';
 /** missed: the provider said that it gives none without a scope. */
 export type Refused = Readonly<{ tokenUrl: string; asked: readonly (string | undefined)[]; missed: boolean }>;
 
-const codes = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
+const codes = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope', 'access_denied'];
+const refusing = [400, 401, 403];
 const aboutScope = /scope/i;
 const notGiven = /missing|require|must|empty|blank|no scope|without/i;
-const notValid = /invalid|\bnot\b|no such|unknown|unsupported|unrecogni|malformed|denied|exceed/i;
+const notValid = /invalid|\bnot\b|no such|unknown|unsupported|unrecogni|malformed|denied|exceed|unauthori[sz]ed|forbidden|disallowed|insufficient/i;
 
 /** Whether less of a scope may be granted. Wrong credentials stay wrong with any. */
 export function refusesScope(answer: ProviderAnswer): boolean {
   const { error } = readObject(answer);
-  if (error === 'invalid_scope') return [400, 401, 403].includes(answer.status);
+  if (error === 'invalid_client' || !refusing.includes(answer.status)) return false;
   const words = wordsOf(answer);
-  return answer.status === 400 && error !== 'invalid_client' && aboutScope.test(words) && (notValid.test(words) || notGiven.test(words));
+  return error === 'invalid_scope' || (aboutScope.test(words) && (notValid.test(words) || notGiven.test(words)));
 }
 
 /** Of a request that had no scope. */
 export function wantsScope(answer: ProviderAnswer): boolean {
   const words = wordsOf(answer);
-  return answer.status === 400 && aboutScope.test(words) && notGiven.test(words);
+  return refusing.includes(answer.status) && aboutScope.test(words) && notGiven.test(words);
 }
 
 function wordsOf(answer: ProviderAnswer): string {
@@ -42,10 +43,12 @@ export function describeRefusal(answer: ProviderAnswer, { tokenUrl, asked, misse
   const code = typeof error === 'string' && codes.includes(error) ? error : undefined;
   const said = `(${status}${code === undefined ? '' : `, ${code}`})`;
   const names = [...new Set(asked.flatMap((scope) => scope?.split(' ') ?? []))].join(', ');
-  const scoped = refusesScope(answer) && names !== '';
+  const scoped = refusesScope(answer);
+  if (scoped && missed && names === '')
+    return refuse(`The provider gives no token without a scope ${said}. Enter the scope that the provider names for this client.`);
   if (scoped && missed)
     return refuse(`The provider gives no token without a scope ${said}, and grants none of ${names}. Enter the scope that the provider names for this client.`);
-  if (scoped)
+  if (scoped && names !== '')
     return refuse(
       `The provider knows the client, but does not grant it the scope that is needed ${said}; asked for: ${names}. ` +
         'Ask the provider to allow this client to read rosters, or enter the scope that it names.',

@@ -2,6 +2,7 @@
 import { minutesToLive, type ComponentDatabase } from '../../../collection/component-databases.ts';
 import type { DatabaseName } from '../../../collection/connector.ts';
 import { readSettings, type SourceSettings } from '../../../collection/connector-settings.ts';
+import { noScope } from '../../../collection/connectors/oneroster/scopes.ts';
 import { listCollections, readDue, type ListedCollection } from '../../../collection/list-collections.ts';
 import { isBusy, renderStates } from '../../../collection/pages/database-states.ts';
 import { describeConnector, titleOf } from '../../../collection/pages/database-words.ts';
@@ -121,7 +122,7 @@ function renderSettings(settings: SourceSettings): Html {
     kind === 'oneroster' && ['Address', html`<span class="id">${settings.url}</span>`],
     kind === 'oneroster' && settings.tokenUrl !== undefined && ['Address for tokens', html`<span class="id">${settings.tokenUrl}</span>`],
     kind === 'oneroster' && ['OneRoster version', describeVersion(settings)],
-    kind === 'oneroster' && settings.scope !== undefined && ['Scope', html`<span class="id">${settings.scope}</span>`],
+    kind === 'oneroster' && settings.scope !== undefined && ['Scope', settings.scope === noScope ? 'None' : html`<span class="id">${settings.scope}</span>`],
     kind === 'oneroster' && ['Client ID', html`<span class="id">${settings.clientId}</span>`],
     kind === 'oneroster' && ['Client secret', settings.clientSecret === '' ? 'None is stored' : 'Stored encrypted; it is never shown'],
     kind === 'demo' && ['The demo’s MIS is', html`<span id="demo-mode">${settings.mode}</span>`],
