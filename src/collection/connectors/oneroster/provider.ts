@@ -1,10 +1,11 @@
 // In charge of reading from a provider: every GET carries a token, which is asked for, renewed before it ends, and
 // asked for again when the provider no longer takes it.
 import type { CollectionName } from '../../../roster/resource.ts';
+import { MisError } from '../../connector.ts';
 import { discover, findRemembered, type OneRosterVersion } from './discovery.ts';
 import { callPersistently, type ProviderAnswer, type Persistence } from './persistent-call.ts';
 import { leavesOutDemographics, scopesToAsk } from './scopes.ts';
-import { preferRequest, requestToken, tokenAddresses, type Credentials, type Token, type TokenRequest } from './token.ts';
+import { preferRequest, requestToken, tokenAddresses, type Credentials, type Token, type TokenRequest, type TokenWays } from './token.ts';
 
 export type Provider = Readonly<{
   /** The root, without a slash at its end. */
@@ -43,24 +44,52 @@ export async function openProvider(parts: ProviderParts, persistence: Persistenc
   // Demographics may have been granted since.
   const ways = preferRequest(usual, worked && full && leavesOutDemographics(worked.scope) ? { ...worked, scope: usual.scopes[0] } : worked);
   let token: Token | undefined;
+  let opened = false;
 
   const ask = (path: string, { value }: Token) =>
     callPersistently(persistence, { method: 'GET', url: `${url}${path}`, headers: { authorization: `Bearer ${value}` } });
-  const renew = async (): Promise<Token> =>
-    (token = await requestToken((call) => callPersistently(persistence, call), parts, preferRequest(ways, token), persistence.now));
+  const request = async (how: TokenWays): Promise<Token> =>
+    (token = await requestToken((call) => callPersistently(persistence, call), parts, how, persistence.now));
+  const renew = () => request(preferRequest(ways, token));
+  /** With a scope that was not tried yet, as long as there is one. A provider may give a token for one that opens nothing. */
+  const askOtherwise = async (path: string, refused: ProviderAnswer): Promise<ProviderAnswer> => {
+    let answer = refused;
+    for (let at = nextScope(ways, token); isRefusal(answer) && at < ways.scopes.length; at = nextScope(ways, token)) {
+      try {
+        answer = await ask(path, await request({ ...preferRequest(ways, token), scopes: ways.scopes.slice(at) }));
+      } catch (error) {
+        // That nothing else is granted explains less than what was refused.
+        if (error instanceof MisError && !error.later) return answer;
+        throw error;
+      }
+    }
+    return answer;
+  };
 
   return {
     url,
     version,
     async get(path) {
       const fresh = token && (token.staleAt === undefined || token.staleAt > persistence.now()) ? token : await renew();
-      const answer = await ask(path, fresh);
-      return answer.status === 401 || answer.status === 403 ? ask(path, await renew()) : answer;
+      let answer = await ask(path, fresh);
+      if (isRefusal(answer)) answer = await ask(path, await renew());
+      // What opened something is not asked to open everything.
+      if (isRefusal(answer) && !opened) answer = await askOtherwise(path, answer);
+      opened ||= answer.status === 200;
+      return answer;
     },
     mayOpen: (collection) => collection !== 'demographics' || !leavesOutDemographics(token?.granted),
     tokenUrl: () => token?.tokenUrl,
     remember: () => ({ tokenUrl: token?.tokenUrl, scope: token?.scope, by: token?.by, found: { url, version, tokenUrl: announced } }),
   };
+}
+
+function isRefusal({ status }: ProviderAnswer): boolean {
+  return status === 401 || status === 403;
+}
+
+function nextScope({ scopes }: TokenWays, token: Token | undefined): number {
+  return token ? scopes.indexOf(token.scope) + 1 : 0;
 }
 
 /** Where no scope is remembered, a token was given without one. */

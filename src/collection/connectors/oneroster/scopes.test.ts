@@ -161,6 +161,42 @@ test('what worked is asked first when a token is renewed and at the next reading
   assert.deepEqual(asked('1.2'), ['core+demographics body'], 'nor of another version');
 });
 
+test('a scope that is granted in part, or opens nothing, is followed by the next', async () => {
+  fake.login = (login, reply) => {
+    const scope = scopeOf(login);
+    const granted = scope?.split(' ').filter((one) => !/core/.test(one)).join(' ');
+    Object.assign(reply.body as object, { scope: granted === '' ? `${prefixes['1.1']}gradebook.readonly` : granted });
+  };
+  const { state } = await readAll({});
+  assert.deepEqual([asked(), state.scope], [chain.slice(0, 2), fake.logins.map(scopeOf).at(-1)]);
+
+  fake.behave();
+  fake.login = (login, reply) => void Object.assign(reply.body as object, { access_token: `token${/roster\.readonly/.test(scopeOf(login) ?? '') ? 7 : 1}` });
+  for (const status of [401, 403]) {
+    fake.misbehave = ({ authorization }, reply) => void (authorization !== 'Bearer token7' && (reply.status = status));
+    const first = await readAll({});
+    assert.deepEqual(asked(), [chain[0], chain[0], chain[1]], 'once more, since a token may have ended, and then the next');
+    await readAll(first.state);
+    assert.deepEqual(asked(), chain.slice(1, 2), 'what worked is asked first');
+  }
+});
+
+test('where no scope opens anything, what was refused first is told', async () => {
+  fake.misbehave = (_, reply) => void (reply.status = 403);
+  await assert.rejects(testProvider(parts()), /not let this client id read orgs \(403\)/);
+  assert.deepEqual(asked(), [chain[0], ...chain]);
+  fake.logins = [];
+  grant((scope) => /core.*demographics/.test(scope ?? ''), refuse(invalidScope));
+  await assert.rejects(testProvider(parts()), /not let this client id read orgs \(403\)/);
+  fake.logins = [];
+  await assert.rejects(testProvider(parts({ scope: 'x' })), /knows the client, but does not grant/);
+  assert.deepEqual(asked(), ['x']);
+  fake.behave();
+  fake.login = (_, reply) => void Object.assign(reply.body as object, { scope: `${prefixes['1.1']}roster-demographics.readonly` });
+  await testProvider(parts());
+  assert.deepEqual(asked(), chain, 'and what is granted is tried all the same');
+});
+
 test('demographics that the token leaves out are not read; where nothing is said of them they are', async () => {
   const answers: [scope: unknown, read: boolean][] = [
     [`${prefixes['1.1']}roster-core.readonly`, false],

@@ -12,6 +12,11 @@ export function scopesToAsk(version: OneRosterVersion, told: string | undefined)
   return [`${core} ${demographics}`, `${roster} ${demographics}`, core, roster, undefined];
 }
 
+/** Whether a provider granted something of the standard, but no roster. */
+export function leavesOutRoster(granted: string | undefined): boolean {
+  return granted !== undefined && /\/or\/v1p\d\/scope\/|roster-demographics/.test(granted) && !/roster(?:-core)?\.readonly/.test(granted);
+}
+
 /** Of names that are not the standard's nothing can be told. */
 export function leavesOutDemographics(scope: string | undefined): boolean {
   return scope !== undefined && /roster(?:-core)?\.readonly/.test(scope) && !scope.includes('roster-demographics');

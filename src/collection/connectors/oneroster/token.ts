@@ -3,6 +3,7 @@
 import { MisError } from '../../connector.ts';
 import type { ProviderAnswer, Call } from './persistent-call.ts';
 import { readObject } from './read-object.ts';
+import { leavesOutRoster } from './scopes.ts';
 import { describeRefusal, refusesScope, wantsScope } from './token-refusal.ts';
 
 export type Credentials = Readonly<{ clientId: string; clientSecret: string }>;
@@ -44,16 +45,27 @@ export async function requestToken(call: SendCall, credentials: Credentials, way
   for (const tokenUrl of ways.addresses) {
     let { by } = ways;
     let missed = false;
+    /** Some grant less than was asked for without a word; it is taken if there is nothing better. */
+    let narrowed: Token | undefined;
     for (const [at, scope] of ways.scopes.entries()) {
       const presented = await present(call, { tokenUrl, scope, by }, credentials);
       const { answer } = presented;
       ({ status } = answer);
       ({ by } = presented);
-      if (status === 200 || status === 201) return readToken(answer, { tokenUrl, scope, by }, now());
+      const last = at === ways.scopes.length - 1;
+      if (status === 200 || status === 201) {
+        const token = readToken(answer, { tokenUrl, scope, by }, now());
+        if (!leavesOutRoster(token.granted)) return token;
+        narrowed ??= token;
+        if (last) return narrowed;
+        continue;
+      }
       if (status === 404 || status === 405) break;
       missed ||= scope === undefined && wantsScope(answer);
       const asked = ways.scopes.slice(0, at + 1);
-      if (asked.length === ways.scopes.length || !refusesScope(answer)) throw describeRefusal(answer, { tokenUrl, asked, missed });
+      if (!last && refusesScope(answer)) continue;
+      if (narrowed) return narrowed;
+      throw describeRefusal(answer, { tokenUrl, asked, missed });
     }
   }
   throw new MisError(
