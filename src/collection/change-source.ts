@@ -64,9 +64,9 @@ async function trySource(providers: Outbound, setup: ConnectorSetup): Promise<st
   return setup.kind === 'demo' ? 'the demonstration school is always there' : 'packages are uploaded; there is nobody to ask';
 }
 
-function describeTested({ version, collections }: Tested): string {
+function describeTested({ version, tokenUrl, collections }: Tested): string {
   const counts = Object.entries(collections).map(([name, count]) => `${count.toLocaleString('en-GB')} ${name}`);
-  return `the provider answers in OneRoster ${version}, with ${counts.join(', ')}`;
+  return `the provider answers in OneRoster ${version}, with ${counts.join(', ')}; its tokens are from ${tokenUrl}`;
 }
 
 /** A folder into which nothing was written yet is as good as any other. */

@@ -141,11 +141,12 @@ export type SourceSettings =
       kind: 'oneroster';
       url: string;
       tokenUrl: string | undefined;
-      /** By the last reading, where none is told. */
-      foundVersion?: OneRosterVersion;
       clientId: string;
       clientSecret: string;
-    } & ProviderOptions);
+    } & ProviderOptions &
+      FoundOut);
+/** By the last reading, where it is not told. */
+type FoundOut = { foundVersion?: OneRosterVersion; foundTokenUrl?: string };
 
 export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise<SourceSettings> {
   const { connector, settings, sealed, state } = (await findRow(sql, estab)) ?? { connector: null, settings: null, sealed: null, state: null };
@@ -154,8 +155,17 @@ export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise
   if (connector === 'demo') return { kind: connector, mode: modeOf(settings, Date.now()) };
   const credentials = sealed ? openCredentials(seal, sealed) : { clientId: '', clientSecret: '' };
   const url = settings?.url ?? '';
-  const found = settings?.version === undefined ? findRemembered(url, state ?? {}) : undefined;
-  return { kind: connector, url, tokenUrl: settings?.tokenUrl, ...optionsOf(settings ?? {}), ...(found && { foundVersion: found.version }), ...credentials };
+  const found = foundOut(url, settings ?? {}, state ?? {});
+  return { kind: connector, url, tokenUrl: settings?.tokenUrl, ...optionsOf(settings ?? {}), ...found, ...credentials };
+}
+
+function foundOut(url: string, { version, tokenUrl }: Settings, state: Readonly<Record<string, unknown>>): FoundOut {
+  const found = findRemembered(url, state);
+  if (!found) return {};
+  return {
+    ...(version === undefined && { foundVersion: found.version }),
+    ...(tokenUrl === undefined && typeof state.tokenUrl === 'string' && { foundTokenUrl: state.tokenUrl }),
+  };
 }
 
 export function modeOf(settings: DemoSettings | null, now: number): DemoMode {

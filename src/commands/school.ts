@@ -1,6 +1,7 @@
 // In charge of the commands on schools.
 import { requireEstablishment } from '../access/establishments.ts';
 import { countSchool } from '../collection/count-school.ts';
+import { renderSentence } from '../collection/import-report.ts';
 import { SchoolbellError } from '../errors.ts';
 import { mailLink } from '../onboarding/ask-link.ts';
 import { addSchool, changeSchool } from '../onboarding/edit-school.ts';
@@ -11,7 +12,7 @@ import { refuseSchool } from '../onboarding/refuse-school.ts';
 import { removeSchool } from '../onboarding/remove-school.ts';
 import { describeSchoolState, findSchoolState, listSchools, requireListedSchool, schoolStates, type SchoolState } from '../onboarding/school-states.ts';
 import { optionalText, text, type Command } from './command.ts';
-import { parseSetup, prepareGiven, sourceOptions } from './source.ts';
+import { prepareGiven, sourceOptions } from './source.ts';
 import { renderPairs, renderTable } from './table.ts';
 
 const estab = { value: '<id>', help: 'the establishment (in England the seven-digit LAESTAB)', required: true } as const;
@@ -45,9 +46,12 @@ export const schoolCommands: readonly Command[] = [
     async run(context, given) {
       const { db, seal } = context;
       const school = { estab: text(given, 'estab'), name: text(given, 'name'), email: text(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      const setup = await prepareGiven(context, school.estab, parseSetup(given), given.options.test === true);
+      const { setup, found } = await prepareGiven(context, school.estab, given);
       const data = await addSchool({ db, seal }, school, setup);
-      return { data, lines: [`added ${data.estab} ${data.name}${data.connector ? `, connected by ${data.connector}` : ''}`] };
+      return {
+        data: { ...data, found },
+        lines: [`added ${data.estab} ${data.name}${data.connector ? `, connected by ${data.connector}` : ''}`, ...(found ? [renderSentence(found)] : [])],
+      };
     },
   },
   {
@@ -151,19 +155,17 @@ export const schoolCommands: readonly Command[] = [
       const { db, seal, config } = context;
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const change = { name: optionalText(given, 'name'), email: optionalText(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      const setup = await prepareGiven(context, known, parseSetup(given), given.options.test === true);
+      const { setup, found } = await prepareGiven(context, known, given);
       const data = await changeSchool({ db, seal, publicUrl: config.publicUrl }, known, change, setup);
-      return {
-        data,
-        lines: renderPairs({
-          estab: data.estab,
-          name: data.name,
-          'address of record': `${data.email}${data.confirmed ? '' : ' (not confirmed)'}`,
-          'time zone': data.timeZone,
-          connector: data.connector ?? 'none',
-          ...(data.invited > 0 ? { 'invitations sent again': data.invited } : {}),
-        }),
-      };
+      const pairs = renderPairs({
+        estab: data.estab,
+        name: data.name,
+        'address of record': `${data.email}${data.confirmed ? '' : ' (not confirmed)'}`,
+        'time zone': data.timeZone,
+        connector: data.connector ?? 'none',
+        ...(data.invited > 0 ? { 'invitations sent again': data.invited } : {}),
+      });
+      return { data: { ...data, found }, lines: [...pairs, ...(found ? [renderSentence(found)] : [])] };
     },
   },
   {

@@ -24,7 +24,8 @@ test('a source is tried with --test, before it is saved and later; its secret is
   const edit = (url: string, more = '') => `school edit --estab tried --connector oneroster --url ${url} --client-id id ${more}`.trim();
   await assertFails(/client id and secret|401/, edit(fake.url, '--client-secret wrong --test'));
   assert.equal(await connectorOf('tried'), null);
-  await json(edit(fake.url, '--client-secret secret --test'));
+  const edited = await json<{ found: string }>(edit(fake.url, '--client-secret secret --test'));
+  assert.ok(edited.found.endsWith(`; its tokens are from ${fake.url}/token`), edited.found);
   await json(edit(fake.url, '--scope None --test'));
   assert.equal(new URLSearchParams(fake.logins.at(-1)?.body).has('scope'), false);
   assert.equal((await json<Source>('school source --estab tried')).source.scope, 'none');
@@ -33,7 +34,7 @@ test('a source is tried with --test, before it is saved and later; its secret is
   await assertFails(/type the client secret again/, edit('http://127.0.0.1:9/ims/oneroster/v1p1'));
   const shown = await json<Source>('school source --estab tried --test');
   assert.deepEqual(shown.source, { kind: 'oneroster', url: fake.url, version: '1.1', scope: 'mis:read', clientId: 'id' });
-  assert.match(shown.found ?? '', /^the provider answers in OneRoster 1\.1, with 1 orgs/);
+  assert.match(shown.found ?? '', /^the provider answers in OneRoster 1\.1, with 1 orgs.*; its tokens are from http.*\/token$/);
   assert.equal(shown.collections[0]?.state, 'waiting');
   const { out } = await schoolbell('school source --estab tried');
   assert.match(out, /^kind +oneroster$[^]*^SchoolData +Updating/m);
@@ -58,9 +59,18 @@ test('what a provider was told to be holds when it is read', async () => {
   assert.deepEqual([fake.discovered, new URLSearchParams(fake.logins[0]?.body).get('scope')], [[], 'mis:read']);
   await db`update connector_setting set state = ${db.json(reading?.state?.() as never)} where estab = 'told'`;
   const told = { kind: 'oneroster', url: fake.url, clientId: 'id' };
-  assert.deepEqual((await json<Source>('school source --estab told')).source, { ...told, version: '1.2', scope: 'mis:read' });
+  assert.deepEqual((await json<Source>('school source --estab told')).source, {
+    ...told,
+    version: '1.2',
+    scope: 'mis:read',
+    foundTokenUrl: `${fake.url}/token`,
+  });
   await db`update connector_setting set settings = settings - 'version' - 'scope' where estab = 'told'`;
-  assert.deepEqual((await json<Source>('school source --estab told')).source, { ...told, foundVersion: '1.2' });
+  assert.deepEqual((await json<Source>('school source --estab told')).source, {
+    ...told,
+    foundVersion: '1.2',
+    foundTokenUrl: `${fake.url}/token`,
+  });
 });
 
 test('a school that is disconnected keeps what it has', async () => {

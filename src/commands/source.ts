@@ -90,7 +90,7 @@ const setupOptions = {
   none: [],
 } as const;
 
-export function parseSetup(given: Given): SourceSetup | undefined {
+function parseSetup(given: Given): SourceSetup | undefined {
   const kind = optionalText(given, 'connector');
   if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
     throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
@@ -125,7 +125,10 @@ function prepare(context: Context, estab: string, setup: SourceSetup, test: bool
   return withConnectors(context, ({ outbound }) => prepareSource({ db, seal, providers: outbound }, estab, setup));
 }
 
-/** What a command is to save, if anything. */
-export async function prepareGiven(context: Context, estab: string, setup: SourceSetup | undefined, test: boolean): Promise<SourceSetup | undefined> {
-  return setup && (await prepare(context, estab, setup, test)).setup;
+/** What a command is to save, if anything; found: what there is to be said of a source that was tried. */
+export async function prepareGiven(context: Context, estab: string, given: Given): Promise<{ setup: SourceSetup | undefined; found: string | undefined }> {
+  const [setup, test] = [parseSetup(given), given.options.test === true];
+  if (!setup) return { setup, found: undefined };
+  const prepared = await prepare(context, estab, setup, test);
+  return { setup: prepared.setup, found: test ? prepared.found : undefined };
 }

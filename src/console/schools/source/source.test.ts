@@ -119,6 +119,7 @@ test('a test alone says what is there and saves nothing', async () => {
   assert.equal(tested.status, 200);
   const notice = /id="notice"[\s\S]*It works: The provider answers in OneRoster 1\.1, with 1 orgs, [^<]*8 users[^<]*Nothing was saved\. Type the client secret/;
   assert.match(tested.text, notice);
+  assert.match(tested.text, /; its tokens are from http[^<]*\/token\. Nothing was saved/);
   assert.match(tested.text, new RegExp(`value="${provider.url}`));
   assert.ok(!tested.text.includes(secret));
   assert.equal((await stored())?.connector, null);
@@ -133,8 +134,11 @@ test('a provider is saved sealed and asked for; an empty secret keeps the old on
   assert.match(text, /Client ID<\/dt><dd><span class="id">schoolbell\|MIS/);
   assert.match(text, /Stored encrypted; it is never shown/);
   assert.ok(!text.includes(secret));
+  assert.match(text, /Address for tokens<\/dt><dd>Found out when it is read/);
   assert.match(text, /OneRoster version<\/dt><dd>Found out when it is read[\s\S]*<option value="" selected>Find out/);
-  await db`update connector_setting set state = ${db.json({ found: { url: right().url, version: '1.2' } })} where estab = ${estab}`;
+  const left = { tokenUrl: 'https://mis.example/t', found: { url: right().url, version: '1.2' } };
+  await db`update connector_setting set state = ${db.json(left)} where estab = ${estab}`;
+  assert.match(await shown(), /tokens<\/dt><dd><span class="id">https:\/\/mis\.example\/t<\/span>, as was found out/);
   assert.match(await shown(), /OneRoster version<\/dt><dd>1\.2, as was found out/);
   const scope = 'https://purl.imsglobal.org/spec/or/v1p1/scope/roster-core.readonly';
   const again = await admin.post(`${path}/save`, { ...right(), clientSecret: '', version: '1.1', scope });

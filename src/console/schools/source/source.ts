@@ -120,7 +120,7 @@ function renderSettings(settings: SourceSettings): Html {
     ['Source', html`<span id="connector">${kind === 'none' ? 'None' : describeConnector(kind)}</span>`],
     kind === 'csv' && ['Packages', settings.folder === undefined ? 'are uploaded' : html`are read from <code>${settings.folder}</code>`],
     kind === 'oneroster' && ['Address', html`<span class="id">${settings.url}</span>`],
-    kind === 'oneroster' && settings.tokenUrl !== undefined && ['Address for tokens', html`<span class="id">${settings.tokenUrl}</span>`],
+    kind === 'oneroster' && ['Address for tokens', describeTokenUrl(settings)],
     kind === 'oneroster' && ['OneRoster version', describeVersion(settings)],
     kind === 'oneroster' && settings.scope !== undefined && ['Scope', settings.scope === noScope ? 'None' : html`<span class="id">${settings.scope}</span>`],
     kind === 'oneroster' && ['Client ID', html`<span class="id">${settings.clientId}</span>`],
@@ -132,8 +132,16 @@ function renderSettings(settings: SourceSettings): Html {
   ]);
 }
 
-function describeVersion({ version, foundVersion }: Extract<SourceSettings, { kind: 'oneroster' }>): string {
-  return version ?? (foundVersion === undefined ? 'Found out when it is read' : `${foundVersion}, as was found out`);
+type ProviderSettings = Extract<SourceSettings, { kind: 'oneroster' }>;
+const notYet = 'Found out when it is read';
+
+function describeTokenUrl({ tokenUrl, foundTokenUrl }: ProviderSettings): HtmlValue {
+  if (tokenUrl !== undefined) return html`<span class="id">${tokenUrl}</span>`;
+  return foundTokenUrl === undefined ? notYet : html`<span class="id">${foundTokenUrl}</span>, as was found out`;
+}
+
+function describeVersion({ version, foundVersion }: ProviderSettings): string {
+  return version ?? (foundVersion === undefined ? notYet : `${foundVersion}, as was found out`);
 }
 
 const whatWords = { everything: 'Everything', changes: 'What changed', package: 'A package' } as const;
