@@ -143,6 +143,36 @@ test('what was found is remembered for readings of changes, and asked again when
   assert.deepEqual((await read(next, { full: true })).found, { url: fake.url, version: '1.1' }, 'one that has no document any more does not');
 });
 
+test('a provider that refuses what it gave before is found out anew, and read as a whole if it is another', async () => {
+  fake.root = others.roster;
+  const state = await read({}, { full: true });
+  const becomes12 = publish(standardName, describing(`${origin()}/oauth2/token`));
+  const signs: [name: string, change: () => void][] = [
+    ...[401, 403, 404, 410].map((status): [string, () => void] => [
+      String(status),
+      () => void (fake.misbehave = (_, reply) => void (fake.discovered.length === 0 && (reply.status = status))),
+    ]),
+    ['no token', () => void (fake.login = ({ path }, reply) => void (reply.status = path === '/oauth2/token' ? 200 : 404))],
+    ['people with roles', () => void (fake.data.users = (fake.data.users ?? []).map((user) => ({ ...user, role: undefined, orgs: undefined })))],
+  ];
+  for (const [name, change] of signs) {
+    fake.behave();
+    [fake.root, fake.discovery] = [others.roster, becomes12];
+    change();
+    const next = await read(state);
+    assert.deepEqual([next.found, next.tokenUrl], [{ url: fake.url, version: '1.2', tokenUrl: `${origin()}/oauth2/token` }, `${origin()}/oauth2/token`], name);
+    assert.deepEqual([fake.asked.at(-1)?.filter, next.deltas, documents()], [null, true, [standardName]], name);
+  }
+  fake.behave();
+  fake.root = others.roster;
+  fake.misbehave = (_, reply) => void (reply.status = 404);
+  await assert.rejects(read(state), /has no orgs at .* \(404\)/);
+  assert.deepEqual(documents(), both, 'one that is what it was is refused as ever');
+  fake.misbehave = (_, reply) => void (reply.status = 500);
+  await assert.rejects(read(state), /out of order at present/);
+  assert.deepEqual(documents(), [], 'one that is away is not asked what it is');
+});
+
 test('what was remembered of another provider, or cannot be, is not taken', async () => {
   fake.root = others.roster;
   const found = { url: fake.url, version: '1.2', tokenUrl: `${origin()}/else/token` };

@@ -1,14 +1,14 @@
 // In charge of the oneroster connector: pulls a roster from any OneRoster provider, everything or what changed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbound } from '../../../http/outbound.ts';
-import { allResources, collections } from '../../../roster/collections.ts';
-import type { Resource } from '../../../roster/resource.ts';
+import { collections } from '../../../roster/collections.ts';
 import type { Connector, RosterReading } from '../../connector.ts';
+import { openReading, requireProbes } from './open-reading.ts';
 import type { OneRosterVersion } from './discovery.ts';
-import { usualWaits } from './persistent-call.ts';
-import { openProvider, type Provider, type ProviderParts } from './provider.ts';
+import { usualWaits, type Persistence } from './persistent-call.ts';
+import { openProvider, type ProviderParts } from './provider.ts';
 import { readRows } from './read-rows.ts';
-import { askPage, parsePage, type JsonRecord, type ProviderPage } from './read-page.ts';
+import type { JsonRecord } from './read-page.ts';
 import { createFindSchools } from './course-schools.ts';
 import { findSince, parseState, watchReading } from './reading-state.ts';
 
@@ -34,12 +34,7 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
       const before = parseState(parts.state);
       const openedAt = now();
       const wanted = full ? undefined : findSince(before, openedAt);
-      const provider = await open(parts, usualWaits, wanted === undefined);
-      const changed = wanted === undefined ? undefined : await probe(provider, wanted);
-      const since = changed ? wanted : undefined;
-      const probes = changed ?? (await requireProbes(provider));
-      // A provider that refused the filter is asked for changes again only after someone wanted everything.
-      const filters = since !== undefined || (wanted === undefined && (full || parts.state.deltas !== false));
+      const { provider, probes, since, filters } = await openReading(parts, persistenceOf(parts, usualWaits), { since: wanted, full });
       const beganAt = Date.parse(probes.values().next().value?.date ?? '');
       const watch = watchReading(before, { full: since === undefined, filters, beganAt: Number.isNaN(beganAt) ? openedAt : beganAt, now: openedAt });
       let records = 0;
@@ -70,38 +65,15 @@ export type Tested = { version: OneRosterVersion; tokenUrl: string; collections:
 
 /** Authenticates and asks each collection for one record. Where no total is announced, what came is counted. */
 export async function testProvider(parts: OneRosterParts): Promise<Tested> {
-  const provider = await open(parts, [], true);
+  const provider = await openProvider(parts, persistenceOf(parts, []), { full: true });
   const probes = await requireProbes(provider);
   return {
-    version: provider.version,
+    version: provider.found.version,
     tokenUrl: provider.tokenUrl() ?? '',
     collections: Object.fromEntries([...probes].map(([{ collection }, { total, records }]) => [collection, total ?? records.length])),
   };
 }
 
-function open(parts: OneRosterParts, waits: readonly number[], full: boolean): Promise<Provider> {
-  const { outbound, now = Date.now, pause = (ms) => sleep(ms) } = parts;
-  return openProvider(parts, { outbound, now, pause, waits }, { full });
-}
-
-type Probes = ReadonlyMap<Resource, ProviderPage>;
-
-async function requireProbes(provider: Provider): Promise<Probes> {
-  return (await probe(provider, undefined)) ?? new Map();
-}
-
-/** One record of each collection that there is; undefined when the provider does not filter by time. */
-async function probe(provider: Provider, since: string | undefined): Promise<Probes | undefined> {
-  const pages = new Map<Resource, ProviderPage>();
-  for (const resource of allResources) {
-    const { collection } = resource;
-    if (!provider.mayOpen(collection)) continue;
-    const answer = await askPage(provider, { collection, limit: 1, offset: 0, since });
-    if (since !== undefined && answer.status === 400) return undefined;
-    const unknown = answer.status === 403 || answer.status === 404 || (answer.status === 400 && answer.headers['content-type']?.startsWith('text/plain'));
-    // Many providers keep demographics to themselves; whatever else is refused is missed.
-    if (collection === 'demographics' && unknown) continue;
-    pages.set(resource, parsePage(provider.url, collection, answer));
-  }
-  return pages;
+function persistenceOf({ outbound, now = Date.now, pause = (ms) => sleep(ms) }: OneRosterParts, waits: readonly number[]): Persistence {
+  return { outbound, now, pause, waits };
 }

@@ -2,7 +2,7 @@
 // asked for again when the provider no longer takes it.
 import type { CollectionName } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
-import { discover, findRemembered, type OneRosterVersion } from './discovery.ts';
+import { discover, findRemembered, type Found, type OneRosterVersion } from './discovery.ts';
 import { callPersistently, type ProviderAnswer, type Persistence } from './persistent-call.ts';
 import { leavesOutDemographics, scopesToAsk } from './scopes.ts';
 import { preferRequest, requestToken, tokenAddresses, type Credentials, type Token, type TokenRequest, type TokenWays } from './token.ts';
@@ -10,7 +10,7 @@ import { preferRequest, requestToken, tokenAddresses, type Credentials, type Tok
 export type Provider = Readonly<{
   /** The root, without a slash at its end. */
   url: string;
-  version: OneRosterVersion;
+  found: Found;
   /** GET of a path under the root. */
   get(path: string): Promise<ProviderAnswer>;
   /** Whether the token may open it, by what the provider said when it gave it. */
@@ -34,12 +34,12 @@ export type ProviderParts = Credentials &
 /** full: everything is read, so that what may have changed at the provider is asked anew. */
 export async function openProvider(parts: ProviderParts, persistence: Persistence, { full }: { full: boolean }): Promise<Provider> {
   const url = parts.url.trim().replace(/\/+$/, '');
-  const { version, tokenUrl: announced } = await discover(persistence, url, {
+  const found = await discover(persistence, url, {
     told: parts.version,
     remembered: findRemembered(url, parts.state),
     anew: full,
   });
-  const usual = { addresses: tokenAddresses(url, parts.tokenUrl, announced), scopes: scopesToAsk(version, parts.scope), by: 'basic' } as const;
+  const usual = { addresses: tokenAddresses(url, parts.tokenUrl, found.tokenUrl), scopes: scopesToAsk(found.version, parts.scope), by: 'basic' } as const;
   const worked = findWorked(parts.state);
   // Demographics may have been granted since.
   const ways = preferRequest(usual, worked && full && leavesOutDemographics(worked.scope) ? { ...worked, scope: usual.scopes[0] } : worked);
@@ -68,7 +68,7 @@ export async function openProvider(parts: ProviderParts, persistence: Persistenc
 
   return {
     url,
-    version,
+    found,
     async get(path) {
       const fresh = token && (token.staleAt === undefined || token.staleAt > persistence.now()) ? token : await renew();
       let answer = await ask(path, fresh);
@@ -80,7 +80,7 @@ export async function openProvider(parts: ProviderParts, persistence: Persistenc
     },
     mayOpen: (collection) => collection !== 'demographics' || !leavesOutDemographics(token?.granted),
     tokenUrl: () => token?.tokenUrl,
-    remember: () => ({ tokenUrl: token?.tokenUrl, scope: token?.scope, by: token?.by, found: { url, version, tokenUrl: announced } }),
+    remember: () => ({ tokenUrl: token?.tokenUrl, scope: token?.scope, by: token?.by, found: { url, ...found } }),
   };
 }
 

@@ -52,7 +52,7 @@ function describeRefusal(url: string, collection: CollectionName, { status, head
   const refuse = (message: string) => new MisError('Error', message, { later: false });
   if (status === 401 || status === 403)
     return refuse(`The provider does not let this client id read ${collection} (${status}). Ask the provider to allow it, or enter other credentials.`);
-  if (status === 404) return refuse(`The provider has no ${collection} at ${url}/${collection} (404). Check its address.`);
+  if (status === 404 || status === 410) return refuse(`The provider has no ${collection} at ${url}/${collection} (${status}). Check its address.`);
   if (status >= 300 && status < 400)
     return refuse(`The provider has moved ${collection} (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter its new address.`);
   const said = headers['content-type']?.startsWith('text/html')

@@ -20,7 +20,7 @@ export async function* readRows(
   see: (record: JsonRecord) => void,
   findSchools: FindSchools,
 ): AsyncGenerator<SourceBatch> {
-  const edition = editionOf[provider.version];
+  const edition = editionOf[provider.found.version];
   const check = createRecordCheck(resource, edition);
   let [line, page] = [0, 0];
   for await (const records of readCollection(provider, { ...walk, collection: resource.collection })) {
