@@ -241,6 +241,7 @@ test('what is wrong with a record of 1.2 is named', () => {
   const wrong: [CollectionName, Record<string, unknown>, string, RegExp][] = [
     ['users', person, 'roles', /blank/],
     ['users', { ...person, roles: [] }, 'roles', /blank/],
+    ['users', { ...person, status: 'tobedeleted', roles: [{ ...role, org: null }] }, 'roles', /org must not be blank/],
     ['users', { ...person, roles: ['student'] }, 'roles', /an object with roleType, role, org/],
     ['users', { ...person, roles: [{ ...role, roleType: 'main' }] }, 'roles', /roleType must be one of primary, secondary$/],
     ['users', { ...person, roles: [{ ...role, role: 'administrator' }] }, 'roles', /role must be one of aide.*, or a word of your own that begins with ext:/],

@@ -4,10 +4,11 @@ import { cutText } from '../../../http/cut-text.ts';
 import { collections } from '../../../roster/collections.ts';
 import { isGiven, isRequired, type Edition, type Field, type Item, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
 import { userProfiles } from '../../../roster/resources/user-profile.ts';
+import { userRoles } from '../../../roster/resources/user-role.ts';
 import type { Problem } from '../../problem.ts';
 import type { SourceRow } from '../../source.ts';
 import { checkValue, idRule, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
-import { idOf, isAbsent } from './json-value.ts';
+import { idOf, isAbsent, isEmpty, isGone } from './json-value.ts';
 import type { JsonRecord } from './read-page.ts';
 import { fillIn, fillRoleTypes } from './stand-in.ts';
 
@@ -28,14 +29,15 @@ export function createRecordCheck(resource: Resource, edition: Edition): RecordC
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = isAbsent(record.status) ? '' : show(record.status).trim();
     if (!writtenStatuses.includes(status)) broken('status', status, 'must be active or tobedeleted');
+    const gone = isGone(status);
     const values = resource.fields.map((field) =>
-      !isGiven(field) || (field.only ?? edition) !== edition
+      !isGiven(field) || (field.only ?? edition) !== edition || (gone && field === userRoles && isEmpty(record.roles))
         ? undefined
         : checkField(field, record[field.name], (value, rule) => broken(field.name, value, rule), edition),
     );
     const metadata = readMetadata(record.metadata, broken);
     if (failed) return { rejected: sourcedId || undefined };
-    const read = { line, sourcedId, status: status === '' || status === 'active' ? 'active' : 'tobedeleted', metadata } as const;
+    const read = { line, sourcedId, status: gone ? 'tobedeleted' : 'active', metadata } as const;
     if (edition === 'v1p1') return { ...read, values };
     const { values: filled, lacks } = fillIn(resource, sourcedId, values);
     return { ...read, values: filled, ...(lacks.length > 0 ? { lacks } : {}) };

@@ -4,7 +4,7 @@ import { collections } from '../../../roster/collections.ts';
 import type { CollectionName } from '../../../roster/resource.ts';
 import type { Problems } from '../../problem.ts';
 import type { SourceBatch, SourceRow } from '../../source.ts';
-import { idText } from './json-value.ts';
+import { idText, isGone } from './json-value.ts';
 import type { Provider } from './provider.ts';
 import { readCollection } from './read-collection.ts';
 
@@ -26,18 +26,14 @@ async function readSchools(provider: Provider, { pageSize, counted }: Walks): Pr
   for await (const records of walk('classes')) {
     for (const { course, school, status } of records) {
       const [taught, at] = [idText(course), idText(school)];
-      if (isThere(status) && taught !== '' && at !== '' && !ofCourses.has(taught)) ofCourses.set(taught, at);
+      if (!isGone(status) && taught !== '' && at !== '' && !ofCourses.has(taught)) ofCourses.set(taught, at);
     }
   }
   for await (const records of walk('orgs')) {
-    const school = records.find(({ type, status }) => type === 'school' && isThere(status));
+    const school = records.find(({ type, status }) => type === 'school' && !isGone(status));
     if (school) return { ofCourses, first: idText(school) };
   }
   return { ofCourses, first: undefined };
-}
-
-function isThere(status: unknown): boolean {
-  return status !== 'tobedeleted' && status !== 'inactive';
 }
 
 const orgAt = collections.courses.fields.findIndex(({ name }) => name === 'org');

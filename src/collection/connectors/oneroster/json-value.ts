@@ -4,6 +4,15 @@ export function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 }
 
+export function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(isAbsent) : isAbsent(value);
+}
+
+/** Of a status; inactive is what OneRoster 1.0 had for tobedeleted. */
+export function isGone(status: unknown): boolean {
+  return status === 'tobedeleted' || status === 'inactive';
+}
+
 /** A reference is an object; some providers write the id alone. */
 export function idOf(item: unknown): unknown {
   return typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>).sourcedId : item;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbound } from '../../../http/outbound.ts';
 import { collections } from '../../../roster/collections.ts';
 import type { Connector, RosterReading } from '../../connector.ts';
+import { createCompleteLeavers } from './leavers.ts';
 import { openReading, requireProbes } from './open-reading.ts';
 import type { OneRosterVersion } from './discovery.ts';
 import { usualWaits, type Persistence } from './persistent-call.ts';
@@ -43,12 +44,14 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
         watch.see(record);
       };
       const findSchools = createFindSchools(provider, { pageSize, counted: (collection) => probes.get(collections[collection])?.total !== undefined });
+      const completeLeavers = createCompleteLeavers();
       return {
         collections: [...probes].map(([resource, { total }]) => ({
           resource,
           // Without a total nobody can tell whether all came, so nothing may be removed for being absent.
           mode: since === undefined && total !== undefined ? 'bulk' : 'delta',
-          read: (problems) => readRows(provider, resource, { pageSize, since, counted: total !== undefined }, problems, see, findSchools),
+          read: (problems, { live }) =>
+            readRows(provider, resource, { pageSize, since, counted: total !== undefined }, problems, { see, findSchools, completeLeavers, live }),
         })),
         provider: parts.url,
         ignored: [],

@@ -187,6 +187,19 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
   assert.deepEqual([of(first.users, 'username', 'role'), of(second.users, 'username')], [[['u1@x.example', 'student']], [[undefined]]]);
   assert.deepEqual([of(first.demographics, 'sex'), of(second.demographics, 'sex')], [[[undefined]], [['other']]]);
   assert.equal((await pull(true)).report.outcome, 'unchanged');
+
+  const left = { status: 'tobedeleted', enabledUser: false, givenName: 'G', familyName: 'F', roles: [] };
+  Object.assign(fake.data, {
+    users: [{ sourcedId: 'u0', ...left }, { sourcedId: 'u1', ...left }],
+    enrollments: ['u0', 'u1'].map((id, at) => ({ sourcedId: `e${at}`, status: 'tobedeleted', user: to(id), class: to('k1'), school, role: 'student' })),
+    demographics: ['u0', 'u1'].map((sourcedId) => ({ sourcedId, status: 'tobedeleted' })),
+  });
+  assert.equal((await pull(true)).report.outcome, 'done', 'somebody who is gone need not have a role');
+  const [after1, after2] = [await shown(near, estab), await shown(near, estab, 'v12')];
+  assert.deepEqual(of(after1.users, 'sourcedId', 'status', 'role'), [['u1', 'tobedeleted', 'student']], 'who was there keeps it; nobody else comes');
+  assert.deepEqual(of(after2.users, 'roles'), of(second.users, 'roles'));
+  assert.deepEqual([of(after1.enrollments, 'sourcedId', 'status'), of(after1.demographics, 'sourcedId')], [[['e1', 'tobedeleted']], [['u1']]]);
+  assert.equal((await pull(true)).report.outcome, 'unchanged');
   fake.stop();
 });
 

@@ -2,23 +2,26 @@
 import { collections } from '../../../roster/collections.ts';
 import type { Resource } from '../../../roster/resource.ts';
 import type { Problems } from '../../problem.ts';
-import type { SourceBatch } from '../../source.ts';
+import type { LiveRoster, SourceBatch } from '../../source.ts';
 import { createRecordCheck } from './check-record.ts';
 import { fillOrgs, type FindSchools } from './course-schools.ts';
 import { editionOf } from './discovery.ts';
+import type { CompleteLeavers } from './leavers.ts';
 import type { Provider } from './provider.ts';
 import { readCollection, type Walk } from './read-collection.ts';
 import type { JsonRecord } from './read-page.ts';
 
 const rowsPerBatch = 5_000;
 
+/** see: told of each record. live: the roster as it stands. */
+export type Aids = Readonly<{ see: (record: JsonRecord) => void; findSchools: FindSchools; completeLeavers: CompleteLeavers; live: LiveRoster }>;
+
 export async function* readRows(
   provider: Provider,
   resource: Resource,
   walk: Omit<Walk, 'collection'>,
   problems: Problems,
-  see: (record: JsonRecord) => void,
-  findSchools: FindSchools,
+  { see, findSchools, completeLeavers, live }: Aids,
 ): AsyncGenerator<SourceBatch> {
   const edition = editionOf[provider.found.version];
   const check = createRecordCheck(resource, edition);
@@ -35,7 +38,8 @@ export async function* readRows(
         if ('rejected' in row) batch.rejected.push({ line, sourcedId: row.rejected, fault });
         else batch.rows.push({ ...row, page });
       }
-      yield resource === collections.courses && edition !== 'v1p1' ? await fillOrgs(batch, findSchools, problems) : batch;
+      if (edition === 'v1p1') yield batch;
+      else yield resource === collections.courses ? await fillOrgs(batch, findSchools, problems) : await completeLeavers(resource, batch, live);
     }
   }
 }

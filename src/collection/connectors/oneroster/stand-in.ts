@@ -31,8 +31,9 @@ export function fillIn(resource: Resource, sourcedId: string, values: readonly V
     given[name] = value;
     lacks.push(name);
   }
-  if (resource === collections.users) {
-    const roles = (given.roles ?? []) as readonly Item[];
+  // Of whoever is gone there may be none.
+  if (resource === collections.users && given.roles !== undefined) {
+    const roles = given.roles as readonly Item[];
     Object.assign(given, { role: mainRole(roles, given.primaryOrg as string | undefined), orgs: orgsOfRoles(roles) });
   }
   return { values: resource.fields.map(({ name }) => given[name]), lacks };
