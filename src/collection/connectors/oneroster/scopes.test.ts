@@ -55,7 +55,6 @@ test('less is asked for while more is refused, however that is said, and no furt
     refuse(invalidScope, 403),
     refuse({ error: 'invalid_request', error_description: 'The requested scope is not valid.' }),
     refuse({ message: 'Unknown scope' }),
-    refuse({ message: 'This client may not have these scopes, which are unauthorised' }, 401),
     refuse({ error: 'access_denied', error_description: 'Policy for scope failed' }, 403),
     refuse({ error: 'unauthorized_client', error_description: 'Client has no grant for scope' }),
   ];
@@ -72,6 +71,17 @@ test('less is asked for while more is refused, however that is said, and no furt
       await testProvider(parts());
       assert.deepEqual(asked(), chain.slice(0, at + 1), JSON.stringify(refusal));
     }
+});
+
+test('a 401 in words about scopes is one only if the credentials are not taken elsewhere', async () => {
+  const words = { message: 'client_id and scope are required' };
+  grant((scope) => /roster\.readonly/.test(scope ?? ''), refuse(words, 401));
+  await testProvider(parts());
+  assert.deepEqual(asked(), ['core+demographics', 'core+demographics body', 'roster+demographics']);
+  fake.behave();
+  fake.login = ({ authorization }, reply) => void Object.assign(reply, authorization === undefined ? { status: 200 } : refuse(words, 401));
+  await testProvider(parts());
+  assert.deepEqual(asked(), ['core+demographics', 'core+demographics body']);
 });
 
 test('version 1.2 has scopes of its own, and a scope that is told is sent as it is, alone', async () => {

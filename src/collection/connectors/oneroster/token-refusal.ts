@@ -21,6 +21,11 @@ export function refusesScope(answer: ProviderAnswer): boolean {
   return error === 'invalid_scope' || (aboutScope.test(words) && (notValid.test(words) || notGiven.test(words)));
 }
 
+/** By the standard's own word, so that the credentials were taken. */
+export function namesScope(answer: ProviderAnswer): boolean {
+  return readObject(answer).error === 'invalid_scope';
+}
+
 /** Of a request that had no scope. */
 export function wantsScope(answer: ProviderAnswer): boolean {
   const words = wordsOf(answer);

@@ -4,7 +4,7 @@ import { MisError } from '../../connector.ts';
 import type { ProviderAnswer, Call } from './persistent-call.ts';
 import { readObject } from './read-object.ts';
 import { leavesOutRoster } from './scopes.ts';
-import { describeRefusal, refusesScope, wantsScope } from './token-refusal.ts';
+import { describeRefusal, namesScope, refusesScope, wantsScope } from './token-refusal.ts';
 
 export type Credentials = Readonly<{ clientId: string; clientSecret: string }>;
 /** by: where the credentials stand. */
@@ -75,12 +75,13 @@ export async function requestToken(call: SendCall, credentials: Credentials, way
   );
 }
 
-/** A 401 may mean the credentials, or where they stand. */
+/** A 401 may mean the credentials, or where they stand, whatever its words are about. */
 async function present(call: SendCall, request: TokenRequest, credentials: Credentials): Promise<{ answer: ProviderAnswer; by: TokenRequest['by'] }> {
   const answer = await call(renderCall(request, credentials));
-  if (answer.status !== 401 || refusesScope(answer)) return { answer, by: request.by };
+  if (answer.status !== 401 || namesScope(answer)) return { answer, by: request.by };
   const by = request.by === 'basic' ? 'body' : 'basic';
-  return { answer: await call(renderCall({ ...request, by }, credentials)), by };
+  const second = await call(renderCall({ ...request, by }, credentials));
+  return second.status === 401 && refusesScope(answer) ? { answer, by: request.by } : { answer: second, by };
 }
 
 function renderCall({ tokenUrl, scope, by }: TokenRequest, { clientId, clientSecret }: Credentials): Call {
