@@ -6,6 +6,7 @@ import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-packa
 import { useService } from '../../test/service.ts';
 import { collections } from '../roster/collections.ts';
 import type { Item } from '../roster/resource.ts';
+import { MisError } from './connector.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import { importRoster } from './import.ts';
 import type { ImportReport } from './import-report.ts';
@@ -209,7 +210,19 @@ test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of th
   assert.deepEqual((await kept(estab, 'a')).roles, ['a:d ext:administrator d', 'x principal o1']);
 });
 
-test('a delta that looked at the roster comes too late when one that began earlier is merged before it', async () => {
+/** A delta of roles.csv, with something that happens whenever it was read. */
+async function openWatched(files: Files, whenRead: () => Promise<unknown>): Promise<Awaited<ReturnType<typeof openCsvSource>>> {
+  const source = await openCsvSource(delta(files));
+  const [users] = source.collections;
+  assert.ok(users);
+  const read: typeof users.read = async function* (...given) {
+    yield* users.read(...given);
+    await whenRead();
+  };
+  return { ...source, collections: [{ ...users, read }] };
+}
+
+test('a delta that looked at the roster is completed anew when one that began earlier is merged before it', async () => {
   const estab = await newSchool();
   const options = { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 };
   const [began, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -220,28 +233,28 @@ test('a delta that looked at the roster comes too late when one that began earli
   };
   const earlier = importRoster(db, openEarlier, options);
   await began.promise;
-  const later = await importRoster(
-    db,
-    async () => {
-      const source = await openCsvSource(delta({ roles: [live(role('t1', 't', 'aide'))] }));
-      const [users] = source.collections;
-      assert.ok(users);
-      return {
-        ...source,
-        collections: [{
-          ...users,
-          async *read(...given: Parameters<typeof users.read>) {
-            yield* users.read(...given);
-            looked.resolve();
-            assert.equal((await earlier).outcome, 'done');
-          },
-        }],
-      };
-    },
-    options,
-  );
-  assert.deepEqual([later.outcome, later.overtaken], ['refused', true]);
-  assert.deepEqual((await kept(estab, 't')).roles, ['t1 teacher o1', 't2 guardian o2']);
+  const whenRead = async () => {
+    looked.resolve();
+    assert.equal((await earlier).outcome, 'done');
+  };
+  const roles = [live(role('t1', 't', 'aide')), live(role('p1', 'p', 'pupil'))];
+  const later = await importRoster(db, () => openWatched({ roles }, whenRead), { ...options, partial: true });
+  assert.deepEqual([later.outcome, later.overtaken, later.problemsTotal, later.rejected], ['done', undefined, 1, 1]);
+  assert.deepEqual((await kept(estab, 't')).roles, ['t1 aide o1', 't2 guardian o2']);
+});
+
+test('a delta under which the roster moves all the time is neither taken nor given up: it can be tried later', async () => {
+  const estab = await newSchool();
+  let readings = 0;
+  const whenRead = async () => {
+    readings += 1;
+    await db`update reading set roster_merged = roster_merged - 1 where estab = ${estab}`;
+  };
+  const importing = importRoster(db, () => openWatched({ roles: [live(role('t1', 't', 'aide'))] }, whenRead), {
+    estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20,
+  });
+  await assert.rejects(importing, (error) => error instanceof MisError && error.later && /changed again and again/.test(error.message));
+  assert.deepEqual([readings, (await kept(estab, 't')).version], [5, 1]);
 });
 
 test('words that 1.1 does not have are told with the import, with what it shows instead; where there are none, nothing is', async () => {

@@ -9,13 +9,13 @@ import type { CollectionName } from '../roster/resource.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks, type MarksCount } from './attendance.ts';
 import { compareStage, type Changes } from './compare-stage.ts';
 import { recordCollected, recordFailure, recordRefused } from './component-databases.ts';
-import type { ImportKind, RosterReading } from './connector.ts';
+import { MisError, type ImportKind, type RosterReading } from './connector.ts';
 import { countDependants, keepFaults, spoolFaults } from './faults.ts';
 import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { historyTable } from './history.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
-import { watchLiveRoster, type WatchedRoster } from './live-roster.ts';
+import { MovedMeanwhile, watchLiveRoster, type WatchedRoster } from './live-roster.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
@@ -53,6 +53,8 @@ export type ImportOptions = {
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
 
+/** What was completed out of a roster that moved meanwhile is read again, so often at most. */
+const mostReadings = 5;
 const rowsWorthCounting = 500;
 /** About a thousand rows. */
 const bytesWorthHashing = 100_000;
@@ -60,9 +62,26 @@ const bytesWorthHashing = 100_000;
 type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faults: SpoolFile; live: WatchedRoster }>;
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
-  const { estab } = options;
-  const live = watchLiveRoster(db, estab);
-  const run: Run = { id: options.id ?? randomUUID(), reading: await beginReading(db, estab), options, faults: await openSpoolFile(options.dataDir), live };
+  const begun = { id: options.id ?? randomUUID(), reading: await beginReading(db, options.estab), options };
+  let source: RosterReading | undefined;
+  const open = async () => (source ??= await openSource());
+  try {
+    for (let left = mostReadings - 1; ; left -= 1) {
+      try {
+        return await importOnce(db, open, begun);
+      } catch (error) {
+        if (!(error instanceof MovedMeanwhile)) throw error;
+        if (left === 0) throw new MisError('Error', error.message, { cause: error });
+      }
+    }
+  } finally {
+    await source?.close();
+  }
+}
+
+async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begun: Omit<Run, 'faults' | 'live'>): Promise<ImportReport> {
+  const { estab, dataDir, onProgress } = begun.options;
+  const run: Run = { ...begun, faults: await openSpoolFile(dataDir), live: watchLiveRoster(db, estab) };
   const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
   const read = new Problems(spoolFaults(run.reading, run.faults));
   let source: RosterReading | undefined;
@@ -71,7 +90,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
     source = await openSource();
     const opened = source;
     refused.ignored = [...source.ignored];
-    spooled = await readRosterSource(source, run.reading, { dataDir: options.dataDir, live }, read, options.onProgress);
+    spooled = await readRosterSource(source, run.reading, { dataDir, live: run.live }, read, onProgress);
     const whole = spooled;
     refused.ignored = [...whole.ignored];
     const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
@@ -86,7 +105,7 @@ export async function importRoster(db: Db, openSource: () => Promise<RosterReadi
       return recordEnd(tx, run, opened, { ...refused, ...said, version: roster?.version ?? 0 }, read);
     });
   } finally {
-    await Promise.all([spooled?.close(), source?.close(), run.faults.close()]);
+    await Promise.all([spooled?.close(), run.faults.close()]);
   }
 }
 

@@ -3,12 +3,18 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Status } from '../roster/resource.ts';
-import { Overtaken } from './reading.ts';
 import { metadataOfRow, valuesOfRow, type StoredRow } from './stored-row.ts';
 import type { LiveRoster } from './source.ts';
 
 /** merged: the last reading, since one that changes no version may still change what is not shown. */
 type State = Readonly<{ version: number; merged: number }>;
+
+/** What was read is no newer or older for it, but has to be completed anew. */
+export class MovedMeanwhile extends Error {
+  constructor() {
+    super('the roster changed again and again while this was read, so that nothing of it was taken; try it again');
+  }
+}
 
 /** requireUnmoved: to be asked under the lock of the roster. */
 export type WatchedRoster = LiveRoster & Readonly<{ requireUnmoved(tx: Tx): Promise<void> }>;
@@ -36,7 +42,7 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
     },
     async requireUnmoved(tx) {
       const [before, now] = [await first, first && (await readState(tx, estab))];
-      if (before?.version !== now?.version || before?.merged !== now?.merged) throw new Overtaken();
+      if (before?.version !== now?.version || before?.merged !== now?.merged) throw new MovedMeanwhile();
     },
   };
 }

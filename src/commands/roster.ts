@@ -1,5 +1,6 @@
 // In charge of the commands that bring rosters in and out.
 import { requireEstablishment } from '../access/establishments.ts';
+import { MisError } from '../collection/connector.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
 import { openPackage } from '../collection/connectors/csv/package.ts';
 import { packageFiles } from '../collection/connectors/csv/package-files.ts';
@@ -50,7 +51,9 @@ export const rosterCommands: readonly Command[] = [
         force: given.options.force === true,
         shrinkLimitPercent: config.shrinkLimitPercent,
         onProgress: progress.show,
-      }).finally(progress.end);
+      })
+        .catch(sayMisError)
+        .finally(progress.end);
       const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
       const failed = describeFailure(report, kept);
       const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
@@ -108,6 +111,10 @@ function requireEdition(given: Given): Edition {
   const found = Object.values(packageFiles).find(({ versions }) => versions[0] === version);
   if (!found) throw new SchoolbellError('invalid_request', `--oneroster must be ${exportedVersions.join(' or ')}`);
   return found.edition;
+}
+
+function sayMisError(error: unknown): never {
+  throw error instanceof MisError ? new SchoolbellError('conflict', error.message) : error;
 }
 
 function requirePath({ positionals }: Given): string {
