@@ -2,7 +2,7 @@
 // without one gets one that is the same every time.
 import type { Item } from '../roster/resource.ts';
 import type { Ref, Shown } from './export-rows.ts';
-import { boundId, inventId, inventRoles } from './invent-roles.ts';
+import { boundId, inventRoles, nameRoles } from './invent-roles.ts';
 
 /** Cells by column, in a row of their own each. */
 export type Cells = Readonly<Record<string, string | undefined>>;
@@ -14,18 +14,13 @@ export function rolesOf(record: Shown, { isGone, typeOf }: OrgsBeside): Cells[] 
   const written = new Set(profilesOf(record).map((profile) => profile.sourcedId));
   const orgs = ((record.orgs ?? []) as Ref[]).map(({ sourcedId }) => sourcedId);
   const roles = (record.roles as Item[] | undefined) ?? inventRoles(record.sourcedId, String(record.role), orgs, typeOf);
-  const atOrg = new Map<string, number>();
-  return roles
+  return nameRoles(record.sourcedId, roles)
     .filter(({ org }) => !isGone(String(org)))
-    .map(({ id, roleType, role, org, userProfile, beginDate, endDate }) => {
-      const number = (atOrg.get(String(org)) ?? 0) + 1;
-      atOrg.set(String(org), number);
-      return {
-        sourcedId: id ?? inventId([record.sourcedId, String(org)], number),
-        userSourcedId: record.sourcedId,
-        ...asCells({ roleType, role, beginDate, endDate, orgSourcedId: org, userProfileSourcedId: written.has(String(userProfile)) ? userProfile : undefined }),
-      };
-    });
+    .map(({ id, roleType, role, org, userProfile, beginDate, endDate }) => ({
+      sourcedId: id,
+      userSourcedId: record.sourcedId,
+      ...asCells({ roleType, role, beginDate, endDate, orgSourcedId: org, userProfileSourcedId: written.has(String(userProfile)) ? userProfile : undefined }),
+    }));
 }
 
 /** A row has one credential, and must have one: further ones are rows of their own, and a profile without any cannot be written. */

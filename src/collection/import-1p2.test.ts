@@ -210,6 +210,35 @@ test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of th
   assert.deepEqual((await kept(estab, 'a')).roles, ['a:d ext:administrator d', 'x principal o1']);
 });
 
+test('somebody who returns has the roles and profiles that they return with, and those from before where none is named', async () => {
+  const estab = await newSchool();
+  const returning: [files: Files, roles: string[], profiles: string[]][] = [
+    [{ users: [live(person('t'))], roles: [live(role('t3', 't', 'aide'))], userProfiles: [live(profile('new', 't'))] }, ['t3 aide o1'], ['new']],
+    [{ users: [live(person('t'))], roles: [live(role('t4', 't', 'teacher'))] }, ['t4 teacher o1'], ['new']],
+    [{ users: [live(person('t'))] }, ['t4 teacher o1'], ['new']],
+  ];
+  for (const [files, roles, profiles] of returning) {
+    await service.load(estab, delta({ users: [gone(person('t'))] }), { force: true });
+    assert.equal((await service.load(estab, delta(files))).outcome, 'done');
+    const { status, ...after } = await kept(estab, 't');
+    assert.deepEqual([status, after.roles, after.profiles], ['active', roles, profiles]);
+  }
+});
+
+/** As a provider gives them. */
+const withoutIds = (estab: string) => db`
+  update roster_user t set roles = (select jsonb_agg(i.role - 'id' order by i.at) from jsonb_array_elements(t.roles) with ordinality i (role, at))
+  where t.estab = ${estab}`;
+
+test('roles that came without ids are found by those that an export gives them', async () => {
+  const estab = await newSchool();
+  await withoutIds(estab);
+  const same = await service.load(estab, delta({ roles: [live(role('t:o1', 't', 'teacher'))] }));
+  assert.deepEqual([same.outcome, (await kept(estab, 't')).roles], ['unchanged', ['t:o1 teacher o1', 't:o2 parent o2']]);
+  const report = await service.load(estab, delta({ roles: [gone(role('t:o2', 't', 'parent', 'o2'))] }));
+  assert.deepEqual([report.outcome, (await kept(estab, 't')).roles], ['done', ['t:o1 teacher o1']]);
+});
+
 /** A delta of roles.csv, with something that happens whenever it was read. */
 async function openWatched(files: Files, whenRead: () => Promise<unknown>): Promise<Awaited<ReturnType<typeof openCsvSource>>> {
   const source = await openCsvSource(delta(files));

@@ -24,3 +24,14 @@ export function inventRoles(user: string, role: string, orgs: readonly string[],
     org,
   }));
 }
+
+/** Each with its own id, or with one that is the same every time. */
+export function nameRoles(user: string, roles: readonly Item[]): (Item & { id: string })[] {
+  const atOrg = new Map<string, number>();
+  return roles.map((role) => {
+    const org = String(role.org);
+    const number = (atOrg.get(org) ?? 0) + 1;
+    atOrg.set(org, number);
+    return { ...role, id: role.id ?? inventId([user, org], number) };
+  });
+}

@@ -4,10 +4,11 @@ import { collections } from '../../../roster/collections.ts';
 import type { Item, Value } from '../../../roster/resource.ts';
 import { profilesFile } from '../../../roster/resources/user-profile.ts';
 import { mainRole, orgsOfRoles, rolesFile } from '../../../roster/resources/user-role.ts';
-import { inventRoles } from '../../invent-roles.ts';
+import { inventRoles, nameRoles } from '../../invent-roles.ts';
 import { numberOfPlace, placeOf } from '../../place.ts';
 import { noSuchRecord, type Problem } from '../../problem.ts';
 import type { LivePerson, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
+import { collectItems, staysOf, type Held } from './collect-items.ts';
 import { personColumn, profileRows, roleRows, type ItemRow } from './person-files.ts';
 
 /** All that a package says of somebody. broken: their faulty rows of the other two files. rejected: those of users.csv. */
@@ -35,9 +36,6 @@ const at = {
 /** Where the roster has somebody. */
 export const orgsOf = (live: LivePerson | undefined): readonly string[] => (live?.values[at.orgs] ?? []) as readonly string[];
 
-/** row: where the package has it; what only the roster has came with none. */
-type Held = Readonly<{ item: Item; row?: ItemRow }>;
-
 /** fail: gives the number of the problem. */
 export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
   const { id, rows, items } = given;
@@ -49,8 +47,7 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
     const rule = noSuchRecord(usersFile, beside.hasUsers);
     return rejectAll(given, items.map((row) => fail({ ...placeIn(row), column: personColumn, value: id, rule }))[0]);
   }
-  const profilesBefore = givenBefore(given, beside, status, profilesFile.name, at.profiles);
-  const profiles = collectItems(profilesBefore, ofFile(items, profilesFile.name), profileRows.key, status);
+  const profiles = collectProfiles(given, beside, status);
   const roles = collectRoles(given, beside, status);
   if (roles?.length === 0) {
     if (status === 'tobedeleted') return { rows: [], rejected: [] };
@@ -81,35 +78,23 @@ function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0
   return { rows: [], rejected: [{ line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }] };
 }
 
-/** What the person had before, as far as it stays: in a bulk package nothing, but of somebody who leaves it is all that is known. */
-function givenBefore({ items }: GivenPerson, { mode, live }: Beside, status: SourceRow['status'], file: string, position: number): readonly Item[] {
-  if (mode === 'bulk' && (status === 'active' || ofFile(items, file).length > 0)) return [];
-  return (live?.values[position] ?? []) as readonly Item[];
+function collectProfiles({ items }: GivenPerson, { mode, live }: Beside, status: SourceRow['status']): Held[] {
+  const own = ofFile(items, profilesFile.name);
+  const had = (live?.values[at.profiles] ?? []) as readonly Item[];
+  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, profileRows.key, status);
 }
 
 /** Undefined: they are as a source of 1.1 had them, and no row says otherwise. */
-function collectRoles(given: GivenPerson, beside: Beside, status: SourceRow['status']): Held[] | undefined {
-  const { live, mode } = beside;
-  const own = ofFile(given.items, rolesFile.name);
+function collectRoles({ id, items }: GivenPerson, { mode, live, findOrg }: Beside, status: SourceRow['status']): Held[] | undefined {
+  const own = ofFile(items, rolesFile.name);
   const spread = live !== undefined && live.values[at.roles] === undefined;
-  if (!spread || (mode === 'bulk' && (status === 'active' || own.length > 0)))
-    return collectItems(givenBefore(given, beside, status, rolesFile.name, at.roles), own, roleRows.key, status);
-  if (own.length === 0) return undefined;
+  if (spread && own.length === 0 && (mode === 'delta' || status === 'tobedeleted')) return undefined;
   // A row takes the place of the role at the same organisation: that one has no id which its sender could know.
   const named = new Set(own.map(({ item }) => item.org));
-  const others = orgsOf(live).filter((org) => !named.has(org));
-  const invented = inventRoles(given.id, String(live.values[at.role]), others, (org) => beside.findOrg(org, status)?.type);
-  return collectItems(invented, own, roleRows.key, status);
-}
-
-/** What rows mark as deleted goes; the last that somebody had who leaves stays. By key, since a file may have a hundred thousand of one person. */
-function collectItems(before: readonly Item[], rows: readonly ItemRow[], key: string, status: SourceRow['status']): Held[] {
-  const held = new Map<unknown, Held>(before.map((item) => [item[key] ?? item, { item }]));
-  for (const row of rows) {
-    if (row.status === 'tobedeleted' && status === 'active') held.delete(row.id);
-    else held.set(row.id, { item: row.item, row });
-  }
-  return [...held.values()];
+  const had = spread
+    ? inventRoles(id, String(live.values[at.role]), orgsOf(live).filter((org) => !named.has(org)), (org) => findOrg(org, status)?.type)
+    : nameRoles(id, (live?.values[at.roles] ?? []) as readonly Item[]);
+  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, roleRows.key, status);
 }
 
 type Standing = Readonly<{ status: SourceRow['status']; line: number }>;

@@ -1,0 +1,28 @@
+// In charge of the roles or profiles that somebody has once a package is taken: those of its rows, and what stays of those that the roster has.
+import type { Item, Status } from '../../../roster/resource.ts';
+import type { Mode } from '../../source.ts';
+import type { ItemRow } from './person-files.ts';
+
+/** row: where the package has it; what only the roster has came with none. */
+export type Held = Readonly<{ item: Item; row?: ItemRow }>;
+
+/** before: how the roster has the person. */
+type Standing = Readonly<{ mode: Mode; status: Status; before: Status | undefined }>;
+
+/** What of the former ones stays, as far as rows do not say otherwise. In a bulk package nothing, but of somebody who leaves it is all that is known. */
+export function staysOf(had: readonly Item[], rows: readonly ItemRow[], { mode, status, before }: Standing): readonly Item[] {
+  if (mode === 'bulk') return status === 'active' || rows.length > 0 ? [] : had;
+  // Who left kept the last ones; who returns has those that they return with.
+  const returns = before === 'tobedeleted' && status === 'active' && rows.some((row) => row.status === 'active');
+  return returns ? [] : had;
+}
+
+/** What rows mark as deleted goes; the last that somebody had who leaves stays. By key, since a file may have a hundred thousand of one person. */
+export function collectItems(before: readonly Item[], rows: readonly ItemRow[], key: string, status: Status): Held[] {
+  const held = new Map<unknown, Held>(before.map((item) => [item[key], { item }]));
+  for (const row of rows) {
+    if (row.status === 'tobedeleted' && status === 'active') held.delete(row.id);
+    else held.set(row.id, { item: row.item, row });
+  }
+  return [...held.values()];
+}
