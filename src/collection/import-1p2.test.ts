@@ -165,6 +165,44 @@ test('a users.csv without rows removes nobody, whatever stands in roles.csv', as
   }
 });
 
+test('a bulk package without userProfiles.csv, or without rows in it, leaves profiles as they were', async () => {
+  const estab = await newSchool();
+  const { userProfiles: _, ...files } = school;
+  const roles = [role('t1', 't', 'teacher', 'o1', { userProfileSourcedId: 'tp' }), role('t2', 't', 'parent', 'o2'), role('p1', 'p', 'student')];
+  const given = [files, { ...school, userProfiles: [] }, { ...files, roles }];
+  for (const [at, outcome] of (['unchanged', 'unchanged', 'done'] as const).entries()) {
+    const report = await service.load(estab, bulk(given[at] ?? {}));
+    assert.deepEqual([report.problems, report.outcome, (await kept(estab, 't')).profiles], [[], outcome, ['tp']]);
+  }
+  const users = [...(school.users ?? []), person('n')];
+  const added = await service.load(estab, bulk({ ...files, users, roles: [...roles, role('n1', 'n', 'aide', 'o1', { userProfileSourcedId: 'tp' })] }));
+  assert.deepEqual([added.outcome, added.problems.map(({ rule }) => rule)], [
+    'refused', ['must be a profile of the same person: there is none in userProfiles.csv or the roster'],
+  ]);
+});
+
+test('who leaves without ever having been there is passed over with what goes with them; what stays must not refer to them', async () => {
+  const estab = await newSchool();
+  const users = [gone(person('never'))];
+  const passed = await service.load(estab, delta({ users, demographics: [gone({ sourcedId: 'never', sex: 'male' })] }));
+  assert.deepEqual([passed.problems, ...ended(passed)], [[], 'unchanged', 0, 0, 0, 0]);
+  for (const files of [{ users, demographics: [live({ sourcedId: 'never' })] }, { users: [...users, gone(person('p', { agentSourcedIds: 'never' }))] }]) {
+    const refused = await service.load(estab, delta(files));
+    assert.deepEqual([refused.outcome, refused.problems.map(({ value, rule }) => [value, rule])], [
+      'refused', [['never', 'there is no such record in users.csv']],
+    ]);
+  }
+});
+
+test('files without rows are told by their own names, and roles that are all tobedeleted are not called missing', async () => {
+  const estab = await newSchool();
+  const empty = await service.load(estab, delta({ roles: [], userProfiles: [] }));
+  assert.deepEqual([empty.outcome, empty.ignored], ['unchanged', ['roles.csv (no rows)', 'userProfiles.csv (no rows)']]);
+  const files = { ...school, roles: [...(school.roles ?? []).slice(0, 2), gone(role('p1', 'p', 'student'))] };
+  const report = await service.load(estab, bulk(files));
+  assert.deepEqual(report.problems.map(({ file, rule }) => [file, rule]), [['users.csv', 'must have a role: all of this person in roles.csv are tobedeleted']]);
+});
+
 test('what falls when everything is known names the file and line that somebody was changed by', async () => {
   const estab = await newSchool();
   const files = { orgs: [orgs[0] as Row], roles: [live(role('t2', 't', 'aide')), live(role('t9', 't', 'aide'))] };

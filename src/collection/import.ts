@@ -274,7 +274,9 @@ async function rememberState(tx: Tx, estab: string, source: RosterReading): Prom
   await tx`insert into connector_setting (estab, state) values (${estab}, ${tx.json(state)}) on conflict (estab) do update set state = excluded.state`;
 }
 
+/** Without those that were passed over because they are of nobody. */
 async function countRejected(tx: Tx, reading: Reading): Promise<{ collection: CollectionName; count: number }[]> {
   return tx<{ collection: CollectionName; count: number }[]>`
-    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r where collection <> ${attendanceFile} group by collection`;
+    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r
+    where collection <> ${attendanceFile} and fault > 0 group by collection`;
 }

@@ -2,7 +2,7 @@
 // when they are merged.
 import type { Db, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { Status } from '../roster/resource.ts';
+import type { Item, Status } from '../roster/resource.ts';
 import { metadataOfRow, valuesOfRow, type StoredRow } from './stored-row.ts';
 import type { LiveRoster } from './source.ts';
 
@@ -33,6 +33,13 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
           return [row.sourced_id, { status: row.status, values: valuesOfRow(collections.users, row), metadata, lacks: row.lacks ?? undefined }];
         }),
       );
+    },
+    async profiles(ids) {
+      await look();
+      const rows = await db<{ id: string; profiles: Item[] }[]>`
+        select sourced_id as id, user_profiles as profiles from roster_user
+        where estab = ${estab} and sourced_id = any(${[...ids]}::text[]) and user_profiles is not null`;
+      return new Map(rows.map(({ id, profiles }) => [id, profiles]));
     },
     async orgTypes(ids) {
       await look();

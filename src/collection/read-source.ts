@@ -44,7 +44,7 @@ export async function readRosterSource(
     const [collections, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
     let records = 0;
-    for (const { resource, mode, read } of source.collections) {
+    for (const { resource, mode, files: names = [resource.file], read } of source.collections) {
       const rows = await open();
       const encode = createRowEncoder(resource, reading);
       let [seen, count] = [0, 0];
@@ -61,7 +61,7 @@ export async function readRosterSource(
         onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
-      if (seen === 0) ignored.push(`${resource.file} (no rows)`);
+      if (seen === 0) ignored.push(...names.map((name) => `${name} (no rows)`));
       else collections.push({ resource, mode, rows, count });
     }
     const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));

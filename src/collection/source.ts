@@ -1,5 +1,5 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
-import type { Resource, Status, Value } from '../roster/resource.ts';
+import type { Item, Resource, Status, Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { SpoolFile } from './spool.ts';
@@ -22,7 +22,7 @@ export type SourceRow = Readonly<{
   lacks?: readonly string[];
 }>;
 
-/** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem. */
+/** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem, 0 where it has none. */
 export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number }>;
 
 export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
@@ -33,13 +33,21 @@ export type LivePerson = Readonly<{ status: Status; values: readonly Value[]; me
 /** The roster as it stands; each is asked for some at a time. */
 export type LiveRoster = Readonly<{
   people(ids: readonly string[]): Promise<ReadonlyMap<string, LivePerson>>;
+  /** Of those who have any. */
+  profiles(ids: readonly string[]): Promise<ReadonlyMap<string, readonly Item[]>>;
   orgTypes(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }>;
 
 /** What a source may use that hands over records out of several files, or only what changed of them. */
 export type Around = Readonly<{ live: LiveRoster; openSpool(): Promise<SpoolFile> }>;
 
-export type SourceCollection = Readonly<{ resource: Resource; mode: Mode; read(problems: Problems, around: Around): AsyncIterable<SourceBatch> }>;
+export type SourceCollection = Readonly<{
+  resource: Resource;
+  mode: Mode;
+  /** Where its rows stand, if not in the collection's own file. */
+  files?: readonly string[];
+  read(problems: Problems, around: Around): AsyncIterable<SourceBatch>;
+}>;
 
 export type Source = Readonly<{
   /** The provider's address, for whoever asks where a record came from; files have none. */

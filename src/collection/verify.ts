@@ -62,13 +62,16 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
 
 async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<void> {
   const target = collections[field.to ?? 'users'];
+  // What goes with somebody who was passed over is passed over as well; whatever else refers to them is wrong.
+  const follows = resource.personColumn === field.column ? tx`w.status = 'tobedeleted'` : tx`false`;
   await reject(tx, reading, resource, problems, {
     column: field.csv ?? null,
     faulty: tx`
       ${wanted(tx, reading, resource, field)}
       select distinct on (w.line) w.line, w.id as about, ${noSuchRecord(target.file, modes.has(target))}::text as rule from wanted w
       where ${isNowhere(tx, reading, modes, target)}
-        and not exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection} and r.sourced_id = w.id)
+        and not exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection} and r.sourced_id = w.id
+          and (r.fault > 0 or ${follows}))
       order by w.line, w.id`,
   });
 }

@@ -36,10 +36,12 @@ function listCollections({ files }: CsvPackage, { edition, modes }: Manifest, on
   const typeAt = collections.orgs.fields.findIndex(({ name }) => name === 'type');
   return allResources.flatMap((resource): SourceCollection[] => {
     if (edition === 'v1p2' && resource === collections.users) {
+      const names = [resource.file, rolesFile.name, profilesFile.name].filter((name) => modes.has(name));
+      const mode = modes.get(names[0] ?? '');
+      if (!mode) return [];
       const [users, roles, profiles] = [resource.file, rolesFile.name, profilesFile.name].map((name) => files.get(name));
-      const mode = [resource.file, rolesFile.name, profilesFile.name].map((name) => modes.get(name)).find((one) => one !== undefined);
-      const orgs = { mode: modes.get(collections.orgs.file), types: orgTypes };
-      return mode ? [{ resource, mode, read: (problems, around) => readPeople({ mode, users, roles, profiles, orgs, onBytes }, problems, around) }] : [];
+      const given = { mode, users, roles, profiles, orgs: { mode: modes.get(collections.orgs.file), types: orgTypes }, onBytes };
+      return [{ resource, mode, files: users ? [resource.file] : names, read: (problems, around) => readPeople(given, problems, around) }];
     }
     const [mode, file] = [modes.get(resource.file), files.get(resource.file)];
     if (!mode || !file) return [];

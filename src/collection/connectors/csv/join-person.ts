@@ -14,12 +14,17 @@ import { personColumn, profileRows, roleRows, type ItemRow } from './person-file
 /** All that a package says of somebody. broken: their faulty rows of the other two files. rejected: those of users.csv. */
 export type GivenPerson = { id: string; rows: SourceRow[]; rejected: RejectedRow[]; items: ItemRow[]; broken: RejectedRow[] };
 
-/** What there is beside the person: `findOrg` gives the type of an organisation that is or will be there. */
+/**
+ * What there is beside the person: `findOrg` gives the type of an organisation that is or will be there; `had` are the profiles that the
+ * roster has, where a bulk package does not say any.
+ */
 export type Beside = Readonly<{
   mode: Mode;
+  saysProfiles: boolean;
   hasUsers: boolean;
   hasOrgs: boolean;
   live: LivePerson | undefined;
+  had: readonly Item[] | undefined;
   findOrg(id: string, status: SourceRow['status']): Readonly<{ type: string | undefined }> | undefined;
 }>;
 
@@ -50,8 +55,9 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
   const profiles = collectProfiles(given, beside, status);
   const roles = collectRoles(given, beside, status);
   if (roles?.length === 0) {
-    if (status === 'tobedeleted') return { rows: [], rejected: [] };
-    const none = beside.mode === 'bulk' ? `no row of ${rolesFile.name} is of this person` : 'none would be left of this person';
+    // Who leaves without ever having been there is passed over.
+    if (status === 'tobedeleted') return rejectAll(given);
+    const none = beside.mode === 'delta' ? 'none would be left of this person' : noneIn(ofFile(items, rolesFile.name));
     return rejectAll(given, fail({ ...placeOf(line, usersFile), column: null, value: id, rule: `must have a role: ${none}` }));
   }
   const profileIds = new Set(profiles.map(({ item }) => item.profileId));
@@ -64,6 +70,9 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
   const { values, metadata, lacks } = beside.live;
   return { rows: [{ line, sourcedId: id, status, values: complete(values, own, beside.live), metadata, ...(lacks && { lacks }) }], rejected: [] };
 }
+
+const noneIn = (rows: readonly ItemRow[]) =>
+  rows.length === 0 ? `no row of ${rolesFile.name} is of this person` : `all of this person in ${rolesFile.name} are tobedeleted`;
 
 const ofFile = (items: readonly ItemRow[], file: string) => items.filter((row) => row.file === file);
 
@@ -78,7 +87,8 @@ function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0
   return { rows: [], rejected: [{ line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }] };
 }
 
-function collectProfiles({ items }: GivenPerson, { mode, live }: Beside, status: SourceRow['status']): Held[] {
+function collectProfiles({ items }: GivenPerson, { mode, saysProfiles, live, had: unsaid }: Beside, status: SourceRow['status']): Held[] {
+  if (mode === 'bulk' && !saysProfiles) return (unsaid ?? []).map((item) => ({ item }));
   const own = ofFile(items, profilesFile.name);
   const had = (live?.values[at.profiles] ?? []) as readonly Item[];
   return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, profileRows.key, status);
@@ -99,14 +109,14 @@ function collectRoles({ id, items }: GivenPerson, { mode, live, findOrg }: Besid
 
 type Standing = Readonly<{ status: SourceRow['status']; line: number }>;
 
-function findFaults({ item, row }: Held, profiles: ReadonlySet<unknown>, { mode, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
+function findFaults({ item, row }: Held, profiles: ReadonlySet<unknown>, { mode, saysProfiles, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
   const faults: Problem[] = [];
   const found = (column: string, value: string, rule: string) =>
     faults.push(row ? { ...placeIn(row), column, value, rule } : { ...placeOf(line, usersFile), column: null, value, rule: `a role is there: ${rule}` });
   const [org, profile] = [String(item.org), item.userProfile];
   if (!findOrg(org, status)) found('orgSourcedId', org, noSuchRecord(collections.orgs.file, hasOrgs));
   if (profile !== undefined && !profiles.has(profile)) {
-    const where = `${profilesFile.name}${mode === 'bulk' ? '' : ' or the roster'}`;
+    const where = mode === 'bulk' && saysProfiles ? profilesFile.name : `${profilesFile.name} or the roster`;
     found('userProfileSourcedId', String(profile), `must be a profile of the same person: there is none in ${where}`);
   }
   return faults;

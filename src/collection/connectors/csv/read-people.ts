@@ -33,31 +33,36 @@ const peopleAtOnce = 2_000;
 export async function* readPeople(files: PeopleFiles, problems: Problems, { live, openSpool }: Around): AsyncGenerator<SourceBatch> {
   const present = [files.users, files.profiles, files.roles].reduce((sum, file) => sum + (file?.size ?? 0), 0);
   const parts: Parts = { entries: await openPartitions(present, openSpool), ids: await openPartitions(present, openSpool) };
-  let read = 0;
+  const count = { users: 0, profiles: 0 };
   if (files.users) {
     for await (const { batch, rows } of partUsers(files, files.users, parts, problems)) {
-      read += rows;
+      count.users += rows;
       yield batch;
     }
   }
   // A file without rows says nothing; taken as "nobody is left" it would remove everybody.
-  if (files.users && files.mode === 'bulk' && read === 0) return;
-  if (files.profiles) yield* partItems(files, files.profiles, profileRows, parts, problems);
-  if (files.roles) yield* partItems(files, files.roles, roleRows, parts, problems);
+  if (files.users && files.mode === 'bulk' && count.users === 0) return;
+  if (files.profiles) {
+    for await (const { batch, rows } of partItems(files, files.profiles, profileRows, parts, problems)) {
+      count.profiles += rows;
+      yield batch;
+    }
+  }
+  if (files.roles) for await (const { batch } of partItems(files, files.roles, roleRows, parts, problems)) yield batch;
   await findTwice(parts, problems);
+  const joined: Joined = { ...files, saysProfiles: count.profiles > 0 };
   for await (const entries of parts.entries.read()) {
     const people = [...gather(entries).values()];
-    for (let from = 0; from < people.length; from += peopleAtOnce) yield await joinSome(people.slice(from, from + peopleAtOnce), files, live, problems);
+    for (let from = 0; from < people.length; from += peopleAtOnce) yield await joinSome(people.slice(from, from + peopleAtOnce), joined, live, problems);
   }
 }
 
+type PartRead = Readonly<{ batch: SourceBatch; rows: number }>;
+/** saysProfiles: a file that is absent, or has no rows, says nothing of anybody's. */
+type Joined = PeopleFiles & Readonly<{ saysProfiles: boolean }>;
+
 /** Rows of which nobody knows whose they are come out at once; the others when all is known of their person. */
-async function* partUsers(
-  { mode, onBytes }: PeopleFiles,
-  file: PackageFile,
-  { entries }: Parts,
-  problems: Problems,
-): AsyncGenerator<{ batch: SourceBatch; rows: number }> {
+async function* partUsers({ mode, onBytes }: PeopleFiles, file: PackageFile, { entries }: Parts, problems: Problems): AsyncGenerator<PartRead> {
   for await (const rows of readRows({ checked: collections.users, mode, file, edition: 'v1p2', onBytes }, problems)) {
     const lost: RejectedRow[] = [];
     for (const read of rows) {
@@ -70,7 +75,7 @@ async function* partUsers(
   }
 }
 
-async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kind: PersonFile, parts: Parts, problems: Problems): AsyncGenerator<SourceBatch> {
+async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kind: PersonFile, parts: Parts, problems: Problems): AsyncGenerator<PartRead> {
   const { entries, ids } = parts;
   for await (const rows of readRows({ checked: kind.checked, mode, file, edition: 'v1p2', onBytes }, problems)) {
     const lost: RejectedRow[] = [];
@@ -89,7 +94,7 @@ async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kin
     }
     await entries.flush();
     await ids.flush();
-    yield { rows: [], rejected: lost };
+    yield { batch: { rows: [], rejected: lost }, rows: rows.length };
   }
 }
 
@@ -125,9 +130,11 @@ function gather(entries: readonly (Entry & { of: string })[]): Map<string, Given
   return people;
 }
 
-async function joinSome(people: readonly GivenPerson[], { mode, users, orgs }: PeopleFiles, live: LiveRoster, problems: Problems): Promise<SourceBatch> {
+async function joinSome(people: readonly GivenPerson[], files: Joined, live: LiveRoster, problems: Problems): Promise<SourceBatch> {
+  const { mode, users, orgs, saysProfiles } = files;
   const asked = people.filter((one) => mode === 'delta' || one.rows.some(({ status }) => status === 'tobedeleted')).map(({ id }) => id);
   const known = asked.length > 0 ? await live.people(asked) : undefined;
+  const profiles = mode === 'bulk' && !saysProfiles ? await live.profiles(people.map(({ id }) => id)) : undefined;
   // A file without rows says nothing.
   const orgsMode = orgs.types.size === 0 ? undefined : orgs.mode;
   const named = people.flatMap(({ id, items }) => [...items.map(({ item }) => String(item.org)), ...orgsOf(known?.get(id))]);
@@ -141,7 +148,8 @@ async function joinSome(people: readonly GivenPerson[], { mode, users, orgs }: P
   };
   const batch: SourceBatch = { rows: [], rejected: [] };
   for (const person of people) {
-    const beside: Beside = { mode, hasUsers: users !== undefined, hasOrgs: orgsMode !== undefined, live: known?.get(person.id), findOrg };
+    const had = profiles?.get(person.id);
+    const beside: Beside = { mode, saysProfiles, hasUsers: users !== undefined, hasOrgs: orgsMode !== undefined, had, live: known?.get(person.id), findOrg };
     const { rows, rejected } = joinPerson(person, beside, (problem) => {
       problems.add(problem);
       return problems.total;
