@@ -16,6 +16,7 @@ import type { MarkRow } from './mark.ts';
 import type { Problem } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { RejectedRow, SourceRow } from './source.ts';
+import { storableText } from './value-rules.ts';
 
 /** Of the table that the collection is staged in, in the order of a line. */
 export function stagedColumns(resource: Resource): string[] {
@@ -76,17 +77,18 @@ function createFindKinds({ kinds, kindsBy, fields }: Resource): ((values: readon
   };
 }
 
-export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId, fault }: RejectedRow): string {
-  return `${keyOf(reading)}\t${resource.collection}\t${line}\t${encodeText(sourcedId)}\t${fault}\n`;
+/** Of its parts each is a line of its own, under the name of its file. */
+export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId, fault, parts = [] }: RejectedRow): string {
+  const own = [{ file: resource.collection, id: sourcedId }, ...parts];
+  return own.map(({ file, id }) => `${keyOf(reading)}\t${file}\t${line}\t${storable(id ?? null)}\t${fault}\n`).join('');
 }
 
 export function encodeFault(reading: Reading, number: number, { file, line, column, value, rule }: Problem): string {
   return `${keyOf(reading)}\t${number}\t${storable(file)}\t${line ?? nothing}\t${storable(column)}\t${storable(value)}\t${storable(rule)}\n`;
 }
 
-/** A value that is wrong may hold what no text of the database can. */
 function storable(text: string | null): string {
-  return text === null ? nothing : escape(text.replaceAll('\u0000', '\ufffd').toWellFormed());
+  return text === null ? nothing : escape(storableText(text));
 }
 
 export function encodeMark(reading: Reading, { line, studentId, date, session, mark, minutesLate, notes }: MarkRow): string {

@@ -1,6 +1,7 @@
 // Covers imports of OneRoster 1.2 packages on a real database: people with their roles and profiles in bulk and in deltas, where a state
 // came from, what is kept without being shown, the switch from 1.1 and back, and words that 1.1 does not have.
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { csvPackage, type PackageOptions, type Rows } from '../../test/csv-package.ts';
 import { useService } from '../../test/service.ts';
@@ -157,6 +158,23 @@ test('with --partial a person with a faulty role is left as they were, and a row
   assert.deepEqual([torn.outcome, torn.removed, (await kept(estab, 't')).status], ['unchanged', 0, 'active']);
 });
 
+const head = (file: 'roles' | 'userProfiles') => csvPackage({ [file]: [] }, { edition: 'v1p2' }).files.get(`${file}.csv`);
+
+test('with --partial nobody loses a role or a profile because its row was left out', async () => {
+  const estab = await newSchool();
+  const header = await text((await head('roles')?.open()) ?? assert.fail());
+  const rest = 't2,,,t,primary,parent,,,o2,\r\np1,,,p,primary,student,,,o1,\r\n';
+  for (const torn of ['t1,,\r\n', 't1,,, ,primary,teacher,,,o1,\r\n', 't1,,,nobody,primary,teacher,,,o1,\r\n', 't1,,,no\0body,primary,teacher,,,o1,\r\n']) {
+    const report = await service.load(estab, bulk(school, { raw: { 'roles.csv': `${header}${torn}${rest}` } }), { partial: true });
+    assert.deepEqual([report.outcome, report.changed, report.removed, report.problems.length > 0], ['unchanged', 0, 0, true], torn);
+    assert.deepEqual((await kept(estab, 't')).roles, ['t1 teacher o1', 't2 parent o2'], torn);
+  }
+  const stray = await service.load(estab, bulk({ ...school, userProfiles: [profile('tp', 'nobody')] }), { partial: true });
+  assert.deepEqual([stray.outcome, (await kept(estab, 't')).profiles], ['unchanged', ['tp']]);
+  const unread = await service.load(estab, bulk({ roles: [live(role('x', 'no\0body', 'aide'))], users: [live(person('no\0body'))] }, { mode: 'delta' }));
+  assert.deepEqual([unread.outcome, unread.problems[0]?.value], ['refused', 'no\ufffdbody']);
+});
+
 test('a users.csv without rows removes nobody, whatever stands in roles.csv', async () => {
   const estab = await newSchool();
   for (const partial of [false, true]) {
@@ -208,8 +226,9 @@ test('what falls when everything is known names the file and line that somebody 
   const files = { orgs: [orgs[0] as Row], roles: [live(role('t2', 't', 'aide')), live(role('t9', 't', 'aide'))] };
   const report = await service.load(estab, bulk(files, { modes: { roles: 'delta' } }), { force: true });
   const found = report.problems.map(({ file, line, column, value, rule }) => [file, line, column, value, rule]);
-  assert.deepEqual(found, [['roles.csv', 2, 'primaryOrgSourcedId', 'o2', 'there is no such record in orgs.csv']]);
-  assert.deepEqual([...(await db`select file, line from import_fault where estab = ${estab}`)], [{ file: 'roles.csv', line: 2 }]);
+  assert.deepEqual(found, [['roles.csv', 2, null, 'o2', 'primaryOrgSourcedId of users.csv: there is no such record in orgs.csv']]);
+  const [stored] = await db`select file, line, column_name as column, rule from import_fault where estab = ${estab}`;
+  assert.deepEqual({ ...stored }, { file: 'roles.csv', line: 2, column: null, rule: found[0]?.[4] });
 });
 
 test('ids that nobody sees are brought up to date without a version, and a later delta finds them', async () => {

@@ -1,6 +1,7 @@
 // In charge of what is wrong with a source: each problem names file, line, column, value and rule, and those that break
 // the same rule in the same place of their files are one group.
 import { cutText } from '../http/cut-text.ts';
+import { storableText } from './value-rules.ts';
 
 export type Problem = {
   file: string;
@@ -37,7 +38,7 @@ export const listedProblems = 1000;
 export const keptFaults = 100_000;
 export const shownValueLength = 200;
 const shownLines = 5;
-const shownValue = (value: string | null | undefined) => (value === null || value === undefined ? null : cutText(value, shownValueLength));
+const shownValue = (value: string | null | undefined) => (value === null || value === undefined ? null : storableText(cutText(value, shownValueLength)));
 /** A file with a thousand columns of its own can be wrong in a thousand ways; the rest is one group for each file. */
 const mostGroups = 200;
 

@@ -23,7 +23,10 @@ export type SourceRow = Readonly<{
 }>;
 
 /** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem, 0 where it has none. */
-export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number }>;
+export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number; parts?: readonly RejectedPart[] }>;
+
+/** A row of a file beside that of the collection, which the roster may have at somebody. */
+export type RejectedPart = Readonly<{ file: string; id: string }>;
 
 export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
 

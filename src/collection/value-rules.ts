@@ -17,6 +17,9 @@ export type Broken = (value: string, rule: string) => void;
 /** What a status may be written as; inactive is what OneRoster 1.0 had for tobedeleted. */
 export const writtenStatuses: readonly string[] = ['', 'active', 'tobedeleted', 'inactive'];
 
+/** A value that is wrong may hold what no text of the database can; no value that is right is the same afterwards. */
+export const storableText = (text: string): string => text.replaceAll('\u0000', '\ufffd').toWellFormed();
+
 /** The rule that a text breaks, if any. */
 export function textRule(text: string): string | undefined {
   if (unreadable.test(text)) return 'must not hold control characters or characters lost to a wrong encoding';

@@ -129,10 +129,12 @@ async function reject(
   const { estab, number } = reading;
   const { file } = resource;
   const place = placeInSql(tx, tx`line`, file);
+  // Who was changed by a file beside it has no row there that the column could be of.
+  const rule = tx`case when f.line >= 0 then f.rule else ${column === null ? '' : `${column} of ${file}: `} || f.rule end`;
   const rows = await tx<(Fallen & { total: number })[]>`
     with faulty as materialized (${faulty}), fallen as (
       delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${estab} and s.reading = ${number} and s.line = f.line
-      returning s.line, s.sourced_id, f.about, f.rule
+      returning s.line, s.sourced_id, f.about, ${rule} as rule
     ), numbered as materialized (
       select *, (${problems.total}::int + row_number() over (order by line))::int as fault, (count(*) over ())::int as total from fallen
     ), noted as (
@@ -140,10 +142,10 @@ async function reject(
       select ${estab}, ${number}, ${resource.collection}, line, sourced_id, fault from numbered
     ), kept as (
       insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
-      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, ${column}, about, rule from numbered where fault <= ${keptFaults}
+      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, case when line >= 0 then ${column} end, about, rule from numbered where fault <= ${keptFaults}
     )
     select line, about, rule, total from numbered order by line limit ${listedProblems}`;
-  for (const { line, about, rule } of rows) problems.add({ ...placeOf(line, file), column, value: about, rule });
+  for (const { line, about, rule: broken } of rows) problems.add({ ...placeOf(line, file), column: line < 0 ? null : column, value: about, rule: broken });
   const [first] = rows;
   if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });
 }

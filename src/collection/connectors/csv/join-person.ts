@@ -83,8 +83,9 @@ function placeOfItems(items: readonly ItemRow[]): number {
 }
 
 function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0): SourceBatch {
-  if (rows.length + rejected.length > 0) return { rows: [], rejected: [...rejected, ...rows.map(({ line, sourcedId }) => ({ line, sourcedId, fault }))] };
-  return { rows: [], rejected: [{ line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }] };
+  const parts = [...items.map(({ file, id: part }) => ({ file, id: part })), ...broken.flatMap((row) => row.parts ?? [])];
+  const [first, ...others] = [...rejected, ...rows.map(({ line, sourcedId }): RejectedRow => ({ line, sourcedId, fault }))];
+  return { rows: [], rejected: [{ ...(first ?? { line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }), parts }, ...others] };
 }
 
 function collectProfiles({ items }: GivenPerson, { mode, saysProfiles, live, had: unsaid }: Beside, status: SourceRow['status']): Held[] {

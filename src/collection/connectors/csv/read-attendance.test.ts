@@ -109,7 +109,7 @@ test('every cell that breaks a rule is named, and the other rows are read', asyn
       const { rows, problems } = await read(`${header}\n${render({ [column]: value })}\n${render({ session: 'PM' })}\n`);
       assert.deepEqual(
         problems.map((problem) => ({ ...problem, rule: '' })),
-        [{ file: 'attendance.csv', line: 2, column, value: value.trim().slice(0, 200), rule: '' }],
+        [{ file: 'attendance.csv', line: 2, column, value: value.trim().slice(0, 200).replaceAll('\0', '\ufffd'), rule: '' }],
         `${column} ${JSON.stringify(value)}`,
       );
       assert.match(problems[0]?.rule ?? '', rule);

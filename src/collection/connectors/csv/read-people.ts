@@ -75,9 +75,9 @@ async function* partUsers({ mode, onBytes }: PeopleFiles, file: PackageFile, { e
   }
 }
 
-async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kind: PersonFile, parts: Parts, problems: Problems): AsyncGenerator<PartRead> {
+async function* partItems({ mode, onBytes }: PeopleFiles, from: PackageFile, kind: PersonFile, parts: Parts, problems: Problems): AsyncGenerator<PartRead> {
   const { entries, ids } = parts;
-  for await (const rows of readRows({ checked: kind.checked, mode, file, edition: 'v1p2', onBytes }, problems)) {
+  for await (const rows of readRows({ checked: kind.checked, mode, file: from, edition: 'v1p2', onBytes }, problems)) {
     const lost: RejectedRow[] = [];
     for (const read of rows) {
       if ('row' in read) {
@@ -86,9 +86,10 @@ async function* partItems({ mode, onBytes }: PeopleFiles, file: PackageFile, kin
         ids.add(item.id, { file: item.file, line: item.line, id: item.id, person: item.person });
         continue;
       }
-      const { line, fault } = read.rejected;
+      const { line, fault, sourcedId: id } = read.rejected;
+      const { file } = kind.checked;
       const person = read.cellOf(personColumn) || undefined;
-      const broken = { line: numberOfPlace({ file: kind.checked.file, line }), sourcedId: person, fault };
+      const broken: RejectedRow = { line: numberOfPlace({ file, line }), sourcedId: person, fault, parts: id === undefined ? [] : [{ file, id }] };
       if (person === undefined) lost.push(broken);
       else entries.add(person, { of: person, broken });
     }

@@ -2,6 +2,7 @@
 import type { Edition } from '../../../roster/resource.ts';
 import { SourceError, type Problems } from '../../problem.ts';
 import type { Mode, RejectedRow, SourceRow } from '../../source.ts';
+import { storableText } from '../../value-rules.ts';
 import { createRowCheck, type CheckedFile, type RowCheck } from './check-row.ts';
 import type { PackageFile } from './package.ts';
 import { readCsv } from './read-csv.ts';
@@ -27,8 +28,8 @@ export async function* readRows({ checked, mode, file, edition, onBytes }: FileR
       if (!('rejected' in row)) rows.push({ row });
       else
         rows.push({
-          rejected: { line: record.line, sourcedId: row.rejected, fault },
-          cellOf: (column) => (record.cells.length === columns.length ? record.cells[columns.indexOf(column)]?.trim() : undefined),
+          rejected: { line: record.line, sourcedId: row.rejected && storableText(row.rejected), fault },
+          cellOf: (column) => (record.cells.length === columns.length ? storableText(record.cells[columns.indexOf(column)]?.trim() ?? '') : undefined),
         });
     }
     yield rows;
