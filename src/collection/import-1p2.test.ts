@@ -282,6 +282,20 @@ test('somebody who returns has the roles and profiles that they return with, and
   }
 });
 
+test('a role or profile that a delta gives to somebody else is taken from whoever had it, but nobody is left without a role', async () => {
+  const estab = await newSchool();
+  const moved = await service.load(estab, delta({ roles: [live(role('t2', 'p', 'parent', 'o2'))], userProfiles: [live(profile('tp', 'p'))] }));
+  assert.deepEqual([moved.problems, ...ended(moved)], [[], 'done', 0, 2, 0, 0]);
+  const [t, p] = [await kept(estab, 't'), await kept(estab, 'p')];
+  assert.deepEqual([t.roles, t.orgs, t.profiles, p.roles, p.profiles], [['t1 teacher o1'], ['o1'], [], ['p1 student o1', 't2 parent o2'], ['tp']]);
+  const last = await service.load(estab, delta({ roles: [live(role('t1', 'p', 'teacher'))] }));
+  const [fault] = last.problems;
+  assert.deepEqual([last.outcome, fault?.file, fault?.line, fault?.value], ['refused', 'roles.csv', 2, 't']);
+  const merged = await service.load(estab, delta({ users: [gone(person('t'))], roles: [live(role('t1', 'p', 'teacher'))] }), { force: true });
+  assert.deepEqual([merged.problems, ...ended(merged)], [[], 'done', 0, 1, 1, 0]);
+  assert.deepEqual([(await kept(estab, 't')).roles, (await kept(estab, 'p')).roles?.at(-1)], [['undefined teacher o1'], 't1 teacher o1']);
+});
+
 /** As a provider gives them. */
 const withoutIds = (estab: string) => db`
   update roster_user t set roles = (select jsonb_agg(i.role - 'id' order by i.at) from jsonb_array_elements(t.roles) with ordinality i (role, at))

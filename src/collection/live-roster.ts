@@ -41,6 +41,19 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
         where estab = ${estab} and sourced_id = any(${[...ids]}::text[]) and user_profiles is not null`;
       return new Map(rows.map(({ id, profiles }) => [id, profiles]));
     },
+    async holders({ column, key }, given) {
+      await look();
+      const [ids, people] = [given.map(({ id }) => id), given.map(({ person }) => person)];
+      const unknown = await db<{ id: string }[]>`
+        select g.id from unnest(${ids}::text[], ${people}::text[]) g (id, person)
+          left join roster_user t on t.estab = ${estab} and t.sourced_id = g.person
+        where not coalesce(t.${db(column)} @> jsonb_build_array(jsonb_build_object(${key}::text, g.id)), false)`;
+      // Most are as they were, and for those nobody has to be looked through.
+      if (unknown.length === 0) return [];
+      return db<{ id: string; holder: string }[]>`
+        select i.item ->> ${key} as id, t.sourced_id as holder from roster_user t cross join lateral jsonb_array_elements(t.${db(column)}) i (item)
+        where t.estab = ${estab} and i.item ->> ${key} = any(${unknown.map(({ id }) => id)}::text[])`;
+    },
     async orgTypes(ids) {
       await look();
       const rows = await db<{ id: string; type: string }[]>`

@@ -1,6 +1,7 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
 import type { Item, Resource, Status, Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
+import type { PersonPart } from './person-parts.ts';
 import type { Problems } from './problem.ts';
 import type { SpoolFile } from './spool.ts';
 
@@ -38,6 +39,8 @@ export type LiveRoster = Readonly<{
   people(ids: readonly string[]): Promise<ReadonlyMap<string, LivePerson>>;
   /** Of those who have any. */
   profiles(ids: readonly string[]): Promise<ReadonlyMap<string, readonly Item[]>>;
+  /** Who else has one of these roles or profiles, each of which a package gives to a person. */
+  holders(part: PersonPart, given: readonly Readonly<{ id: string; person: string }>[]): Promise<readonly Readonly<{ id: string; holder: string }>[]>;
   orgTypes(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }>;
 

@@ -2,22 +2,16 @@
 // They are left as they were.
 import type { Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import { profilesFile } from '../roster/resources/user-profile.ts';
-import { rolesFile } from '../roster/resources/user-role.ts';
+import { personParts } from './person-parts.ts';
 import type { Reading } from './reading.ts';
 import { stagedRejected, stageTable } from './stage.ts';
-
-const parts = [
-  { file: rolesFile.name, column: 'roles', key: 'id' },
-  { file: profilesFile.name, column: 'user_profiles', key: 'profileId' },
-] as const;
 
 export async function spareHolders(tx: Tx, reading: Reading): Promise<void> {
   const { estab, number } = reading;
   const { collection, table } = collections.users;
   const lost = await tx<{ file: string }[]>`
-    select distinct collection as file from ${stagedRejected(tx, reading)} r where collection = any(${parts.map(({ file }) => file)})`;
-  for (const { file, column, key } of parts) {
+    select distinct collection as file from ${stagedRejected(tx, reading)} r where collection = any(${personParts.map(({ file }) => file)})`;
+  for (const { file, column, key } of personParts) {
     if (!lost.some((one) => one.file === file)) continue;
     await tx`
       with lost as materialized (

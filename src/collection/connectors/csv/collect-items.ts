@@ -1,5 +1,6 @@
 // In charge of the roles or profiles that somebody has once a package is taken: those of its rows, and what stays of those that the roster has.
 import type { Item, Status } from '../../../roster/resource.ts';
+import type { PersonPart } from '../../person-parts.ts';
 import type { Mode } from '../../source.ts';
 import type { ItemRow } from './person-files.ts';
 
@@ -18,10 +19,14 @@ export function staysOf(had: readonly Item[], rows: readonly ItemRow[], { mode, 
 }
 
 /** What rows mark as deleted goes; the last that somebody had who leaves stays. By key, since a file may have a hundred thousand of one person. */
-export function collectItems(before: readonly Item[], rows: readonly ItemRow[], key: string, status: Status): Held[] {
+export function collectItems(before: readonly Item[], rows: readonly ItemRow[], { key }: PersonPart, status: Status): Held[] {
   const held = new Map<unknown, Held>(before.map((item) => [item[key], { item }]));
   for (const row of rows) {
-    if (row.status === 'tobedeleted' && status === 'active') held.delete(row.id);
+    const had = held.get(row.id)?.item;
+    // An id is of one person alone; who left has still been what they were.
+    if (row.moved && status === 'tobedeleted' && had?.id !== undefined) held.set(row.id, { item: { ...had, id: undefined } });
+    else if (row.moved) held.delete(row.id);
+    else if (row.status === 'tobedeleted' && status === 'active') held.delete(row.id);
     else held.set(row.id, { item: row.item, row });
   }
   return [...held.values()];

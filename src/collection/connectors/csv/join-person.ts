@@ -53,14 +53,15 @@ export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: P
     return rejectAll(given, items.map((row) => fail({ ...placeIn(row), column: personColumn, value: id, rule }))[0]);
   }
   const profiles = collectProfiles(given, beside, status);
-  const roles = collectRoles(given, beside, status);
+  const profileIds = new Set(profiles.map(({ item }) => item.profileId));
+  const collected = collectRoles(given, beside, status);
+  const roles = status === 'active' ? collected : collected?.map((held) => withoutLost(held, profileIds));
   if (roles?.length === 0) {
     // Who leaves without ever having been there is passed over.
     if (status === 'tobedeleted') return rejectAll(given);
     const none = beside.mode === 'delta' ? 'none would be left of this person' : noneIn(ofFile(items, rolesFile.name));
     return rejectAll(given, fail({ ...placeOf(line, usersFile), column: null, value: id, rule: `must have a role: ${none}` }));
   }
-  const profileIds = new Set(profiles.map(({ item }) => item.profileId));
   const faults = (roles ?? []).flatMap((held) => findFaults(held, profileIds, beside, { status, line })).map(fail);
   if (faults.length > 0) return rejectAll(given, faults[0]);
 
@@ -92,7 +93,7 @@ function collectProfiles({ items }: GivenPerson, { mode, saysProfiles, live, had
   if (mode === 'bulk' && !saysProfiles) return (unsaid ?? []).map((item) => ({ item }));
   const own = ofFile(items, profilesFile.name);
   const had = (live?.values[at.profiles] ?? []) as readonly Item[];
-  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, profileRows.key, status);
+  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, profileRows.part, status);
 }
 
 /** Undefined: they are as a source of 1.1 had them, and no row says otherwise. */
@@ -105,7 +106,12 @@ function collectRoles({ id, items }: GivenPerson, { mode, live, findOrg }: Besid
   const had = spread
     ? inventRoles(id, String(live.values[at.role]), orgsOf(live).filter((org) => !named.has(org)), (org) => findOrg(org, status)?.type)
     : nameRoles(id, (live?.values[at.roles] ?? []) as readonly Item[]);
-  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, roleRows.key, status);
+  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, roleRows.part, status);
+}
+
+/** The account of somebody who leaves may have gone to another person. */
+function withoutLost(held: Held, profiles: ReadonlySet<unknown>): Held {
+  return held.row || profiles.has(held.item.userProfile) ? held : { item: { ...held.item, userProfile: undefined } };
 }
 
 type Standing = Readonly<{ status: SourceRow['status']; line: number }>;

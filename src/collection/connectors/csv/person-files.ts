@@ -3,16 +3,16 @@
 import type { Field, Item } from '../../../roster/resource.ts';
 import { profilesFile, userProfiles } from '../../../roster/resources/user-profile.ts';
 import { rolesFile, userRoles } from '../../../roster/resources/user-role.ts';
+import { profileParts, roleParts, type PersonPart } from '../../person-parts.ts';
 import type { SourceRow } from '../../source.ts';
 import type { CheckedFile } from './check-row.ts';
 
 export const personColumn = 'userSourcedId';
 
-/** One of the person's roles or profiles, as its file has it. */
-export type ItemRow = Readonly<{ file: string; line: number; id: string; person: string; status: SourceRow['status']; item: Item }>;
+/** One of the person's roles or profiles, as its file has it. moved: the row gives to somebody else what this person has. */
+export type ItemRow = Readonly<{ file: string; line: number; id: string; person: string; status: SourceRow['status']; item: Item; moved?: true }>;
 
-/** key: the property of an item by which a later row finds it. */
-export type PersonFile = Readonly<{ checked: CheckedFile; key: string; toItem(id: string, values: Item): Item }>;
+export type PersonFile = Readonly<{ checked: CheckedFile; part: PersonPart; toItem(id: string, values: Item): Item }>;
 
 const person: Field = { name: 'user', type: 'ref', column: 'user', csv: personColumn, to: 'users', required: true, about: 'The person.' };
 const fieldsOf = ({ items = [] }: Field): readonly Field[] => items.flatMap((field) => (field.items ? field.items : field.csv === 'sourcedId' ? [] : [field]));
@@ -23,12 +23,12 @@ const checkedFile = ({ name, header }: typeof rolesFile, field: Field): CheckedF
   fields: [person, ...fieldsOf(field)],
 });
 
-export const roleRows: PersonFile = { checked: checkedFile(rolesFile, userRoles), key: 'id', toItem: (id, values) => ({ id, ...values }) };
+export const roleRows: PersonFile = { checked: checkedFile(rolesFile, userRoles), part: roleParts, toItem: (id, values) => ({ id, ...values }) };
 
 /** A row has one credential. */
 export const profileRows: PersonFile = {
   checked: checkedFile(profilesFile, userProfiles),
-  key: 'profileId',
+  part: profileParts,
   toItem: (id, { type, username, ...values }) => ({ profileId: id, ...values, credentials: [{ type, username } as Item] }),
 };
 

@@ -1,6 +1,7 @@
 // In charge of the people of a 1.2 package, who stand in three files: their rows are brought together by person, one partition at a
 // time, so that memory stays flat however many they are.
 import { collections } from '../../../roster/collections.ts';
+import type { PersonPart } from '../../person-parts.ts';
 import { openPartitions, type Partitions } from '../../partitions.ts';
 import { numberOfPlace } from '../../place.ts';
 import type { Problems } from '../../problem.ts';
@@ -24,11 +25,13 @@ export type PeopleFiles = Readonly<{
 }>;
 
 type Entry = Readonly<{ row: SourceRow } | { rejected: RejectedRow } | { item: ItemRow } | { broken: RejectedRow }>;
-type Numbered = Pick<ItemRow, 'file' | 'line' | 'id' | 'person'>;
+type Numbered = Pick<ItemRow, 'file' | 'line' | 'id' | 'person' | 'status'>;
 type Parts = Readonly<{ entries: Partitions<Entry & { of: string }>; ids: Partitions<Numbered> }>;
 
 /** So many are looked up in the roster at once. */
 const peopleAtOnce = 2_000;
+/** For what is new among these, everybody is looked through. */
+const itemsAtOnce = 20_000;
 
 export async function* readPeople(files: PeopleFiles, problems: Problems, { live, openSpool }: Around): AsyncGenerator<SourceBatch> {
   const present = [files.users, files.profiles, files.roles].reduce((sum, file) => sum + (file?.size ?? 0), 0);
@@ -49,7 +52,7 @@ export async function* readPeople(files: PeopleFiles, problems: Problems, { live
     }
   }
   if (files.roles) for await (const { batch } of partItems(files, files.roles, roleRows, parts, problems)) yield batch;
-  await findTwice(parts, problems);
+  await compareIds(parts, files, live, problems);
   const joined: Joined = { ...files, saysProfiles: count.profiles > 0 };
   for await (const entries of parts.entries.read()) {
     const people = [...gather(entries).values()];
@@ -83,7 +86,8 @@ async function* partItems({ mode, onBytes }: PeopleFiles, from: PackageFile, kin
       if ('row' in read) {
         const item = readItem(kind, read.row);
         entries.add(item.person, { of: item.person, item });
-        ids.add(item.id, { file: item.file, line: item.line, id: item.id, person: item.person });
+        const { file, line, id, person, status } = item;
+        ids.add(id, { file, line, id, person, status });
         continue;
       }
       const { line, fault, sourcedId: id } = read.rejected;
@@ -99,21 +103,39 @@ async function* partItems({ mode, onBytes }: PeopleFiles, from: PackageFile, kin
   }
 }
 
-/** An id that two rows have may be of two people. */
-async function findTwice({ entries, ids }: Parts, problems: Problems): Promise<void> {
+/** An id is of one person alone: two rows may have it, or the roster may have it at somebody else. */
+async function compareIds({ entries, ids }: Parts, { mode }: PeopleFiles, live: LiveRoster, problems: Problems): Promise<void> {
   for await (const rows of ids.read()) {
-    const seen = new Map<string, number>();
-    for (const { file, line, id, person } of rows) {
-      const key = `${file} ${id}`;
-      const before = seen.get(key);
-      if (before === undefined) {
-        seen.set(key, line);
-        continue;
-      }
-      problems.add({ file, line, column: 'sourcedId', value: id, rule: `must be unique; line ${before} has it already` });
-      entries.add(person, { of: person, broken: { line: numberOfPlace({ file, line }), sourcedId: person, fault: problems.total } });
-    }
+    findTwice(rows, entries, problems);
     await problems.flush();
+    await entries.flush();
+    if (mode === 'bulk') continue;
+    for (const { part } of [roleRows, profileRows]) await findMoved(rows.filter(({ file, status }) => file === part.file && status === 'active'), part, entries, live);
+  }
+}
+
+function findTwice(rows: readonly Numbered[], entries: Parts['entries'], problems: Problems): void {
+  const seen = new Map<string, number>();
+  for (const { file, line, id, person } of rows) {
+    const key = `${file} ${id}`;
+    const before = seen.get(key);
+    if (before === undefined) {
+      seen.set(key, line);
+      continue;
+    }
+    problems.add({ file, line, column: 'sourcedId', value: id, rule: `must be unique; line ${before} has it already` });
+    entries.add(person, { of: person, broken: { line: numberOfPlace({ file, line }), sourcedId: person, fault: problems.total } });
+  }
+}
+
+/** What a row gives to somebody is taken from whoever has it. */
+async function findMoved(rows: readonly Numbered[], part: PersonPart, entries: Parts['entries'], live: LiveRoster): Promise<void> {
+  for (let from = 0; from < rows.length; from += itemsAtOnce) {
+    const some = new Map(rows.slice(from, from + itemsAtOnce).map((row) => [row.id, row]));
+    for (const { id, holder } of await live.holders(part, [...some.values()])) {
+      const row = some.get(id);
+      if (row && row.person !== holder) entries.add(holder, { of: holder, item: { ...row, person: holder, status: 'tobedeleted', item: {}, moved: true } });
+    }
     await entries.flush();
   }
 }
