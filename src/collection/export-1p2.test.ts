@@ -167,6 +167,27 @@ test('a bulk package of 1.2 names no organisation that left: neither at roles no
   assert.deepEqual(written?.map(({ sourcedId, orgSourcedId }) => [sourcedId, orgSourcedId]), [['2', 'o1']]);
 });
 
+test("a provider's roster, where two people have one profileId, can be imported elsewhere, and its delta changes nothing here", async () => {
+  const people = ['a', 'b:b'];
+  const users = people.map((sourcedId) => ({ sourcedId, enabledUser: 'true', username: 'n', givenName: 'G', familyName: 'F' }));
+  const role = (of: string) => ({ sourcedId: of, userSourcedId: of, orgSourcedId: 'o', roleType: 'primary', role: 'aide', userProfileSourcedId: of });
+  const profile = (of: string) => ({ sourcedId: of, userSourcedId: of, profileType: 'LMS', vendorId: 'v', credentialType: 'password', username: 'n' });
+  const files = { orgs: [{ sourcedId: 'o', name: 'N', type: 'school' }], users, roles: people.map(role), userProfiles: people.map(profile) };
+  const estab = await newSchool(csvPackage(files, { edition: 'v1p2' }));
+  await db`
+    update roster_user set roles = jsonb_build_array(roles -> 0 || '{"userProfile": "urn:x"}' #- '{id}'),
+      user_profiles = jsonb_build_array(user_profiles -> 0 || '{"profileId": "urn:x"}') where estab = ${estab}`;
+  await db`update roster set rendered_to = 0 where estab = ${estab}`;
+  const [whole, delta] = [await exportOf(estab, { edition: 'v1p2' }), await exportOf(estab, { edition: 'v1p2', leavers: true })];
+  await newSchool(whole.path);
+  const written = ['userProfiles.csv', 'roles.csv'].map((name) => parse(whole.files[name] ?? ''));
+  const expected = ['a:urn%3Ax', 'b%3Ab:urn%3Ax'];
+  assert.deepEqual([written[0]?.map(({ sourcedId }) => sourcedId), written[1]?.map((row) => row.userProfileSourcedId)], [expected, expected]);
+  const same = await service.load(estab, delta.path);
+  assert.deepEqual([same.problems, same.outcome], [[], 'unchanged']);
+  assert.deepEqual((await exportOf(estab, { edition: 'v1p2' })).files, whole.files);
+});
+
 test('what came without ids of files gets some, and a profile has a row for each credential', () => {
   const credential = (username: string) => ({ type: 'password', username });
   const record = {
@@ -179,8 +200,8 @@ test('what came without ids of files gets some, and a profile has a row for each
     ],
     userProfiles: [{ profileId: 'two', vendorId: 'v', credentials: [credential('a'), credential('b')] }, { profileId: 'none', vendorId: 'v' }],
   };
-  const roles = rolesOf(record, { isGone: (org) => org === 'gone', typeOf: () => undefined });
+  const roles = rolesOf(record, { isGone: (org) => org === 'gone', typeOf: () => undefined }, new Set());
   const expected = [['u:o', undefined], ['u:o#2', 'two'], ['own', undefined]];
   assert.deepEqual(roles.map(({ sourcedId, userProfileSourcedId }) => [sourcedId, userProfileSourcedId]), expected);
-  assert.deepEqual(profilesOf(record).map(({ sourcedId, username }) => [sourcedId, username]), [['two', 'a'], ['two#2', 'b']]);
+  assert.deepEqual(profilesOf(record, new Set()).map(({ sourcedId, username }) => [sourcedId, username]), [['two', 'a'], ['two#2', 'b']]);
 });

@@ -16,6 +16,8 @@ export type ExportReading = {
   count(resource: Resource, status?: Status): Promise<number>;
   /** Whether anybody has a profile. */
   hasProfiles(status?: Status): Promise<boolean>;
+  /** Ids of profiles that several people have: to a provider they are unique for the person alone. */
+  sharedProfiles(status?: Status): Promise<ReadonlySet<string>>;
 };
 
 export type Ref = { sourcedId: string };

@@ -79,8 +79,10 @@ async function listFiles(
   const users = files.findIndex(({ resource }) => resource === collections.users);
   if (edition === 'v1p1' || users < 0) return files;
   const orgs = await readOrgs(reading, gone);
-  const besides: ExportFile[] = [{ ...rolesFile, resource: collections.users, parts: (record) => rolesOf(record, orgs) }];
-  if (await reading.hasProfiles(status)) besides.push({ ...profilesFile, resource: collections.users, parts: profilesOf });
+  const shared = await reading.sharedProfiles(status);
+  const besides: ExportFile[] = [{ ...rolesFile, resource: collections.users, parts: (record) => rolesOf(record, orgs, shared) }];
+  if (await reading.hasProfiles(status))
+    besides.push({ ...profilesFile, resource: collections.users, parts: (record) => profilesOf(record, shared) });
   return files.toSpliced(users + 1, 0, ...besides);
 }
 

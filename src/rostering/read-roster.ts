@@ -48,6 +48,12 @@ export async function readRoster(db: Db, estab: string) {
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
       return row !== undefined;
     },
+    sharedProfiles: async (status?: Status) => {
+      const rows = await db<{ id: string }[]>`
+        select i.item ->> 'profileId' as id from roster_user t cross join lateral jsonb_array_elements(t.user_profiles) i (item)
+        where t.estab = ${estab} ${status === undefined ? db`` : db`and t.status = ${status}`} group by 1 having count(*) > 1`;
+      return new Set(rows.map(({ id }) => id));
+    },
     rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),
     async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
       const { pieces, close } = await openStream(reader, question(resource, status), { limit: undefined, offset: 0 }, '');

@@ -1,5 +1,6 @@
 // In charge of the roles or profiles that somebody has once a package is taken: those of its rows, and what stays of those that the roster has.
 import type { Item, Status } from '../../../roster/resource.ts';
+import { inventId } from '../../invent-roles.ts';
 import type { PersonPart } from '../../person-parts.ts';
 import type { Mode } from '../../source.ts';
 import type { ItemRow } from './person-files.ts';
@@ -30,4 +31,16 @@ export function collectItems(before: readonly Item[], rows: readonly ItemRow[], 
     else held.set(row.id, { item: row.item, row });
   }
   return [...held.values()];
+}
+
+/** An export tells profiles of several people that have one id apart; here they have it still. */
+export function restoreProfiles(person: string, had: readonly Item[], rows: readonly ItemRow[]): readonly ItemRow[] {
+  if (had.length === 0 || rows.length === 0) return rows;
+  const known = new Set(had.map(({ profileId }) => String(profileId)));
+  const exported = new Map([...known].flatMap((id) => (known.has(inventId([person, id])) ? [] : [[inventId([person, id]), id] as const])));
+  return rows.map((row): ItemRow => {
+    const [own, named] = [exported.get(String(row.item.profileId)), exported.get(String(row.item.userProfile))];
+    if (own !== undefined) return { ...row, id: own, item: { ...row.item, profileId: own } };
+    return named === undefined ? row : { ...row, item: { ...row.item, userProfile: named } };
+  });
 }

@@ -8,7 +8,7 @@ import { inventRoles, nameRoles } from '../../invent-roles.ts';
 import { numberOfPlace, placeOf } from '../../place.ts';
 import { noSuchRecord, type Problem } from '../../problem.ts';
 import type { LivePerson, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
-import { collectItems, staysOf, type Held } from './collect-items.ts';
+import { collectItems, restoreProfiles, staysOf, type Held } from './collect-items.ts';
 import { personColumn, profileRows, roleRows, type ItemRow } from './person-files.ts';
 
 /** All that a package says of somebody. broken: their faulty rows of the other two files. rejected: those of users.csv. */
@@ -41,9 +41,13 @@ const at = {
 /** Where the roster has somebody. */
 export const orgsOf = (live: LivePerson | undefined): readonly string[] => (live?.values[at.orgs] ?? []) as readonly string[];
 
+const profilesIn = (live: LivePerson | undefined) => (live?.values[at.profiles] ?? []) as readonly Item[];
+
 /** fail: gives the number of the problem. */
-export function joinPerson(given: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
-  const { id, rows, items } = given;
+export function joinPerson(read: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
+  const { id, rows } = read;
+  const items = beside.mode === 'bulk' ? read.items : restoreProfiles(id, profilesIn(beside.live), read.items);
+  const given = { ...read, items: [...items] };
   const [first] = [...given.broken, ...given.rejected];
   if (first) return rejectAll(given, first.fault);
   const status = rows[0]?.status ?? beside.live?.status;
@@ -92,8 +96,7 @@ function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0
 function collectProfiles({ items }: GivenPerson, { mode, saysProfiles, live, had: unsaid }: Beside, status: SourceRow['status']): Held[] {
   if (mode === 'bulk' && !saysProfiles) return (unsaid ?? []).map((item) => ({ item }));
   const own = ofFile(items, profilesFile.name);
-  const had = (live?.values[at.profiles] ?? []) as readonly Item[];
-  return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, profileRows.part, status);
+  return collectItems(staysOf(profilesIn(live), own, { mode, status, before: live?.status }), own, profileRows.part, status);
 }
 
 /** Undefined: they are as a source of 1.1 had them, and no row says otherwise. */
@@ -116,7 +119,8 @@ function withoutLost(held: Held, profiles: ReadonlySet<unknown>): Held {
 
 type Standing = Readonly<{ status: SourceRow['status']; line: number }>;
 
-function findFaults({ item, row }: Held, profiles: ReadonlySet<unknown>, { mode, saysProfiles, hasOrgs, findOrg }: Beside, { status, line }: Standing): Problem[] {
+function findFaults({ item, row }: Held, profiles: ReadonlySet<unknown>, beside: Beside, { status, line }: Standing): Problem[] {
+  const { mode, saysProfiles, hasOrgs, findOrg } = beside;
   const faults: Problem[] = [];
   const found = (column: string, value: string, rule: string) =>
     faults.push(row ? { ...placeIn(row), column, value, rule } : { ...placeOf(line, usersFile), column: null, value, rule: `a role is there: ${rule}` });
