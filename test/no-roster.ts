@@ -2,6 +2,12 @@
 import type { Around } from '../src/collection/source.ts';
 
 export const noRoster: Around = {
-  live: { people: async () => new Map(), profiles: async () => new Map(), holders: async () => [], orgTypes: async () => new Map() },
+  live: {
+    people: async () => new Map(),
+    profiles: async () => new Map(),
+    lists: async () => new Map(),
+    holders: async () => [],
+    orgTypes: async () => new Map(),
+  },
   openSpool: () => Promise.reject(new Error('so much is not held in memory')),
 };

@@ -296,6 +296,18 @@ test('a role or profile that a delta gives to somebody else is taken from whoeve
   assert.deepEqual([(await kept(estab, 't')).roles, (await kept(estab, 'p')).roles?.at(-1)], [['undefined teacher o1'], 't1 teacher o1']);
 });
 
+test('roles and profiles in another order are the same, and 1.1 shows the same role', async () => {
+  const both: Files = { ...school, users: [person('t'), person('p')], userProfiles: [profile('tp', 't'), profile('tq', 't', { username: 'm' })] };
+  const estab = await newSchool(both);
+  const turned = { ...both, roles: (both.roles ?? []).toReversed(), userProfiles: both.userProfiles?.toReversed() ?? [] };
+  const report = await service.load(estab, bulk(turned));
+  assert.deepEqual([...ended(report), report.version], ['unchanged', 0, 0, 0, 0, 1]);
+  const changed = await service.load(estab, bulk({ ...turned, users: [person('t', { familyName: 'New' }), person('p')] }));
+  assert.deepEqual(ended(changed), ['done', 0, 1, 0, 0]);
+  const after = await kept(estab, 't');
+  assert.deepEqual([after.role, after.orgs, after.roles, after.profiles], ['teacher', ['o1', 'o2'], ['t1 teacher o1', 't2 parent o2'], ['tp', 'tq']]);
+});
+
 /** As a provider gives them. */
 const withoutIds = (estab: string) => db`
   update roster_user t set roles = (select jsonb_agg(i.role - 'id' order by i.at) from jsonb_array_elements(t.roles) with ordinality i (role, at))

@@ -41,6 +41,11 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
         where estab = ${estab} and sourced_id = any(${[...ids]}::text[]) and user_profiles is not null`;
       return new Map(rows.map(({ id, profiles }) => [id, profiles]));
     },
+    async lists(ids) {
+      const rows = await db<{ id: string; roles: Item[] | null; profiles: Item[] | null }[]>`
+        select sourced_id as id, roles, user_profiles as profiles from roster_user where estab = ${estab} and sourced_id = any(${[...ids]}::text[])`;
+      return new Map(rows.map(({ id, roles, profiles }) => [id, { roles: roles ?? [], profiles: profiles ?? [] }]));
+    },
     async holders({ column, key }, given) {
       await look();
       const [ids, people] = [given.map(({ id }) => id), given.map(({ person }) => person)];

@@ -1,9 +1,11 @@
 // In charge of the first phase of a collection: the source is read to its end, each row checked and rendered, into the
 // spool. Nothing of the database is held meanwhile, however slow the source is.
+import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
 import { createWordCount, type ForeignWord } from './foreign-words.ts';
 import type { OnImportProgress } from './import-progress.ts';
+import { keepOrder } from './keep-order.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -41,7 +43,7 @@ export async function readRosterSource(
   };
   try {
     const rejected = await open();
-    const [collections, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
+    const [spooled, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
     let records = 0;
     for (const { resource, mode, files: names = [resource.file], read } of source.collections) {
@@ -52,7 +54,7 @@ export async function readRosterSource(
         seen += batch.rows.length + batch.rejected.length;
         words.note(resource, batch.rows);
         let text = '';
-        for (const row of batch.rows) text += encode(row);
+        for (const row of resource === collections.users ? await keepOrder(batch.rows, live) : batch.rows) text += encode(row);
         await rows.write(text);
         await problems.flush();
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
@@ -62,10 +64,10 @@ export async function readRosterSource(
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
       if (seen === 0) ignored.push(...names.map((name) => `${name} (no rows)`));
-      else collections.push({ resource, mode, rows, count });
+      else spooled.push({ resource, mode, rows, count });
     }
     const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));
-    return { collections, rejected, marks, ignored, words: words.list(), bytes: source.bytesRead(), close };
+    return { collections: spooled, rejected, marks, ignored, words: words.list(), bytes: source.bytesRead(), close };
   } catch (error) {
     await close();
     throw error;

@@ -39,6 +39,8 @@ export type LiveRoster = Readonly<{
   people(ids: readonly string[]): Promise<ReadonlyMap<string, LivePerson>>;
   /** Of those who have any. */
   profiles(ids: readonly string[]): Promise<ReadonlyMap<string, readonly Item[]>>;
+  /** Of those who are there, in their order. What follows from this alone is not read again if the roster moves. */
+  lists(ids: readonly string[]): Promise<ReadonlyMap<string, Readonly<{ roles: readonly Item[]; profiles: readonly Item[] }>>>;
   /** Who else has one of these roles or profiles, each of which a package gives to a person. */
   holders(part: PersonPart, given: readonly Readonly<{ id: string; person: string }>[]): Promise<readonly Readonly<{ id: string; holder: string }>[]>;
   orgTypes(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;

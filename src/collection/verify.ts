@@ -142,7 +142,8 @@ async function reject(
       select ${estab}, ${number}, ${resource.collection}, line, sourced_id, fault from numbered
     ), kept as (
       insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
-      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, case when line >= 0 then ${column} end, about, rule from numbered where fault <= ${keptFaults}
+      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, case when line >= 0 then ${column} end, about, rule
+      from numbered where fault <= ${keptFaults}
     )
     select line, about, rule, total from numbered order by line limit ${listedProblems}`;
   for (const { line, about, rule: broken } of rows) problems.add({ ...placeOf(line, file), column: line < 0 ? null : column, value: about, rule: broken });

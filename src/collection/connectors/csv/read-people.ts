@@ -110,7 +110,8 @@ async function compareIds({ entries, ids }: Parts, { mode }: PeopleFiles, live: 
     await problems.flush();
     await entries.flush();
     if (mode === 'bulk') continue;
-    for (const { part } of [roleRows, profileRows]) await findMoved(rows.filter(({ file, status }) => file === part.file && status === 'active'), part, entries, live);
+    const given = rows.filter(({ status }) => status === 'active');
+    for (const { part } of [roleRows, profileRows]) await findMoved(given.filter(({ file }) => file === part.file), part, entries, live);
   }
 }
 

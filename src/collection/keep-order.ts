@@ -1,0 +1,64 @@
+// In charge of the order in which somebody has roles and profiles: it says nothing, so that whoever comes with the same ones in another
+// order is as they were, and what 1.1 shows of them does not change with it.
+import { collections } from '../roster/collections.ts';
+import type { Item, Value } from '../roster/resource.ts';
+import { mainRole, orgsOfRoles } from '../roster/resources/user-role.ts';
+import type { LiveRoster, SourceRow } from './source.ts';
+
+const positionOf = (name: string) => collections.users.fields.findIndex((field) => field.name === name);
+const at = {
+  username: positionOf('username'),
+  role: positionOf('role'),
+  orgs: positionOf('orgs'),
+  primaryOrg: positionOf('primaryOrg'),
+  profiles: positionOf('userProfiles'),
+  roles: positionOf('roles'),
+};
+
+const isSeveral = (value: Value) => value !== undefined && value.length > 1;
+
+/** Of people, whichever source they came from. */
+export async function keepOrder(rows: readonly SourceRow[], live: LiveRoster): Promise<readonly SourceRow[]> {
+  const asked = rows.filter(({ values }) => isSeveral(values[at.roles]) || isSeveral(values[at.profiles])).map(({ sourcedId }) => sourcedId);
+  if (asked.length === 0) return rows;
+  const known = await live.lists(asked);
+  return rows.map((row) => {
+    const before = known.get(row.sourcedId);
+    return before ? { ...row, values: reorder(row, before) } : row;
+  });
+}
+
+type Lists = Readonly<{ roles: readonly Item[]; profiles: readonly Item[] }>;
+
+function reorder({ values: given, lacks }: SourceRow, before: Lists): readonly Value[] {
+  const [roles, profiles] = [findSame(given[at.roles], before.roles), findSame(given[at.profiles], before.profiles)];
+  if (!roles && !profiles) return given;
+  const values = [...given];
+  if (profiles) {
+    values[at.profiles] = profiles;
+    const [first] = profiles.flatMap(({ credentials }) => (credentials ?? []) as readonly Item[]);
+    if (lacks?.includes('username') && first?.username !== undefined) values[at.username] = first.username as string;
+  }
+  if (roles) {
+    values[at.roles] = roles;
+    values[at.role] = mainRole(roles, values[at.primaryOrg] as string | undefined);
+    values[at.orgs] = orgsOfRoles(roles);
+  }
+  return values;
+}
+
+/** The given ones in the order of those before, if they are the same but for their ids in files. */
+function findSame(given: Value, before: readonly Item[]): Item[] | undefined {
+  const items = (given ?? []) as readonly Item[];
+  if (items.length < 2 || items.length !== before.length) return undefined;
+  const left = Map.groupBy(items, keyOf);
+  const same = before.map((item) => left.get(keyOf(item))?.shift()).filter((item) => item !== undefined);
+  return same.length === items.length ? same : undefined;
+}
+
+function keyOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value.map(keyOf));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).filter(([name, one]) => name !== 'id' && one !== undefined);
+  return JSON.stringify(entries.map(([name, one]) => [name, keyOf(one)]).toSorted());
+}
