@@ -258,6 +258,20 @@ test('a switch from a 1.1 package to the equal one of 1.2 moves nothing, nor doe
   }
 });
 
+test('a delta of 1.1 leaves what only 1.2 says; where it has another role or other organisations, it says what the roles are', async () => {
+  const estab = await newSchool();
+  await service.load(estab, delta({ users: [live(person('t', { pronouns: 'they', primaryOrgSourcedId: 'o1' }))] }));
+  const oldDelta = (row: Row) => csvPackage({ users: [live(row)] }, { mode: 'delta' });
+  const [renamed, moved] = [{ ...oldUser('t', 'teacher', 'o2,o1'), familyName: 'New' }, oldUser('t', 'teacher', 'd')];
+  for (const [row, roles, orgIds] of [[renamed, ['t1 teacher o1', 't2 parent o2'], ['o1', 'o2']], [moved, null, ['d']]] as const) {
+    const report = await service.load(estab, oldDelta(row));
+    assert.deepEqual([report.problems, ...ended(report)], [[], 'done', 0, 1, 0, 0]);
+    const after = await kept(estab, 't');
+    const [more] = await db`select pronouns, primary_org_id as primary from roster_user where estab = ${estab} and sourced_id = 't'`;
+    assert.deepEqual([after.roles, after.orgs, after.profiles, more?.pronouns, more?.primary], [roles, orgIds, ['tp'], 'they', roles ? 'o1' : null]);
+  }
+});
+
 test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of the one at its organisation, the others get ids', async () => {
   const estab = `V${(schools += 1)}`;
   await service.addSchool(estab, old(asOld));

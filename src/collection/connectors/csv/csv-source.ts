@@ -5,6 +5,7 @@ import { rolesFile } from '../../../roster/resources/user-role.ts';
 import { attendanceFile } from '../../mark.ts';
 import type { Problems } from '../../problem.ts';
 import type { Source, SourceBatch, SourceCollection } from '../../source.ts';
+import { keepSecond } from './keep-second.ts';
 import { readManifest, type Manifest } from './manifest.ts';
 import type { CsvPackage } from './package.ts';
 import { readAttendance } from './read-attendance.ts';
@@ -46,6 +47,7 @@ function listCollections({ files }: CsvPackage, { edition, modes }: Manifest, on
     const [mode, file] = [modes.get(resource.file), files.get(resource.file)];
     if (!mode || !file) return [];
     const read = (problems: Problems) => readBatches({ checked: resource, mode, file, edition, onBytes }, problems);
+    if (resource === collections.users && mode === 'delta') return [{ resource, mode, read: (problems, { live }) => keepSecond(read(problems), live) }];
     if (edition === 'v1p1' || resource !== collections.orgs) return [{ resource, mode, read }];
     return [{ resource, mode, read: (problems) => noteRows(read(problems), (id, values) => orgTypes.set(id, values?.[typeAt] as string | undefined)) }];
   });
