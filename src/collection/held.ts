@@ -7,7 +7,7 @@ import type { CollectionName } from '../roster/resource.ts';
 import type { Changes } from './compare-stage.ts';
 import { recordDropped, requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
-import type { Shrinkage } from './shrink-guard.ts';
+import { lessened, type Shrinkage } from './shrink-guard.ts';
 
 export type HeldImport = { id: string; at: Date; kind: ImportKind | null; shrinkage: Shrinkage[] };
 /** What would go of one collection, of users of one role; so many as have a name. */
@@ -19,9 +19,13 @@ const namedLosses = 100;
 /** Everything that would go, under the run that is recorded already. */
 export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise<void> {
   const { estab, number } = changes.reading;
-  for (const [resource, { removed }] of changes.counts) {
-    if (removed === 0) continue;
+  for (const [resource, { removed, changed }] of changes.counts) {
+    const ofPeople = resource === collections.users;
+    if (removed === 0 && !(ofPeople && changed > 0)) continue;
     const { role, name, joins } = wordsOf(tx, estab, resource.collection);
+    const lessen = tx`
+      union all select t.sourced_id, l.role, ${name} from roster_user t join ${lessened(tx, changes)} l on l.sourced_id = t.sourced_id
+      where t.estab = ${estab}`;
     await tx`
       insert into import_loss (estab, import, collection, sourced_id, role, name)
       select ${estab}, ${run}, ${resource.collection}, sourced_id, role, case when place <= ${namedLosses} then name end
@@ -31,7 +35,7 @@ export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise
           select t.sourced_id, ${role} as role, ${name} as name
           from ${tx(resource.table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${resource.collection}
             and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked') ${joins}
-          where t.estab = ${estab} and t.status = 'active') g) named`;
+          where t.estab = ${estab} and t.status = 'active' ${ofPeople ? lessen : tx``}) g) named`;
   }
   // Counted here and not by each page: it may be a hundred thousand.
   await tx`
@@ -65,16 +69,18 @@ export function wordsOf(tx: Sql, estab: string, collection: CollectionName): Wor
 }
 
 /** Whether of what is guarded nothing goes but what the person was shown. */
-export async function isApproved(tx: Tx, { reading }: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
-  const { estab, number } = reading;
+export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
+  const { estab, number } = changes.reading;
   for (const { collection, role } of shrinkage) {
     const { table } = collections[collection as CollectionName];
+    const lessen = tx`union all select l.sourced_id from ${lessened(tx, changes)} l where l.role = ${role}`;
     const [unseen] = await tx`
-      select from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
-        and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
-      where t.estab = ${estab} and t.status = 'active' ${role === null ? tx`` : tx`and t.role = ${role}`}
-        and not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
-          and l.sourced_id = t.sourced_id)
+      select from (
+        select t.sourced_id from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
+          and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
+        where t.estab = ${estab} and t.status = 'active' ${role === null ? tx`` : tx`and t.role = ${role}`} ${collection === 'users' ? lessen : tx``}) g
+      where not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
+        and l.sourced_id = g.sourced_id)
       limit 1`;
     if (unseen) return false;
   }

@@ -9,6 +9,7 @@ import { collections } from '../roster/collections.ts';
 import type { Item } from '../roster/resource.ts';
 import { MisError } from './connector.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
+import { listLosses } from './held.ts';
 import { importRoster } from './import.ts';
 import type { ImportReport } from './import-report.ts';
 import { renderReport } from './pages/import-report.ts';
@@ -320,6 +321,26 @@ test('roles and profiles in another order are the same, and 1.1 shows the same r
   assert.deepEqual(ended(changed), ['done', 0, 1, 0, 0]);
   const after = await kept(estab, 't');
   assert.deepEqual([after.role, after.orgs, after.roles, after.profiles], ['teacher', ['o1', 'o2'], ['t1 teacher o1', 't2 parent o2'], ['tp', 'tq']]);
+});
+
+test('a roles.csv that was cut off is held: who stays but loses a role counts for that role, and is named and approved like one who goes', async () => {
+  const ids = Array.from({ length: 60 }, (_, at) => `u${at}`);
+  const rolesOf = (some: readonly string[]) => [...ids.map((id) => role(`a-${id}`, id, 'teacher')), ...some.map((id) => role(`b-${id}`, id, 'parent', 'o2'))];
+  const files: Files = { orgs, users: ids.map((id) => person(id)), roles: rolesOf(ids) };
+  const estab = await newSchool(files);
+  const load = (cut: readonly string[], more: { id?: string; approved?: string } = {}) =>
+    importRoster(db, () => openCsvSource(bulk({ ...files, roles: rolesOf(cut) })), {
+      estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20, ...more,
+    });
+  const id = crypto.randomUUID();
+  const held = await load(ids.slice(20), { id });
+  assert.deepEqual([held.outcome, held.shrinkage], ['held', [{ collection: 'users', role: 'parent', active: 60, removed: 20, percent: 33.3 }]]);
+  assert.deepEqual(await listLosses(db, estab, id).then((all) => all.map(({ role: word, total }) => [word, total])), [['parent', 20]]);
+  assert.equal((await load(ids.slice(0, 40), { approved: id })).outcome, 'held');
+  assert.deepEqual(ended(await load(ids.slice(1), {})), ['done', 0, 1, 0, 0]);
+  const again = crypto.randomUUID();
+  assert.equal((await load(ids.slice(20), { id: again })).outcome, 'held');
+  assert.deepEqual(ended(await load(ids.slice(20), { approved: again })), ['done', 0, 19, 0, 0]);
 });
 
 /** As a provider gives them. */

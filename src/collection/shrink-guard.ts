@@ -1,7 +1,10 @@
 // In charge of the shrink guard: a collection that would lose more than the allowed share of its active records at
-// once is held until a person approves it, because a truncated read looks just like a mass departure.
-import type { Tx } from '../db/connect.ts';
+// once is held until a person approves it, because a truncated read looks just like a mass departure. Of people, whoever loses a role counts
+// for that role.
+import type { Fragment, Tx } from '../db/connect.ts';
+import { collections } from '../roster/collections.ts';
 import type { Changes } from './compare-stage.ts';
+import { staged } from './stage.ts';
 
 export type Shrinkage = { collection: string; role: string | null; active: number; removed: number; percent: number };
 
@@ -19,10 +22,48 @@ export async function findShrinkage(tx: Tx, changes: Changes, limitPercent: numb
         and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
       where t.estab = ${estab} and t.status = 'active' group by 1 order by 1`;
     for (const { role, active, removed } of rows) {
-      if (active >= fewestGuarded && removed * 100 > active * limitPercent) {
-        found.push({ collection: resource.collection, role, active, removed, percent: Math.round((removed * 1000) / active) / 10 });
-      }
+      if (isTooMuch(active, removed, limitPercent)) found.push(shrinkageOf(resource.collection, role, active, removed));
     }
   }
+  const known = new Set(found.filter(({ collection }) => collection === 'users').map(({ role }) => role));
+  for (const { role, active, removed } of await countLessened(tx, changes))
+    if (!known.has(role) && isTooMuch(active, removed, limitPercent)) found.push(shrinkageOf('users', role, active, removed));
   return found;
+}
+
+const isTooMuch = (active: number, removed: number, limitPercent: number) => active >= fewestGuarded && removed * 100 > active * limitPercent;
+
+function shrinkageOf(collection: string, role: string | null, active: number, removed: number): Shrinkage {
+  return { collection, role, active, removed, percent: Math.round((removed * 1000) / active) / 10 };
+}
+
+/** Of each role that somebody loses, how many people have it. */
+async function countLessened(tx: Tx, changes: Changes): Promise<{ role: string; active: number; removed: number }[]> {
+  if ((changes.counts.get(collections.users)?.changed ?? 0) === 0) return [];
+  const lost = await tx<{ role: string; removed: number }[]>`
+    select role, count(*)::int as removed from ${lessened(tx, changes)} l group by role order by role`;
+  if (lost.length === 0) return [];
+  const rows = await tx<{ role: string; active: number }[]>`
+    select i.item ->> 'role' as role, count(distinct t.sourced_id)::int as active
+    from roster_user t cross join lateral jsonb_array_elements(t.roles) i (item)
+    where t.estab = ${changes.reading.estab} and t.status = 'active' and i.item ->> 'role' = any(${lost.map(({ role }) => role)}::text[]) group by 1`;
+  const active = new Map(rows.map((row) => [row.role, row.active]));
+  return lost.map(({ role, removed }) => ({ role, active: active.get(role) ?? 0, removed }));
+}
+
+/**
+ * People who stay but with fewer roles, each with one that they lose, to select from: a roles.csv that was cut off takes roles from those
+ * who have several.
+ */
+export function lessened(tx: Tx, { reading }: Changes): Fragment {
+  const { estab, number } = reading;
+  return tx`(
+    select t.sourced_id, min(gone.role) as role
+    from roster_user t join ${staged(tx, collections.users, reading)} s on s.sourced_id = t.sourced_id
+      join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = 'users' and c.sourced_id = t.sourced_id and c.what = 'changed'
+      cross join lateral (
+        select had.item ->> 'role' as role from jsonb_array_elements(t.roles) had (item)
+        except all select has.item ->> 'role' from jsonb_array_elements(s.roles) has (item)) gone
+    where t.estab = ${estab} and t.status = 'active' and s.status = 'active' and jsonb_array_length(t.roles) > jsonb_array_length(s.roles)
+    group by t.sourced_id)`;
 }
