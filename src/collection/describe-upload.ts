@@ -28,6 +28,16 @@ const report = exactly({
     'Why it is held: what would lose too much.',
   ),
   Ignored: listOf(text('A file or column.'), 'What is of no use here.'),
+  Words: listOf(
+    exactly({
+      File: text('The file.'),
+      Column: text('The column.'),
+      Word: text('What stands there.'),
+      Shown: orNull(text('What readers of 1.1 are shown; null where that is nothing.')),
+      Records: whole('How many have it.'),
+    }),
+    'Those that OneRoster 1.1 does not have.',
+  ),
   Problems: listOf(
     exactly({
       File: text('The file.'),

@@ -6,6 +6,7 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
 import { hiddenIn, useOnboarding, zip } from '../../test/onboarding.ts';
 import { runCurl } from '../../test/run-curl.ts';
 import { rootA, rootB } from '../../test/service.ts';
@@ -86,6 +87,13 @@ test('a package is taken, imported, set as the source, and its report is there, 
   assert.equal(await connector(), 'csv');
   assert.deepEqual(await read(id), body);
   assert.equal((await ends(await sent(await zip(smallPackage())))).State, 'Unchanged');
+});
+
+test('words that OneRoster 1.1 does not have are in the report', async () => {
+  const orgs = [{ sourcedId: 'o', name: 'N', type: 'ext:campus' }];
+  const { State, Report } = await ends(await sent(await zip(csvPackage({ orgs }, { edition: 'v1p2' }))));
+  const words = [{ File: 'orgs.csv', Column: 'type', Word: 'ext:campus', Shown: 'ext:campus', Records: 1 }];
+  assert.deepEqual([State, Report.Words], ['Done', words]);
 });
 
 test('whatever the job says about its bytes, a zip is a zip, and what is none is said so in words', async () => {

@@ -53,7 +53,8 @@ export function renderUpload({ id, state, submitted, finished, report }: Upload,
   };
 }
 
-function renderReport({ added, changed, removed, unchanged, rejected, version, shrinkage, ignored, problems, problemsTotal }: ImportReport) {
+function renderReport(report: ImportReport) {
+  const { added, changed, removed, unchanged, rejected, version, shrinkage, ignored, words = [], problems, problemsTotal } = report;
   return {
     Added: added,
     Changed: changed,
@@ -63,6 +64,7 @@ function renderReport({ added, changed, removed, unchanged, rejected, version, s
     Version: version,
     Shrinkage: shrinkage.map((one) => ({ Collection: one.collection, Role: one.role, Active: one.active, Removed: one.removed, Percent: one.percent })),
     Ignored: ignored,
+    Words: words.map((one) => ({ File: one.file, Column: one.column, Word: one.word, Shown: one.shown, Records: one.records })),
     Problems: problems.map((one) => ({ File: one.file, Line: one.line, Column: one.column, Value: one.value, Rule: one.rule })),
     ProblemsTotal: problemsTotal,
   };
