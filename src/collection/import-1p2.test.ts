@@ -278,6 +278,9 @@ test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of th
   await service.addSchool(estab, old(asOld));
   await service.load(estab, delta({ users: [live(person('s', { pronouns: 'they' }))] }));
   assert.deepEqual([(await kept(estab, 's')).roles, (await kept(estab, 's')).orgs], [null, ['o1']]);
+  await service.load(estab, csvPackage({ users: [live(oldUser('a', 'administrator', 'o1,d'))] }, { mode: 'delta' }));
+  assert.deepEqual((await kept(estab, 'a')).orgs, ['o1', 'd']);
+  await service.load(estab, csvPackage({ users: [live(oldUser('a', 'administrator', 'd,o1'))] }, { mode: 'delta' }));
   await service.load(estab, delta({ roles: [live(role('x', 'a', 'principal'))] }));
   assert.deepEqual((await kept(estab, 'a')).roles, ['a:d ext:administrator d', 'x principal o1']);
 });

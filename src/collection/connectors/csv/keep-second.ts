@@ -5,7 +5,7 @@ import type { LivePerson, LiveRoster, SourceBatch } from '../../source.ts';
 
 const { fields } = collections.users;
 const positionOf = (name: string) => fields.findIndex((field) => field.name === name);
-const at = { role: positionOf('role'), orgs: positionOf('orgs') };
+const at = { role: positionOf('role'), orgs: positionOf('orgs'), roles: positionOf('roles') };
 const second = fields.flatMap(({ name, only }, position) => (only === 'v1p2' ? [{ name, position }] : []));
 /** They say in other words what 1.1 says as well. */
 const restated = ['roles', 'primaryOrg'];
@@ -24,7 +24,8 @@ export async function* keepSecond(batches: AsyncIterable<SourceBatch>, live: Liv
 function complete(given: readonly Value[], { values: before }: LivePerson): Value[] {
   const values = [...given];
   const same = given[at.role] === before[at.role] && isSame(given[at.orgs], before[at.orgs]);
-  if (same) values[at.orgs] = before[at.orgs];
+  // In the order of the roles, which stay.
+  if (same && before[at.roles] !== undefined) values[at.orgs] = before[at.orgs];
   for (const { name, position } of second) if (same || !restated.includes(name)) values[position] = before[position];
   return values;
 }
