@@ -47,13 +47,20 @@ function reorder({ values: given, lacks }: SourceRow, before: Lists): readonly V
   return values;
 }
 
-/** The given ones in the order of those before, if they are the same but for their ids in files. */
+/** The given ones in the order of those before, if they are the same in another one; ids in files do not count. */
 function findSame(given: Value, before: readonly Item[]): Item[] | undefined {
   const items = (given ?? []) as readonly Item[];
-  if (items.length < 2 || items.length !== before.length) return undefined;
+  if (items.length < 2 || items.length !== before.length || isEqual(items, before)) return undefined;
   const left = Map.groupBy(items, keyOf);
   const same = before.map((item) => left.get(keyOf(item))?.shift()).filter((item) => item !== undefined);
   return same.length === items.length ? same : undefined;
+}
+
+/** Most are, and to make keys of them would take ten times as long. */
+function isEqual(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return one === other;
+  const [left, right] = [one, other] as Record<string, unknown>[];
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((name) => name === 'id' || isEqual(left?.[name], right?.[name]));
 }
 
 function keyOf(value: unknown): string {

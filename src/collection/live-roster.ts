@@ -22,6 +22,8 @@ export type WatchedRoster = LiveRoster & Readonly<{ requireUnmoved(tx: Tx): Prom
 export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
   let first: Promise<State> | undefined;
   const look = () => (first ??= readState(db, estab));
+  let any: Promise<Any> | undefined;
+  const findAny = () => (any ??= readAny(db, estab));
   return {
     async people(ids) {
       await look();
@@ -36,12 +38,15 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
     },
     async profiles(ids) {
       await look();
+      if (!(await findAny()).profiles) return new Map();
       const rows = await db<{ id: string; profiles: Item[] }[]>`
         select sourced_id as id, user_profiles as profiles from roster_user
         where estab = ${estab} and sourced_id = any(${[...ids]}::text[]) and user_profiles is not null`;
       return new Map(rows.map(({ id, profiles }) => [id, profiles]));
     },
     async lists(ids) {
+      const { roles: hasRoles, profiles: hasProfiles } = await findAny();
+      if (!hasRoles && !hasProfiles) return new Map();
       const rows = await db<{ id: string; roles: Item[] | null; profiles: Item[] | null }[]>`
         select sourced_id as id, roles, user_profiles as profiles from roster_user where estab = ${estab} and sourced_id = any(${[...ids]}::text[])`;
       return new Map(rows.map(({ id, roles, profiles }) => [id, { roles: roles ?? [], profiles: profiles ?? [] }]));
@@ -70,6 +75,16 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
       if (before?.version !== now?.version || before?.merged !== now?.merged) throw new MovedMeanwhile();
     },
   };
+}
+
+/** Whether anybody has them; where nobody does, nobody needs to be asked for. */
+type Any = Readonly<{ roles: boolean; profiles: boolean }>;
+
+async function readAny(db: Db, estab: string): Promise<Any> {
+  const [any] = await db<Any[]>`
+    select exists (select from roster_user where estab = ${estab} and roles is not null) as roles,
+      exists (select from roster_user where estab = ${estab} and user_profiles is not null) as profiles`;
+  return any ?? { roles: false, profiles: false };
 }
 
 async function readState(sql: Db | Tx, estab: string): Promise<State> {
