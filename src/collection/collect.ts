@@ -17,6 +17,7 @@ import { openSpooledPackage } from './connectors/csv/package.ts';
 import { importRoster } from './import.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble } from './import-report.ts';
+import { MovedMeanwhile } from './live-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
@@ -131,11 +132,16 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
   } catch (error) {
     if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
     if (error instanceof NothingToCollect) await recordNothing(db, estab, database, error.message);
-    else if (error instanceof MisError) await fail(db, estab, database, error.status, error.message, how);
+    else if (error instanceof MisError) await fail(db, estab, database, isUndone(error, how) ? 'Paused' : error.status, error.message, how);
     // What went wrong is more to the point than that it could not be noted.
     else await fail(db, estab, database, 'Error', 'something went wrong on our side; it will be tried again', how).catch(() => {});
     throw error;
   }
+}
+
+/** What a person has approved, and nothing came of it, waits for a person again. */
+function isUndone({ cause }: MisError, { approved }: How): boolean {
+  return approved !== undefined && cause instanceof MovedMeanwhile;
 }
 
 async function forgetUpload(db: Db, estab: string, upload: string): Promise<void> {

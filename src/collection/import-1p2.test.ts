@@ -361,16 +361,28 @@ test('roles that came without ids are found by those that an export gives them',
 });
 
 /** A delta of roles.csv, with something that happens whenever it was read. */
-async function openWatched(files: Files, whenRead: () => Promise<unknown>): Promise<Awaited<ReturnType<typeof openCsvSource>>> {
-  const source = await openCsvSource(delta(files));
-  const [users] = source.collections;
-  assert.ok(users);
-  const read: typeof users.read = async function* (...given) {
-    yield* users.read(...given);
-    await whenRead();
-  };
-  return { ...source, collections: [{ ...users, read }] };
+async function openWatched(given: ReturnType<typeof bulk>, whenRead: () => Promise<unknown>): Promise<Awaited<ReturnType<typeof openCsvSource>>> {
+  const source = await openCsvSource(given);
+  const watched = source.collections.map((one) => {
+    const read: typeof one.read = async function* (...around) {
+      yield* one.read(...around);
+      if (one.resource === collections.users) await whenRead();
+    };
+    return { ...one, read };
+  });
+  return { ...source, collections: watched };
 }
+
+test('what is read again is opened again: in a folder there may be another package by then', async () => {
+  const estab = await newSchool();
+  const packages = [bulk({ orgs, users: school.users ?? [], roles: school.roles ?? [] }), delta({ roles: [live(role('t1', 't', 'aide'))] })];
+  const move = () => db`update reading set roster_merged = roster_merged - ${packages.length} where estab = ${estab}`;
+  const report = await importRoster(db, () => openWatched(packages.shift() ?? assert.fail(), move), {
+    estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20,
+  });
+  assert.deepEqual(ended(report), ['done', 0, 1, 0, 0]);
+  assert.deepEqual([(await kept(estab, 't')).roles?.[0], (await kept(estab, 'p')).status], ['t1 aide o1', 'active']);
+});
 
 test('a delta that looked at the roster is completed anew when one that began earlier is merged before it', async () => {
   const estab = await newSchool();
@@ -388,7 +400,7 @@ test('a delta that looked at the roster is completed anew when one that began ea
     assert.equal((await earlier).outcome, 'done');
   };
   const roles = [live(role('t1', 't', 'aide')), live(role('p1', 'p', 'pupil'))];
-  const later = await importRoster(db, () => openWatched({ roles }, whenRead), { ...options, partial: true });
+  const later = await importRoster(db, () => openWatched(delta({ roles }), whenRead), { ...options, partial: true });
   assert.deepEqual([later.outcome, later.overtaken, later.problemsTotal, later.rejected], ['done', undefined, 1, 1]);
   assert.deepEqual((await kept(estab, 't')).roles, ['t1 aide o1', 't2 guardian o2']);
 });
@@ -400,7 +412,7 @@ test('a delta under which the roster moves all the time is neither taken nor giv
     readings += 1;
     await db`update reading set roster_merged = roster_merged - 1 where estab = ${estab}`;
   };
-  const importing = importRoster(db, () => openWatched({ roles: [live(role('t1', 't', 'aide'))] }, whenRead), {
+  const importing = importRoster(db, () => openWatched(delta({ roles: [live(role('t1', 't', 'aide'))] }), whenRead), {
     estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20,
   });
   await assert.rejects(importing, (error) => error instanceof MisError && error.later && /changed again and again/.test(error.message));

@@ -54,7 +54,7 @@ export type ImportOptions = {
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
 
-/** What was completed out of a roster that moved meanwhile is read again, so often at most. */
+/** What was completed out of a roster that moved meanwhile is opened and read again, so often at most. */
 const mostReadings = 5;
 const rowsWorthCounting = 500;
 /** About a thousand rows. */
@@ -64,19 +64,13 @@ type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faul
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const begun = { id: options.id ?? randomUUID(), reading: await beginReading(db, options.estab), options };
-  let source: RosterReading | undefined;
-  const open = async () => (source ??= await openSource());
-  try {
-    for (let left = mostReadings - 1; ; left -= 1) {
-      try {
-        return await importOnce(db, open, begun);
-      } catch (error) {
-        if (!(error instanceof MovedMeanwhile)) throw error;
-        if (left === 0) throw new MisError('Error', error.message, { cause: error });
-      }
+  for (let left = mostReadings - 1; ; left -= 1) {
+    try {
+      return await importOnce(db, openSource, begun);
+    } catch (error) {
+      if (!(error instanceof MovedMeanwhile)) throw error;
+      if (left === 0) throw new MisError('Error', error.message, { cause: error });
     }
-  } finally {
-    await source?.close();
   }
 }
 
@@ -106,7 +100,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
       return recordEnd(tx, run, opened, { ...refused, ...said, version: roster?.version ?? 0 }, read);
     });
   } finally {
-    await Promise.all([spooled?.close(), run.faults.close()]);
+    await Promise.all([spooled?.close(), source?.close(), run.faults.close()]);
   }
 }
 

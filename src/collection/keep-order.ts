@@ -51,8 +51,8 @@ function reorder({ values: given, lacks }: SourceRow, before: Lists): readonly V
 function findSame(given: Value, before: readonly Item[]): Item[] | undefined {
   const items = (given ?? []) as readonly Item[];
   if (items.length < 2 || items.length !== before.length || isEqual(items, before)) return undefined;
-  const left = Map.groupBy(items, keyOf);
-  const same = before.map((item) => left.get(keyOf(item))?.shift()).filter((item) => item !== undefined);
+  const left = Map.groupBy(items.toReversed(), keyOf);
+  const same = before.map((item) => left.get(keyOf(item))?.pop()).filter((item) => item !== undefined);
   return same.length === items.length ? same : undefined;
 }
 

@@ -55,9 +55,10 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
       await look();
       const [ids, people] = [given.map(({ id }) => id), given.map(({ person }) => person)];
       const unknown = await db<{ id: string }[]>`
-        select g.id from unnest(${ids}::text[], ${people}::text[]) g (id, person)
-          left join roster_user t on t.estab = ${estab} and t.sourced_id = g.person
-        where not coalesce(t.${db(column)} @> jsonb_build_array(jsonb_build_object(${key}::text, g.id)), false)`;
+        select id, person collate "C" from unnest(${ids}::text[], ${people}::text[]) g (id, person)
+        except
+        select i.item ->> ${key}, t.sourced_id from roster_user t cross join lateral jsonb_array_elements(t.${db(column)}) i (item)
+        where t.estab = ${estab} and t.sourced_id = any(${people}::text[])`;
       // Most are as they were, and for those nobody has to be looked through.
       if (unknown.length === 0) return [];
       return db<{ id: string; holder: string }[]>`

@@ -118,12 +118,35 @@ test('marks that were being read when the source changed install nothing, and th
   assert.deepEqual((await readDatabases(db, estab)).map(({ status }) => status), ['OK', 'NotInstalled']);
 });
 
+async function folderOf({ files }: ReturnType<typeof csvPackage>): Promise<string> {
+  const folder = mkdtempSync(join(dataDir, 'folder-'));
+  for (const [name, file] of files) writeFileSync(join(folder, name), await buffer(await file.open()));
+  return folder;
+}
+
+test('what was approved, and was completed out of a roster that always moved, waits for a person again', async () => {
+  const outbound = createOutbound(parseAllowList([]));
+  test.after(() => outbound.close());
+  for (const [estab, approved, status] of [['asked', crypto.randomUUID(), 'Paused'], ['unasked', undefined, 'Error']] as const) {
+    await service.addSchool(estab, csvPackage(smallSchool));
+    const users = [{ ...user('new', 'student'), status: 'active', dateLastModified: '2026-09-01T08:00:00Z' }];
+    await change(estab, { kind: 'csv', folder: await folderOf(csvPackage({ users }, { mode: 'delta' })) });
+    await db`update outbox set state = 'done', settled_at = now() where estab = ${estab}`;
+    const begin: typeof db.begin = async (...given) => {
+      await db`update reading set roster_merged = roster_merged - 1 where estab = ${estab}`;
+      return db.begin(...given);
+    };
+    const moving = new Proxy(db, { get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)) });
+    const how = { force: false, full: true, shrinkLimitPercent: 20, approved };
+    await assert.rejects(collectDatabase({ db: moving, mis: db, seal: service.seal, outbound, dataDir }, estab, 'SchoolData', how), /again and again/);
+    assert.deepEqual((await readDatabases(db, estab, ['SchoolData'])).map((one) => one.status), [status]);
+  }
+});
+
 test('a collection that was overtaken is no error of the database: what is newer is there', async () => {
   const estab = 'fine';
   await service.addSchool(estab, csvPackage(smallSchool));
-  const folder = mkdtempSync(join(dataDir, 'folder-'));
-  for (const [name, file] of csvPackage(smallSchool).files) writeFileSync(join(folder, name), await buffer(await file.open()));
-  await change(estab, { kind: 'csv', folder });
+  await change(estab, { kind: 'csv', folder: await folderOf(csvPackage(smallSchool)) });
   const outbound = createOutbound(parseAllowList([]));
   test.after(() => outbound.close());
   const trouble = await during(

@@ -60,7 +60,7 @@ export async function readRosterSource(
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
         records += batch.rows.length;
         count += batch.rows.length;
-        onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: Math.min(1, source.bytesRead() / source.totalBytes) }) });
+        onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
       if (seen === 0) ignored.push(...names.map((name) => `${name} (no rows)`));
