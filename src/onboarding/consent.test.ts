@@ -108,7 +108,7 @@ test('the request lists every field with examples of the school, those of its ow
 test('whoever is of several kinds is counted and shown with each of them, as the application sees them', async () => {
   await service.addSchool('several');
   const users = [
-    person('pat', [role('parent', 'sch'), role('teacher', 'sch', 'secondary')], { phone: '0123' }),
+    person('pat', [role('parent', 'sch'), role('teacher', 'sch', 'secondary')], { phone: '0123', agents: ['kid'] }),
     person('tom', [role('student', 'sch'), role('parent', 'sch', 'secondary')]),
     person('kid', [role('student', 'sch')]),
   ];
@@ -123,7 +123,9 @@ test('whoever is of several kinds is counted and shown with each of them, as the
     assert.ok(about(page, scope).includes(count), `${count} in ${about(page, scope)}`);
     assert.equal(listed(page.split(`id="scope-${scope}"`)[1] ?? '').get('Role'), example);
   }
-  assert.equal(listed(page.split('id="scope-Staff"')[1] ?? '').get('Phone number'), '0123');
+  const ofStaff = listed(page.split('id="scope-Staff"')[1] ?? '');
+  assert.equal(ofStaff.get('Phone number'), '0123');
+  assert.ok(![...ofStaff.values()].includes('kid'), 'that a teacher has a child at the school');
 });
 
 test('before there is any data the fields are the same, without examples', async () => {

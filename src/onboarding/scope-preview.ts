@@ -3,7 +3,7 @@
 import { scopeDescriptions, type Opening, type Scope } from '../access/scopes.ts';
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import { columnsOf, kindColumns, storedFields, type Item, type Resource } from '../roster/resource.ts';
+import { columnsOf, kindColumns, storedFields, type Field, type Item, type Resource } from '../roster/resource.ts';
 import { describeDetail } from './plain-names.ts';
 import { listFields, listThings, type Thing } from './shared-things.ts';
 
@@ -78,13 +78,13 @@ async function findExamples(sql: Sql, estab: string, thing: Thing): Promise<Map<
   const { collection, answers = [] } = thing;
   if (collection) {
     const resource = collections[collection];
-    const columns = ['sourced_id', 'status', ...new Set(storedFields(resource).flatMap(columnsOf).map(({ name }) => name))];
+    const columns = ['sourced_id', 'status', ...kindColumns(resource), ...new Set(storedFields(resource).flatMap(columnsOf).map(({ name }) => name))];
     const rows = await sql<Record<string, unknown>[]>`
       select ${sql(columns)} from ${sql(resource.table)} r where ${chosen(sql, estab, thing)} order by r.sourced_id limit ${sampledRows}`;
     for (const row of rows) {
       note(collection, 'sourcedId', row.sourced_id);
       note(collection, 'status', row.status);
-      for (const { name, column, type } of resource.fields) if (type !== 'userIds') note(collection, name, sharedOf(resource, thing, name, row[column]));
+      for (const field of resource.fields) if (field.type !== 'userIds') note(collection, field.name, sharedOf(resource, thing, field, row));
     }
   }
   for (const answer of answers) {
@@ -94,9 +94,12 @@ async function findExamples(sql: Sql, estab: string, thing: Thing): Promise<Map<
   return examples;
 }
 
-/** Of what somebody is, only that by which they are shared here. */
-function sharedOf({ kindBy, kindsBy }: Resource, { kinds }: Thing, name: string, value: unknown): unknown {
+/** Of what somebody is, only that by which they are shared here; of somebody who is several things, nothing that may tell of another. */
+function sharedOf({ kindBy, kindsBy }: Resource, { kinds }: Thing, { name, column, namedBy, relates, tellsOf }: Field, row: Record<string, unknown>): unknown {
+  const value = row[column];
   if (!kinds) return value;
+  const isTelling = namedBy !== undefined || relates !== undefined || (tellsOf !== undefined && !kinds.includes(tellsOf));
+  if (isTelling && (row.kinds ?? null) !== null) return undefined;
   if (name === kindBy?.field) return kinds.includes(kindBy.kindOf(String(value))) ? value : undefined;
   return name === kindsBy?.field && Array.isArray(value) ? value.filter((item: Item) => kinds.includes(kindsBy.kindOf(item))) : value;
 }

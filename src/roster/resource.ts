@@ -51,8 +51,10 @@ export type Field = Readonly<{
   to?: CollectionName;
   /** The field of a role that can name it: where roles do, but none that the caller may see, it is not shown. */
   namedBy?: string;
-  /** As what people are related by it, where they are of several kinds. */
-  relates?: readonly string[];
+  /** As what two people are related by it, one of one kind and one of the other, where they are of several. */
+  relates?: readonly [string, string];
+  /** Of whoever is of several kinds: the one that it tells of. */
+  tellsOf?: string;
   /** Rendered after the rest of the record: derived, or subject to what the caller may see. */
   late?: boolean;
 }>;

@@ -17,8 +17,8 @@ export type PathContext = {
   address: string;
   /** The agents of a user that the caller may see. */
   visibleAgents: Fragment;
-  /** The id in a column that roles can name, as the caller sees it. */
-  visiblyNamed: (id: Fragment, namedBy: string) => Fragment;
+  /** What a field's column gives, as far as the caller may see it. */
+  visibleColumn: (field: Field, column: Fragment) => Fragment;
   /** The record as the caller sees it, but for its first properties. */
   properties: Fragment;
   /** Whether that is prepared; if it is not, it need not be JSON. */
@@ -88,9 +88,8 @@ export function findFieldPath(resource: Resource, name: string, edition: Edition
 type Column = FieldPath['sql'];
 
 function columnOf(field: Field, edition: Edition): Column {
-  const { name, namedBy } = field;
-  if (name === 'agents') return (_sql, context) => context.visibleAgents;
-  return (sql, context) => (namedBy === undefined ? shownColumn(sql, field, edition) : context.visiblyNamed(shownColumn(sql, field, edition), namedBy));
+  if (field.name === 'agents') return (_sql, context) => context.visibleAgents;
+  return (sql, context) => context.visibleColumn(field, shownColumn(sql, field, edition));
 }
 
 /** A list of what the items have there, out of the record as it is shown. Where items have items, of all of them. */

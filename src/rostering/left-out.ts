@@ -8,23 +8,23 @@ type Kinds = Readonly<{ kinds: readonly string[] }>;
 
 /** full: the record with everything. people: those whom it names, with the kinds by which they are judged. */
 export function leftOut({ fields, kindsBy }: Resource, name: string, full: RecordJson, value: unknown, people: ReadonlyMap<string, Kinds>): LeftOut {
-  const { namedBy, relates, to } = fields.find((one) => one.name === name) ?? {};
+  const { namedBy, relates, tellsOf, to } = fields.find((one) => one.name === name) ?? {};
   const isOfRoles = name === kindsBy?.field;
+  if (tellsOf !== undefined && value === undefined) return { shown: 0, of: 1, needs: [[tellsOf]] };
   if (!isOfRoles && namedBy === undefined && to === undefined) return { shown: 0, of: 0, needs: [] };
   const roles = kindsBy ? partsOf(full[kindsBy.field]).map((item) => ({ item, kind: kindsBy.kindOf(item) })) : [];
   const [all, shown] = [partsOf(full[name]), partsOf(value).map((part) => JSON.stringify(part))];
   const hidden = all.filter((part) => !shown.includes(JSON.stringify(part)));
-  const related = (kinds: readonly string[]) => {
-    const relating = kinds.filter((kind) => relates?.includes(kind));
-    return relating.length > 0 ? relating : kinds;
-  };
-  const own = related([...new Set(roles.map(({ kind }) => kind))]);
-  const needs = hidden.map((part): readonly string[] => {
-    if (isOfRoles) return [kindsBy.kindOf(part)];
-    if (namedBy === undefined) return related(people.get(idOf(part))?.kinds ?? []);
-    return roles.filter(({ item }) => idOf(item[namedBy]) === idOf(part)).map(({ kind }) => kind);
+  const needs = hidden.flatMap((part): (readonly string[])[] => {
+    if (isOfRoles) return [[kindsBy.kindOf(part)]];
+    if (namedBy !== undefined) return [roles.filter(({ item }) => idOf(item[namedBy]) === idOf(part)).map(({ kind }) => kind)];
+    const theirs = people.get(idOf(part))?.kinds ?? [];
+    const [one, other] = relates ?? [];
+    const is = (kinds: readonly string[], kind: string | undefined) => kind !== undefined && kinds.includes(kind);
+    const own = roles.map(({ kind }) => kind);
+    return (is(own, one) && is(theirs, other)) || (is(own, other) && is(theirs, one)) ? [...(relates ?? [])].map((kind) => [kind]) : [theirs];
   });
-  return { shown: shown.length, of: all.length, needs: relates && needs.length > 0 && own.length > 0 ? [...needs, own] : needs };
+  return { shown: shown.length, of: all.length, needs };
 }
 
 const partsOf = (value: unknown): Item[] => (value === undefined ? [] : ([value].flat() as Item[]));

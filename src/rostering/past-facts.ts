@@ -9,8 +9,8 @@ import type { Milestone } from './milestones.ts';
 import { createRemembered } from './remembered.ts';
 import type { Target } from './visibility.ts';
 
-/** Counts by group; no milestones where too much has changed since. */
-export type PastFacts = { totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
+/** Counts by group; no milestones where too much has changed since. settled: also of those who are of several kinds. */
+export type PastFacts = { settled: boolean; totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
 
 /** Undefined when the version is no longer kept. */
 export type PastFactsReader = (sql: Sql, target: Target, collection: CollectionName) => Promise<PastFacts | undefined>;
@@ -28,12 +28,13 @@ export function createPastFactsReader(): PastFactsReader {
   return async (sql, target, collection) => {
     const key = `${target.rosterId} ${target.version} ${collection}`;
     const known = remembered.get(key);
-    if (known) return known;
+    if (known && (known.settled || !target.byAnyKind)) return known;
     const row = await readPast(sql, target, collection);
     if (!row?.kept) return undefined;
     const tooMany = row.moves === null && row.moved > 0;
-    const facts: PastFacts = { totals: row.totals ?? {}, milestones: tooMany ? [] : moveMilestones(row.milestones ?? [], row.moves ?? []) };
-    if (row.settled) remembered.set(key, facts, (facts.milestones.length + 1) * bytesPerMilestone);
+    const milestones = tooMany ? [] : moveMilestones(row.milestones ?? [], row.moves ?? []);
+    const facts: PastFacts = { settled: row.settled, totals: row.totals ?? {}, milestones };
+    remembered.set(key, facts, (facts.milestones.length + 1) * bytesPerMilestone);
     return facts;
   };
 }

@@ -11,7 +11,7 @@ import type { Dialect } from './dialects/dialect.ts';
 import { joined } from './join-fragments.ts';
 import type { Operation, Parent, RelationContext, RowsOf } from './operations.ts';
 import {
-  hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleLate, visiblyNamed, visibleProperties, type PeopleContext,
+  hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleColumn, visibleLate, visibleProperties, type PeopleContext,
 } from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
@@ -50,8 +50,8 @@ export function makePlan(sql: Sql, question: Question): Plan {
   const ready = sql`(select bool_and(${dialect.isReady(sql)}) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`;
   const people: PeopleContext = { targets, rowsOf, address, ready };
   const properties = visibleProperties(sql, resource, dialect.properties(sql), people);
-  const named: PathContext['visiblyNamed'] = (id, namedBy) => visiblyNamed(sql, id, namedBy, targets);
-  const paths: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visiblyNamed: named, properties, ready };
+  const ofColumn: PathContext['visibleColumn'] = (field, column) => visibleColumn(sql, field, column, targets);
+  const paths: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visibleColumn: ofColumn, properties, ready };
   const conditions = [visible(sql, resource, targets)];
   if (operation.single) conditions.push(sql`t.sourced_id = ${ids.at(-1) ?? ''}`);
   if (operation.relation) {

@@ -2,6 +2,7 @@
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
 import { groupTotals, isSettled } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
 import type { Version } from './field-path.ts';
@@ -10,7 +11,7 @@ import { createPastFactsReader, type PastFacts, type PastFactsReader } from './p
 import type { Target } from './visibility.ts';
 
 type RosterFacts = {
-  /** Nothing of it will be measured anew. */
+  /** If not, only what counts by the main kind will stay as it is. */
   settled: boolean;
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
@@ -21,6 +22,15 @@ type RosterFacts = {
 export class RosterMoved extends Error {
   constructor() {
     super('the roster changed while it was being read; try again');
+  }
+}
+
+/** Its records, or what was measured of them, are not what this edition shows. */
+export class RosterUnready extends SchoolbellError {
+  constructor() {
+    super('unavailable', 'The records are being prepared for this edition of OneRoster, as happens once after an update. Try again in a minute.', {
+      headers: { 'retry-after': '30' },
+    });
   }
 }
 
@@ -41,11 +51,11 @@ export function createFactsReader(): FactsReader {
   const past = createPastFactsReader();
   const remembered = new Map<string, { at: RosterAt; facts: RosterFacts }>();
 
-  async function facts(sql: Sql, at: RosterAt): Promise<RosterFacts> {
+  async function facts(sql: Sql, at: RosterAt, wantsSettled: boolean): Promise<RosterFacts> {
     const known = remembered.get(at.estab);
-    if (known?.at.rosterId === at.rosterId && known.at.version === at.version) return known.facts;
+    if (known?.at.rosterId === at.rosterId && known.at.version === at.version && (known.facts.settled || !wantsSettled)) return known.facts;
     const fresh = await readFacts(sql, at);
-    if (!fresh.settled) return fresh;
+    if (wantsSettled && !fresh.settled) throw new RosterUnready();
     remembered.delete(at.estab);
     if (remembered.size >= rememberedRosters) remembered.delete(remembered.keys().next().value ?? '');
     remembered.set(at.estab, { at, facts: fresh });
@@ -55,20 +65,21 @@ export function createFactsReader(): FactsReader {
   const requirePast: (...asked: Parameters<PastFactsReader>) => Promise<PastFacts> = async (sql, target, collection) => {
     const found = await past(sql, target, collection);
     if (!found) throw new RosterMoved();
+    if (target.byAnyKind && !found.settled) throw new RosterUnready();
     return found;
   };
   const standing = ({ estab, rosterId, current }: Target): RosterAt => ({ estab, rosterId, version: current });
 
   return {
-    versions: async (sql, target) => (await facts(sql, standing(target))).versions,
+    versions: async (sql, target) => (await facts(sql, standing(target), false)).versions,
     async totals(sql, target, collection) {
       if (isPast(target)) return (await requirePast(sql, target, collection)).totals;
-      return (await facts(sql, standing(target))).totals.get(collection) ?? {};
+      return (await facts(sql, standing(target), target.byAnyKind)).totals.get(collection) ?? {};
     },
     async milestones(sql, target, collection) {
       if (isPast(target)) return (await requirePast(sql, target, collection)).milestones;
       const at = standing(target);
-      const { milestones } = await facts(sql, at);
+      const { milestones } = await facts(sql, at, target.byAnyKind);
       const known = milestones.get(collection) ?? (await readMilestones(sql, at, collection));
       milestones.set(collection, known);
       return known;

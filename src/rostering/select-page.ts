@@ -8,7 +8,7 @@ import { isPast, type Piece } from './as-of.ts';
 import { findMilestone, sumOf } from './milestones.ts';
 import { makePlan, type Plan, type Question } from './plan.ts';
 import type { Remembered } from './remembered.ts';
-import { RosterMoved, type FactsReader } from './roster-facts.ts';
+import { RosterMoved, RosterUnready, type FactsReader } from './roster-facts.ts';
 
 export type Reader = {
   db: Db;
@@ -25,7 +25,6 @@ type Standing = Readonly<Record<string, { id: string; version: number; keptFrom:
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
-const notReady = 'The records are being prepared for this edition of OneRoster, as happens once after an update. Try again in a minute.';
 /** Lower than any character of an id, so that joined ids are in the order of the ids. */
 const separator = '\u0001';
 
@@ -166,7 +165,7 @@ function requireSame({ targets }: Question, standing: Standing | undefined, pare
     const { id, version = -1, keptFrom = 0, ready } = standing?.[target.estab] ?? {};
     const same = isPast(target) ? keptFrom <= target.version && target.version <= version : version === target.version;
     if (id !== target.rosterId || !same) throw new RosterMoved();
-    if (!ready) throw new SchoolbellError('unavailable', notReady, { headers: { 'retry-after': '30' } });
+    if (!ready) throw new RosterUnready();
   }
   if (!parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
 }

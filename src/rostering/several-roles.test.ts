@@ -11,6 +11,7 @@ import type { Scope } from '../access/scopes.ts';
 import { sealVersion } from '../collection/merge.ts';
 import { renderRosters } from '../collection/render-editions.ts';
 import { listOperations } from '../reference/document.ts';
+import { createFactsReader } from './roster-facts.ts';
 
 const estab = '9990001';
 const later = byName['1.2'];
@@ -25,13 +26,19 @@ const rolesOf: Readonly<Record<string, readonly GivenRole[]>> = {
   pat: [role('parent', 'south'), role('teacher', 'north', 'secondary')],
   tom: [{ ...role('teacher', 'north'), userProfile: 'urn:work' }, { ...role('parent', 'north', 'secondary'), userProfile: 'urn:home' }],
   una: [role('teacher', 'north'), role('principal', 'south')],
+  zoe: [role('student', 'north'), role('parent', 'south', 'secondary')],
 };
 const ids = Object.keys(rolesOf);
 /** What 1.1 shows. */
 const mainRoles: Readonly<Record<string, string>> = {
   ana: 'student', cal: 'aide', dot: 'student', gil: 'guardian', kid: 'student', pat: 'parent', tom: 'teacher', una: 'teacher',
+  zoe: 'student',
 };
-const agentsOf: Readonly<Record<string, readonly string[]>> = { ana: ['gil'], kid: ['cal', 'gil', 'pat', 'tom', 'una'], pat: ['kid'] };
+const agentsOf: Readonly<Record<string, readonly string[]>> = {
+  ana: ['gil'], kid: ['cal', 'gil', 'pat', 'tom', 'una', 'zoe'], pat: ['kid'], zoe: ['gil', 'kid'],
+};
+/** Of somebody who attends and teaches, who attends and has children, who only attends, and who should have none. */
+const graded = ['ana', 'kid', 'pat', 'zoe'];
 const primaryOrgs: Readonly<Record<string, string>> = { cal: 'south', kid: 'north', pat: 'south' };
 const profiles = ['urn:home', 'urn:library', 'urn:work'];
 const enrolments: readonly (readonly [id: string, user: string, role: string, aClass: string])[] = [
@@ -51,6 +58,7 @@ const given: Partial<Record<'orgs' | 'academicSessions' | 'courses' | 'classes' 
     person(id, roles, {
       agents: agentsOf[id],
       primaryOrg: primaryOrgs[id],
+      grades: graded.includes(id) ? ['12'] : undefined,
       ...(id === 'kid' ? { userIds: [{ type: 'Fed', identifier: 'k' }] } : {}),
       ...(id === 'tom' ? { userProfiles: profiles.map((profileId) => ({ profileId, profileType: 'account', vendorId: 'v' })) } : {}),
     }),
@@ -72,13 +80,16 @@ const scopeOf = (name: string): Scope => {
 const openRoles = (id: string, scopes: readonly Scope[]) => (rolesOf[id] ?? []).filter((one) => scopes.includes(scopeOf(one.role)));
 const isSeen = ({ name }: TestedDialect, id: string, scopes: readonly Scope[]) =>
   name === '1.2' ? openRoles(id, scopes).length > 0 : scopes.includes(scopeOf(mainRoles[id] ?? ''));
-/** That somebody is a child or a parent shows where that role does, if the person has one. */
-function isRelativeSeen(dialect: TestedDialect, id: string, scopes: readonly Scope[]): boolean {
-  const family = (rolesOf[id] ?? []).map((one) => scopeOf(one.role)).filter((scope) => scope !== 'Staff');
-  return isSeen(dialect, id, scopes) && (dialect.name !== '1.2' || family.length === 0 || family.some((scope) => scopes.includes(scope)));
+/** That one is the child of the other shows to those who may see children and parents. */
+function relativesOf(dialect: TestedDialect, id: string, scopes: readonly Scope[]): string[] {
+  const is = (one: string, scope: Scope) => (rolesOf[one] ?? []).some((given) => scopeOf(given.role) === scope);
+  const isFamily = (other: string) => (is(id, 'Student') && is(other, 'Contact')) || (is(id, 'Contact') && is(other, 'Student'));
+  const isShown = (other: string) =>
+    dialect.name === '1.2' && isFamily(other) ? scopes.includes('Student') && scopes.includes('Contact') : isSeen(dialect, other, scopes);
+  return (agentsOf[id] ?? []).filter(isShown);
 }
-const relativesOf = (dialect: TestedDialect, id: string, scopes: readonly Scope[]) =>
-  isRelativeSeen(dialect, id, scopes) ? (agentsOf[id] ?? []).filter((other) => isRelativeSeen(dialect, other, scopes)) : [];
+const isGraded = (id: string, scopes: readonly Scope[]) =>
+  graded.includes(id) && (scopes.includes('Student') || !(rolesOf[id] ?? []).some((one) => scopeOf(one.role) === 'Student'));
 /** Unless only roles are there that the caller does not see. */
 function primaryOrgOf(id: string, scopes: readonly Scope[]): string | undefined {
   const there = (rolesOf[id] ?? []).filter(({ org }) => org === primaryOrgs[id]);
@@ -94,7 +105,9 @@ function isEnrolmentSeen({ name }: TestedDialect, user: string, own: string, sco
 }
 
 type Named = { sourcedId: string };
-type Shown = Named & { role?: string; roles?: { role: string; org: Named }[]; agents?: Named[]; primaryOrg?: Named; userProfiles?: { profileId: string }[] };
+type Shown = Named & {
+  role?: string; roles?: { role: string; org: Named }[]; agents?: Named[]; primaryOrg?: Named; grades?: string[]; userProfiles?: { profileId: string }[];
+};
 async function list(dialect: TestedDialect, client: Client, path: string, headers?: Record<string, string>, at = estab): Promise<Shown[]> {
   const response = await dialect.read(client, at, path, headers);
   const text = await response.text();
@@ -123,11 +136,12 @@ for (const { scopes, name, client } of callers) {
       for (const query of ['', '?limit=100', "?limit=100&filter=status%3D'active'"]) {
         const users = await list(dialect, client, `/users${query}`);
         assert.deepEqual(idsIn(users), seen, `${dialect.name}${query}`);
-        for (const { sourcedId, role: main, roles, agents: shown = [], primaryOrg, userProfiles = [] } of users) {
+        for (const { sourcedId, role: main, roles, agents: shown = [], primaryOrg, grades = [], userProfiles = [] } of users) {
           if (dialect === later)
             assert.deepEqual(roles?.map((one) => [one.role, one.org.sourcedId]), openRoles(sourcedId, scopes).map((one) => [one.role, one.org]), sourcedId);
           else assert.deepEqual([main, roles], [mainRoles[sourcedId], undefined]);
           assert.deepEqual(idsIn(shown), relativesOf(dialect, sourcedId, scopes), `${dialect.name} agents of ${sourcedId}`);
+          assert.equal(grades.length, dialect === later ? Number(isGraded(sourcedId, scopes)) : Number(graded.includes(sourcedId)), sourcedId);
           if (dialect !== later) continue;
           assert.equal(primaryOrg?.sourcedId, primaryOrgOf(sourcedId, scopes), sourcedId);
           assert.deepEqual(userProfiles.map(({ profileId }) => profileId), profilesOf(sourcedId, scopes), sourcedId);
@@ -212,6 +226,7 @@ for (const { scopes, name, client } of callers) {
       const mainly = seen.filter((id) => primaryOrgOf(id, scopes) === org);
       assert.deepEqual([await ask(`primaryOrg.sourcedId='${org}'`), await ask(`primaryOrg.href~'orgs/${org}'`)], [mainly, mainly], org);
     }
+    assert.deepEqual(await ask("grades='12'"), seen.filter((id) => isGraded(id, scopes)));
     for (const profile of profiles)
       assert.deepEqual(await ask(`userProfiles.profileId='${profile}'`), seen.filter((id) => profilesOf(id, scopes).includes(profile)), profile);
     const both = (first: string, second: string) => having((one) => one.role === first).filter((id) => having((one) => one.role === second).includes(id));
@@ -292,14 +307,14 @@ test('schools that grant different things show different roles of the same perso
   };
   const expected = [
     'ana aide', 'ana student', 'cal ext:chaplain', 'cal relative', 'dot student student', 'gil guardian', 'kid student', 'pat teacher', 'pat parent',
-    'tom teacher', 'tom parent', 'una teacher principal',
+    'tom teacher', 'tom parent', 'una teacher principal', 'zoe student parent',
   ];
   assert.deepEqual(await shown(''), expected);
   assert.deepEqual([...(await shown('?limit=7')), ...(await shown('?limit=7&offset=7'))], expected);
-  assert.deepEqual(await shown("?filter=roles.role%3D'parent'"), ['pat parent', 'tom parent']);
+  assert.deepEqual(await shown("?filter=roles.role%3D'parent'"), ['pat parent', 'tom parent', 'zoe student parent']);
   assert.deepEqual(await shown("?filter=roles.role%3D'teacher'"), ['pat teacher', 'tom teacher', 'una teacher principal']);
   const kids = (await (await client.v12(undefined, '/users?filter=' + encodeURIComponent("sourcedId='kid'"))).json()) as { users: Shown[] };
-  assert.deepEqual(kids.users.map((user) => idsIn(user.agents ?? [])), [['cal', 'gil', 'pat', 'tom']]);
+  assert.deepEqual(kids.users.map((user) => idsIn(user.agents ?? [])), [['cal', 'gil', 'pat', 'tom', 'zoe']]);
 });
 
 test('an earlier version shows who had which role then', async () => {
@@ -440,7 +455,8 @@ test('a version that does not know of several kinds counts by the main one besid
     await tx`delete from roster_milestone where estab = ${crowd}`;
     await tx`update roster_user set record = left(record, shared - 3) where estab = ${crowd} and sourced_id > 'p2500'`;
     await tx`update roster_enrollment set kinds = null where estab = ${crowd}`;
-    const [roster] = await tx<{ version: number }[]>`update roster set version = version + 1 where estab = ${crowd} returning version`;
+    const [roster] = await tx<{ version: number }[]>`
+      update roster set version = version + 1, history_to = version + 1 where estab = ${crowd} returning version`;
     await sealVersion(tx, crowd, roster?.version ?? 0, null);
   });
   const client = await service.addClient('crowd-beside', [crowd], 'Contact');
@@ -449,7 +465,16 @@ test('a version that does not know of several kinds counts by the main one besid
   for (const query of ['', '?limit=3', '?limit=3&offset=1600', "?limit=3&filter=roles.role%3D'parent'", '?limit=3&sort=roles.role'])
     assert.equal((await later.read(client, crowd, `/users${query}`)).status, 503, query);
   for (const path of ['/users?limit=3', '/enrollments?limit=3&offset=1500']) assert.equal((await byName.B.read(client, crowd, path)).status, 200);
+  const [at] = await db<{ rosterId: string; version: number }[]>`select id as "rosterId", version from roster where estab = ${crowd}`;
+  const { rosterId = '', version = 0 } = at ?? {};
+  const target = { estab: crowd, rosterId, version, current: version, keptFrom: 1, kinds: ['contact'], people: ['contact'], byAnyKind: true };
+  const [facts, mains] = [createFactsReader(), { ...target, byAnyKind: false }];
+  const isMixed = (counts: Readonly<Record<string, number>>) => Object.keys(counts).some((group) => group.includes('/'));
+  await facts.totals(db, mains, 'users');
+  for (const earlier of [0, 1]) await assert.rejects(facts.totals(db, { ...target, version: version - earlier }, 'users'), /being prepared/);
+  await assert.rejects(facts.milestones(db, target, 'users'), /being prepared/);
   await renderRosters(db);
+  assert.ok(isMixed(await facts.totals(db, target, 'users')), 'what was remembered before is not all that there is');
   for (const [path, expected] of [['/users', left], ['/enrollments', enrolled]] as const) {
     const response = await later.read(client, crowd, `${path}?limit=3&offset=${expected.length - 3}`);
     const rows = Object.values((await response.json()) as Record<string, Shown[]>)[0] ?? [];

@@ -2,7 +2,7 @@
 // those of other kinds, with what only they tell.
 import type { Fragment, Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import { addressPlaceholder, kindColumns, type Resource } from '../roster/resource.ts';
+import { addressPlaceholder, kindColumns, type Field, type Resource } from '../roster/resource.ts';
 import { rolesOfKinds } from '../roster/resources/user-role.ts';
 import { joined } from './join-fragments.ts';
 import type { RowsOf } from './operations.ts';
@@ -44,19 +44,22 @@ export function visibleLate(sql: Sql, resource: Resource, context: PeopleContext
 
 /** Looked up by key, one by one: as a join the planner would read the whole school for every record. */
 function isVisiblyRelated(sql: Sql, id: Fragment, { targets, rowsOf }: PeopleContext): Fragment {
-  return sql`(${isRelatable(sql, sql`t`, targets)} and (select ${isRelatable(sql, sql`a`, targets)} from ${rowsOf(collections.users)} a
-    where a.estab = t.estab and a.sourced_id = ${id}))`;
-}
-
-/** Of whoever is of several kinds one counts by which people are related: that a teacher is a parent too shows to those who may see parents. */
-function isRelatable(sql: Sql, person: Fragment, targets: readonly Target[]): Fragment {
   const open = perTarget(sql, targets, ({ people }) => people);
-  if (targets.every(({ byAnyKind }) => !byAnyKind)) return sql`${person}.kind = any(${open})`;
-  return sql`(case when ${person}.kinds is null then ${person}.kind = any(${open}) when ${person}.kinds && ${[...relating]}::text[]
-    then ${person}.kinds && ${perTarget(sql, targets, ({ people }) => people.filter((kind) => relating.includes(kind)))} else ${person}.kinds && ${open} end)`;
+  const isSeen = isOfKinds(sql, collections.users, sql`a`, open, targets);
+  const isOpen = targets.every(({ byAnyKind }) => !byAnyKind)
+    ? isSeen
+    : sql`case when ${isFamily(sql)} then ${[...relating]}::text[] <@ ${open} else ${isSeen} end`;
+  return sql`(select ${isOpen} from ${rowsOf(collections.users)} a where a.estab = t.estab and a.sourced_id = ${id})`;
 }
 
-/** The properties of a record without roles of kinds that the caller may not see, and without what only these name. */
+/** Whether t and a are related as people are, one of one kind and one of the other: then that shows to whoever may see both. */
+function isFamily(sql: Sql): Fragment {
+  const [one = '', other = ''] = relating;
+  const is = (person: Fragment, kind: string) => sql`${kind} = any(coalesce(${person}.kinds, array[${person}.kind]))`;
+  return sql`(${is(sql`t`, one)} and ${is(sql`a`, other)} or ${is(sql`t`, other)} and ${is(sql`a`, one)})`;
+}
+
+/** The properties of a record without roles of kinds that the caller may not see, and without what only these tell. */
 export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, properties: Fragment, context: PeopleContext): Fragment {
   const { targets } = context;
   if (!kindsBy || hidesNoRole(targets)) return properties;
@@ -65,8 +68,9 @@ export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, prope
     from json_array_elements(given.value) with ordinality as one (item, position) where ${where(sql`one.item`)})`;
   const isNamed = (id: Fragment, path: string) => sql`coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
     from json_array_elements(whole.record -> ${kindsBy.field}) as role (item) where role.item #>> ${path}::text[] = ${id}), true)`;
-  const shown = fields.flatMap(({ name, namedBy, type }) => {
+  const shown = fields.flatMap(({ name, namedBy, tellsOf, type }) => {
     if (name === kindsBy.field) return [sql`when ${name} then ${items((item) => isOpenRole(sql, sql`${item} ->> 'role'`, open))}`];
+    if (tellsOf !== undefined) return [sql`when ${name} then case when ${isOpenKind(sql, tellsOf, targets)} then given.value::text end`];
     if (namedBy === undefined) return [];
     if (type === 'items') return [sql`when ${name} then ${items((item) => isNamed(sql`${item} ->> 'profileId'`, `{${namedBy}}`))}`];
     const itself = isNamed(sql`given.value ->> 'sourcedId'`, `{${namedBy},sourcedId}`);
@@ -79,12 +83,19 @@ export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, prope
       from json_each(whole.record) with ordinality as given (key, value, position)) part where part.shown is not null) end)`;
 }
 
-/** The id in a field that roles can name, unless only roles name it that the caller may not see. */
-export function visiblyNamed(sql: Sql, id: Fragment, namedBy: string, targets: readonly Target[]): Fragment {
-  if (hidesNoRole(targets)) return id;
+/** The value of a field that a role can name, or that tells of one, unless the caller may not see any such. */
+export function visibleColumn(sql: Sql, { namedBy, tellsOf }: Field, column: Fragment, targets: readonly Target[]): Fragment {
+  if (hidesNoRole(targets)) return column;
+  if (tellsOf !== undefined) return sql`(case when t.kinds is null or ${isOpenKind(sql, tellsOf, targets)} then ${column} end)`;
+  if (namedBy === undefined) return column;
   const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
   return sql`(case when t.kinds is null or coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
-    from jsonb_array_elements(t.roles) as role (item) where role.item ->> ${namedBy} = ${id}), true) then ${id} end)`;
+    from jsonb_array_elements(t.roles) as role (item) where role.item ->> ${namedBy} = ${column}), true) then ${column} end)`;
+}
+
+/** Of somebody of several kinds: whether it is none of theirs, or one that the caller may see. */
+function isOpenKind(sql: Sql, kind: string, targets: readonly Target[]): Fragment {
+  return sql`(${kind} <> all(t.kinds) or ${kind} = any(${perTarget(sql, targets, ({ people }) => people)}))`;
 }
 
 const hidesNoRole = (targets: readonly Target[]): boolean => targets.every((target) => !target.byAnyKind || seesEveryone(target));

@@ -102,6 +102,7 @@ test('roles that are hidden are said to be, with the scopes that would open them
   const users = [
     person('tom', [role('teacher', 'o1'), role('parent', 'o1', 'secondary'), role('student', 'o1', 'secondary')]),
     person('kid', [role('student', 'o1')], { agents: ['pat'] }),
+    person('aid', [role('student', 'o1'), role('aide', 'o1', 'secondary')], { grades: ['12'] }),
     person('pat', [role('teacher', 'o1'), { ...role('parent', 'o2', 'secondary'), userProfile: 'urn:home' }], {
       agents: ['kid'], primaryOrg: 'o2', userProfiles: ['urn:home', 'urn:library'].map(profile),
     }),
@@ -121,6 +122,7 @@ test('roles that are hidden are said to be, with the scopes that would open them
   assert.match(await why('Staff,Student', 'agents', 'kid'), contact, 'that somebody of the staff is a parent');
   assert.match(await why('Staff,Student', 'agents', 'pat'), contact);
   assert.match(await why('Staff', 'primaryOrg', 'pat'), contact);
+  assert.match(await why('Staff', 'grades', 'aid'), /^Hidden Hidden by scope: Student would open it\.$/);
   assert.match(await why('Staff', 'userProfiles', 'pat'), /^In part It gets 1 of 2: the others are hidden by scope\. Contact would open them\.$/);
 });
 

@@ -56,7 +56,7 @@ export const user: Resource = {
       about: 'The organisations that the person belongs to.',
     },
     { name: 'orgSourcedIds', type: 'idList', column: 'org_ids', only: 'v1p1', about: 'The same organisations, as ids alone.' },
-    { name: 'grades', type: 'list', column: 'grades', csv: 'grades', about: 'The year groups of a student.' },
+    { name: 'grades', type: 'list', column: 'grades', csv: 'grades', tellsOf: 'student', about: 'The year groups of a student.' },
     {
       name: 'agents', type: 'refs', column: 'agent_ids', csv: 'agentSourcedIds', to: 'users', late: true, relates: ['student', 'contact'],
       about: 'Of a student the parents and guardians, of a contact the children; only those whom the caller may see.',
