@@ -3,8 +3,8 @@
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { charactersIn, renderRecord } from '../roster/record.ts';
-import { administratorPlaceholder, type Resource } from '../roster/resource.ts';
-import { administratorAt } from '../roster/resources/user-role.ts';
+import { administratorPlaceholder, type Item, type Resource } from '../roster/resource.ts';
+import { administratorAt, mainRole } from '../roster/resources/user-role.ts';
 import { historyTable } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { canBeMixed, measureCollection } from './measure-collection.ts';
@@ -101,6 +101,7 @@ export async function renderRoster(tx: Tx, estab: string): Promise<void> {
 async function renderTables(sql: Sql, estab: string): Promise<number | undefined> {
   const [roster] = await sql<{ version: number }[]>`select version from roster where estab = ${estab} and rendered_to <> version`;
   if (!roster) return undefined;
+  await forgetOverruled(sql, estab);
   for (const resource of allResources) for (const table of [resource.table, historyTable(resource)]) await renderTable(sql, estab, resource, table);
   return roster.version;
 }
@@ -115,6 +116,18 @@ async function settle(tx: Tx, estab: string): Promise<void> {
     for (const resource of allResources.filter(canBeMixed)) await measureCollection(tx, estab, resource);
   }
   await tx`update roster set rendered_to = version where estab = ${estab}`;
+}
+
+/** Who got another role from whoever does not know that there can be several has that one. */
+async function forgetOverruled(sql: Sql, estab: string): Promise<void> {
+  const all = sql<{ id: string; role: string; org: string | null; roles: Item[] }[]>`
+    select sourced_id as id, role, primary_org_id as org, roles from roster_user where estab = ${estab} and roles is not null`;
+  for await (const rows of all.cursor(rowsAtOnce)) {
+    const ids = rows.filter(({ role, org, roles }) => mainRole(roles, org ?? undefined) !== role).map(({ id }) => id);
+    if (ids.length > 0)
+      await sql`
+        update roster_user set roles = null, kinds = null, primary_org_id = null where estab = ${estab} and sourced_id = any(${ids}::text[])`;
+  }
 }
 
 async function renderTable(sql: Sql, estab: string, resource: Resource, table: string): Promise<void> {

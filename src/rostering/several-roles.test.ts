@@ -443,7 +443,7 @@ test('a version that does not know of several kinds counts by the main one besid
   assert.equal(milestones.length, 2);
   for (const { id, preceding } of milestones) for (const { part } of totals) assert.equal(preceding[part], countBefore(part, id), `${part} before ${id}`);
 
-  const [gone] = people;
+  const [[gone], overruled] = [people, people.findLast(({ roles }) => roles[0]?.role === 'teacher' && roles[1]?.role === 'parent')];
   await db.begin(async (tx) => {
     for (const table of ['roster_user', 'roster_enrollment']) {
       await tx`delete from ${tx(table)} where estab = ${crowd} and sourced_id in (${gone?.id ?? ''}, ${`e-${gone?.id}`})`;
@@ -453,6 +453,7 @@ test('a version that does not know of several kinds counts by the main one besid
         where estab = ${crowd} and collection = ${table === 'roster_user' ? 'users' : 'enrollments'}`;
     }
     await tx`delete from roster_milestone where estab = ${crowd}`;
+    await tx`update roster_user set role = 'aide', kind = 'staff', org_ids = '{north}' where estab = ${crowd} and sourced_id = ${overruled?.id ?? ''}`;
     await tx`update roster_user set record = left(record, shared - 3) where estab = ${crowd} and sourced_id > 'p2500'`;
     await tx`update roster_enrollment set kinds = null where estab = ${crowd}`;
     const [roster] = await tx<{ version: number }[]>`
@@ -460,8 +461,9 @@ test('a version that does not know of several kinds counts by the main one besid
     await sealVersion(tx, crowd, roster?.version ?? 0, null);
   });
   const client = await service.addClient('crowd-beside', [crowd], 'Contact');
-  const left = people.slice(1).filter(({ roles }) => roles.some(({ role: word }) => word === 'parent')).map(({ id }) => id);
-  const enrolled = people.slice(1).filter(({ roles }) => roles.at(-1)?.role === 'parent').map(({ id }) => `e-${id}`);
+  const others = people.slice(1).filter((one) => one !== overruled);
+  const left = others.filter(({ roles }) => roles.some(({ role: word }) => word === 'parent')).map(({ id }) => id);
+  const enrolled = others.filter(({ roles }) => roles.at(-1)?.role === 'parent').map(({ id }) => `e-${id}`);
   for (const query of ['', '?limit=3', '?limit=3&offset=1600', "?limit=3&filter=roles.role%3D'parent'", '?limit=3&sort=roles.role'])
     assert.equal((await later.read(client, crowd, `/users${query}`)).status, 503, query);
   for (const path of ['/users?limit=3', '/enrollments?limit=3&offset=1500']) assert.equal((await byName.B.read(client, crowd, path)).status, 200);
@@ -474,6 +476,9 @@ test('a version that does not know of several kinds counts by the main one besid
   for (const earlier of [0, 1]) await assert.rejects(facts.totals(db, { ...target, version: version - earlier }, 'users'), /being prepared/);
   await assert.rejects(facts.milestones(db, target, 'users'), /being prepared/);
   await renderRosters(db);
+  const staff = await service.addClient('crowd-staff', [crowd], 'Staff');
+  const { user } = (await (await later.read(staff, crowd, `/users/${overruled?.id}`)).json()) as { user: Shown };
+  assert.deepEqual([user.roles?.map((one) => [one.role, one.org.sourcedId]), user.primaryOrg?.sourcedId], [[['aide', 'north']], 'north']);
   assert.ok(isMixed(await facts.totals(db, target, 'users')), 'what was remembered before is not all that there is');
   for (const [path, expected] of [['/users', left], ['/enrollments', enrolled]] as const) {
     const response = await later.read(client, crowd, `${path}?limit=3&offset=${expected.length - 3}`);
