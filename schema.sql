@@ -431,6 +431,7 @@ create table import_loss (
   sourced_id text collate "C" not null,
   role text,
   name text,
+  loses text[],
   constraint import_loss_pkey PRIMARY KEY (estab, import, collection, sourced_id),
   constraint import_loss_estab_import_fkey FOREIGN KEY (estab, import) REFERENCES import_run(estab, id) ON DELETE CASCADE
 );

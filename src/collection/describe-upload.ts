@@ -22,7 +22,7 @@ const report = exactly({
       Collection: text('Of what.'),
       Role: orNull(text('Of users: of which role.')),
       Active: whole('How many there are.'),
-      Removed: whole('How many of them would go.'),
+      Removed: whole('How many of them would go, or lose that role.'),
       Percent: percent,
     }),
     'Why it is held: what would lose too much.',

@@ -10,8 +10,8 @@ import type { ImportKind } from './connector.ts';
 import { lessened, type Shrinkage } from './shrink-guard.ts';
 
 export type HeldImport = { id: string; at: Date; kind: ImportKind | null; shrinkage: Shrinkage[] };
-/** What would go of one collection, of users of one role; so many as have a name. */
-export type Loss = { collection: CollectionName; role: string | null; total: number; names: string[] };
+/** What would go of one collection, of users of one role; so many as have a name. stays: they would only lose that role. */
+export type Loss = { collection: CollectionName; role: string | null; stays?: boolean; total: number; names: string[] };
 
 /** Of each collection and role so many are named to the person who decides. */
 const namedLosses = 100;
@@ -24,18 +24,20 @@ export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise
     if (removed === 0 && !(ofPeople && changed > 0)) continue;
     const { role, name, joins } = wordsOf(tx, estab, resource.collection);
     const lessen = tx`
-      union all select t.sourced_id, l.role, ${name} from roster_user t join ${lessened(tx, changes)} l on l.sourced_id = t.sourced_id
+      union all select t.sourced_id, l.role, true, ${name} from roster_user t join ${lessened(tx, changes)} l on l.sourced_id = t.sourced_id
       where t.estab = ${estab}`;
     await tx`
-      insert into import_loss (estab, import, collection, sourced_id, role, name)
-      select ${estab}, ${run}, ${resource.collection}, sourced_id, role, case when place <= ${namedLosses} then name end
+      insert into import_loss (estab, import, collection, sourced_id, role, name, loses)
+      select ${estab}, ${run}, ${resource.collection}, sourced_id, min(role), case when min(place) <= ${namedLosses} then name end,
+        array_agg(role order by role) filter (where stays)
       from (
-        select g.*, row_number() over (partition by g.role order by g.name, g.sourced_id) as place
+        select g.*, row_number() over (partition by g.stays, g.role order by g.name, g.sourced_id) as place
         from (
-          select t.sourced_id, ${role} as role, ${name} as name
+          select t.sourced_id, ${role} as role, false as stays, ${name} as name
           from ${tx(resource.table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${resource.collection}
             and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked') ${joins}
-          where t.estab = ${estab} and t.status = 'active' ${ofPeople ? lessen : tx``}) g) named`;
+          where t.estab = ${estab} and t.status = 'active' ${ofPeople ? lessen : tx``}) g) named
+      group by sourced_id, name`;
   }
   // Counted here and not by each page: it may be a hundred thousand.
   await tx`
@@ -73,14 +75,17 @@ export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly S
   const { estab, number } = changes.reading;
   for (const { collection, role } of shrinkage) {
     const { table } = collections[collection as CollectionName];
-    const lessen = tx`union all select l.sourced_id from ${lessened(tx, changes)} l where l.role = ${role}`;
+    const ofPeople = role !== null;
+    const ofRole = tx`and (t.role = ${role} or t.roles @> ${tx.json([{ role }])}::jsonb)`;
+    const lessen = tx`union all select l.sourced_id, l.role from ${lessened(tx, changes)} l where l.role = ${role}`;
     const [unseen] = await tx`
       select from (
-        select t.sourced_id from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
+        select t.sourced_id, null as lost
+        from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
           and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
-        where t.estab = ${estab} and t.status = 'active' ${role === null ? tx`` : tx`and t.role = ${role}`} ${collection === 'users' ? lessen : tx``}) g
+        where t.estab = ${estab} and t.status = 'active' ${ofPeople ? tx`${ofRole} ${lessen}` : tx``}) g
       where not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
-        and l.sourced_id = g.sourced_id)
+        and l.sourced_id = g.sourced_id and (l.loses is null or g.lost = any(l.loses)))
       limit 1`;
     if (unseen) return false;
   }
@@ -122,8 +127,15 @@ export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | un
 
 export async function listLosses(sql: Sql, estab: string, run: string): Promise<Loss[]> {
   return sql<Loss[]>`
-    select collection, role, count(*)::int as total, coalesce(array_agg(name order by name, sourced_id) filter (where name is not null), '{}') as names
-    from import_loss where estab = ${estab} and import = ${run} group by collection, role order by collection <> 'users', collection, role`;
+    select l.collection, r.role, l.loses is not null as stays, count(*)::int as total,
+      coalesce((array_agg(l.name order by l.name, l.sourced_id) filter (where l.name is not null))[1:${namedLosses}], '{}') as names
+    from ${lossesByRole(sql, estab, run)}`;
+}
+
+/** Whoever would stay is listed under each role that they would lose. */
+function lossesByRole(sql: Sql, estab: string, run: string): Fragment {
+  return sql`import_loss l cross join lateral unnest(coalesce(l.loses, array[l.role])) r (role)
+    where l.estab = ${estab} and l.import = ${run} group by 1, 2, 3 order by l.collection <> 'users', 1, 2, 3`;
 }
 
 export type CountedLoss = Omit<Loss, 'names'>;
@@ -137,8 +149,7 @@ export async function countLosses(sql: Sql, estab: string, run: string): Promise
 
 async function tallyLosses(sql: Sql, estab: string, run: string): Promise<CountedLoss[]> {
   return sql<CountedLoss[]>`
-    select collection, role, count(*)::int as total from import_loss where estab = ${estab} and import = ${run}
-    group by collection, role order by collection <> 'users', collection, role`;
+    select l.collection, r.role, l.loses is not null as stays, count(*)::int as total from ${lossesByRole(sql, estab, run)}`;
 }
 
 /** A package that was uploaded or given by command is kept while it is held; others are read again. */

@@ -337,7 +337,7 @@ test('a roles.csv that was cut off is held: who stays but loses a role counts fo
     });
   const id = crypto.randomUUID();
   const held = await load(ids.slice(20), { id });
-  assert.deepEqual([held.outcome, held.shrinkage], ['held', [{ collection: 'users', role: 'parent', active: 60, removed: 20, percent: 33.3 }]]);
+  assert.deepEqual([held.outcome, held.shrinkage], ['held', [{ collection: 'users', role: 'parent', active: 60, removed: 20, percent: 33.3, staying: 20 }]]);
   assert.deepEqual(await listLosses(db, estab, id).then((all) => all.map(({ role: word, total }) => [word, total])), [['parent', 20]]);
   assert.equal((await load(ids.slice(0, 40), { approved: id })).outcome, 'held');
   assert.deepEqual(ended(await load(ids.slice(1), {})), ['done', 0, 1, 0, 0]);

@@ -6,12 +6,17 @@ import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { wordsOf } from './held.ts';
 
-export type Leaving = { sourcedId: string; role: string | null; name: string | null };
+/** loses: of whoever would stay, the roles that would go. */
+export type Leaving = { sourcedId: string; role: string | null; loses: string[] | null; name: string | null };
 
-/** search: part of a name or of an id. after: the id of the last one that was seen, or behind which is sought. */
+/**
+ * stays: of a role only those who would lose it and stay, or only those who would go. search: part of a name or of an id. after: the id of
+ * the last one that was seen, or behind which is sought.
+ */
 export type LeavingAsked = Readonly<{
   collection: CollectionName;
   role?: string | undefined;
+  stays?: boolean | undefined;
   search?: string | undefined;
   after?: string | undefined;
   most: number;
@@ -29,20 +34,21 @@ export async function listLeaving(
   sql: Sql,
   estab: string,
   run: string,
-  { collection, role, search = '', after, most }: LeavingAsked,
+  { collection, role, stays, search = '', after, most }: LeavingAsked,
 ): Promise<{ leaving: Leaving[]; next: string | undefined }> {
   const { name, joins } = wordsOf(sql, estab, collection);
   const pattern = `%${search.replaceAll(/[\\%_]/g, (one) => `\\${one}`)}%`;
-  const ofRole = role === undefined ? sql`` : sql`and l.role = ${role}`;
+  const way = stays === undefined ? sql`` : sql`and (l.loses is not null) = ${stays}`;
+  const ofRole = role === undefined ? sql`` : sql`and ${role} = any(coalesce(l.loses, array[l.role])) ${way}`;
   // In the order of the key, which ends early: of one role they would have to be sorted.
   const looked = sql`
-    select l.sourced_id, l.role from import_loss l
+    select l.sourced_id, l.role, l.loses from import_loss l
     where l.estab = ${estab} and l.import = ${run} and l.collection = ${collection} ${search === '' ? ofRole : sql``}
       ${after === undefined ? sql`` : sql`and l.sourced_id > ${after}`}
     order by l.sourced_id limit ${search === '' ? most + 1 : soughtAtOnce}`;
   const rows = await sql<Leaving[]>`
     with looked as materialized (${looked})
-    select l.sourced_id as "sourcedId", l.role, ${name} as name
+    select l.sourced_id as "sourcedId", l.role, l.loses, ${name} as name
     from looked l left join ${sql(collections[collection].table)} t on t.estab = ${estab} and t.sourced_id = l.sourced_id ${joins}
     ${search === '' ? sql`` : sql`where (${name} ilike ${pattern} or l.sourced_id ilike ${pattern}) ${ofRole}`}
     order by l.sourced_id limit ${most + 1}`;

@@ -86,8 +86,9 @@ export async function describeHeld(db: Db, estab: string): Promise<string[]> {
   return held ? (await listLosses(db, estab, held.id)).map(describeLoss) : [];
 }
 
-function describeLoss({ collection, role, total, names }: Loss): string {
+function describeLoss({ collection, role, stays, total, names }: Loss): string {
   const shown = names.slice(0, printedNames);
   const more = total - shown.length;
-  return `would go: ${total} ${role === null ? '' : `${role} `}${collection}: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const way = stays ? 'would lose that role' : 'would go';
+  return `${way}: ${total} ${role === null ? '' : `${role} `}${collection}: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -105,14 +105,14 @@ export const importCommands: readonly Command[] = [
       return {
         data: { ...held, losses, ...(leaving ? { leaving } : {}) },
         lines: [
-          `${describeShrinkage(held.shrinkage)} would go`,
+          describeShrinkage(held.shrinkage),
           '',
           ...(leaving
             ? renderTable(
                 leaving,
                 [
                   { title: 'Id', of: ({ sourcedId }) => sourcedId },
-                  { title: 'Role', of: (one) => one.role },
+                  { title: 'Role', of: (one) => (one.loses ? `loses ${one.loses.join(', ')}` : one.role) },
                   { title: 'Name', of: (one) => one.name },
                 ],
                 'nobody of these',
@@ -121,7 +121,7 @@ export const importCommands: readonly Command[] = [
                 losses,
                 [
                   { title: 'Collection', of: (one) => one.collection },
-                  { title: 'Role', of: (one) => one.role },
+                  { title: 'Role', of: (one) => (one.stays ? `loses ${one.role}` : one.role) },
                   { title: 'Would go', of: ({ total }) => total, right: true },
                 ],
                 'nobody',

@@ -155,5 +155,5 @@ function describeFailure({ estab: known, outcome, overtaken, unusable, problemsT
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;
   const way = kept ? `import approve --estab ${known}, or --force, lets them go; import discard --estab ${known} drops it` : '--force lets them go';
-  return `held: ${describeShrinkage(shrinkage)} would go, nothing was changed (${way})`;
+  return `held: ${describeShrinkage(shrinkage)}, nothing was changed (${way})`;
 }

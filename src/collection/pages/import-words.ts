@@ -43,8 +43,8 @@ export function describeOutcome({ outcome, overtaken, decision, rejected }: Pick
   return { badge: 'Taken over', tone: 'good', text: 'Everything was taken over.' };
 }
 
-/** "50 students", "12 classes". */
-export function describeLoss({ collection, role, total }: Omit<Loss, 'names'>): string {
-  if (role !== null) return formatMany(total, role);
+/** "50 students", "20 parents would only lose that role", "12 classes". */
+export function describeLoss({ collection, role, stays, total }: Omit<Loss, 'names'>): string {
+  if (role !== null) return `${formatMany(total, role)}${stays ? ' would only lose that role' : ''}`;
   return `${describeCollection(collection)}: ${formatMany(total, 'record')}`;
 }

@@ -8,7 +8,7 @@ import type { Held } from '../../collection/source-view.ts';
 import { formatCount, formatMoment } from '../../http/pages/figures.ts';
 import { describeLoss } from '../../collection/pages/import-words.ts';
 
-const approve = html`<button type="submit">It is right: let these records go</button>`;
+const approve = html`<button type="submit">It is right: let these go</button>`;
 const discard = html`<button type="submit" class="second">Discard this import</button>`;
 
 export function renderHeld({ connector, timeZone }: School, { id, at, kind, shrinkage, losses }: Held, token: string): Html {
@@ -17,10 +17,10 @@ export function renderHeld({ connector, timeZone }: School, { id, at, kind, shri
   return html`<section class="card held" aria-labelledby="held">
     <h2 id="held">An import waits for your word</h2>
     <p>
-      With the import of ${formatMoment(at, timeZone)} an unusually large part of your records would go. At the end of a school year that can be right; it can
-      also mean that an export was incomplete. Nothing has been changed so far.
+      With the import of ${formatMoment(at, timeZone)} an unusually large part of what is there would be lost. At the end of a school year that can be right; it
+      can also mean that an export was incomplete. Nothing has been changed so far.
     </p>
-    ${shrinkage.length > 0 && html`<p id="held-message"><strong>${describeShrinkage(shrinkage)} would go.</strong></p>`}
+    ${shrinkage.length > 0 && html`<p id="held-message"><strong>${describeShrinkage(shrinkage)}.</strong></p>`}
     ${losses.length > 0 && html`<h3>Who and what would go</h3> ${losses.map(renderLoss)}`}
     <p>
       If it is right, approve it: exactly this goes. ${!packed && html`Your data is read again then; if others would go by that time, you are asked again.`} If

@@ -8,7 +8,7 @@ import { heldPath } from '../../links.ts';
 /** next: it is the next thing to do, and not said above already. */
 export function renderHeldNotice(estab: string, { at, shrinkage }: Held, now: number, next = true): Html {
   return html`<div class="box step" id="held-notice">
-<p><strong>An import is held.</strong> ${shrinkage.length > 0 && `${describeShrinkage(shrinkage)} would go.`} It was held ${renderAgo(at, now)}; nothing
+<p><strong>An import is held.</strong> ${shrinkage.length > 0 && `${describeShrinkage(shrinkage)}.`} It was held ${renderAgo(at, now)}; nothing
 was changed.</p>
 <p><a${next && html` class="button"`} href="${heldPath(estab)}">See who would go, and decide</a></p>
 </div>`;

@@ -42,6 +42,7 @@ ${renderEmpty('No import of this school waits for a decision.', { path: importsP
     const leaving = shown && (await listLeaving(db, estab, held.id, {
       collection: shown.collection,
       role: shown.role ?? undefined,
+      stays: shown.stays === true,
       search,
       after: after || undefined,
       most: pageLength,
@@ -56,7 +57,7 @@ ${shown && renderWho({ estab, losses, shown, ...(leaving ?? { leaving: [], next:
   },
 };
 
-const keyOf = ({ collection, role }: CountedLoss) => (role === null ? collection : `${collection}/${role}`);
+const keyOf = ({ collection, role, stays }: CountedLoss) => (role === null ? collection : `${collection}/${role}${stays ? '/stays' : ''}`);
 
 function renderDecision(visit: Visit, estab: string, { id, at, kind, shrinkage }: HeldImport, now: number): Html {
   const packed = kind === 'upload' || kind === 'command';
@@ -64,7 +65,7 @@ function renderDecision(visit: Visit, estab: string, { id, at, kind, shrinkage }
   const doing = (verb: string, label: string, look?: 'second') =>
     renderDoing(visit, { path: `${heldPath(estab)}/${verb}`, id: `${verb}-held`, label, look, body: seen });
   return html`<section class="card held" aria-labelledby="why"><h2 id="why">Why it is held</h2>
-<p id="held-message"><strong>${shrinkage.length > 0 ? `${describeShrinkage(shrinkage)} would go.` : 'An unusually large part would go.'}</strong>
+<p id="held-message"><strong>${shrinkage.length > 0 ? `${describeShrinkage(shrinkage)}.` : 'An unusually large part would go.'}</strong>
 At the end of a school year that can be right; it can also mean that an export was incomplete. Nothing has been changed so far.</p>
 ${renderFacts([['Import', html`<a href="${importPath(estab, id)}">${renderAgo(at, now)}</a>, ${describeKind(kind).toLowerCase()}`]])}
 <p>Approved, exactly those below go.
@@ -72,7 +73,7 @@ ${!packed && 'The data is read again then; if others would go by that time, it i
 Discarded, ${packed ? 'the package is dropped and can be sent again.' : 'it is read again when its time comes, or when somebody collects.'}</p>
 ${
   mayChange(visit)
-    ? html`<div class="actions">${doing('approve', 'Approve: let these records go')}
+    ? html`<div class="actions">${doing('approve', 'Approve: let these go')}
 ${doing('discard', 'Discard this import', 'second')}</div>`
     : html`<p class="quiet">Your role is viewer: an admin or the school decides.</p>`
 }</section>`;
