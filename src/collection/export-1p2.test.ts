@@ -188,6 +188,8 @@ test("a provider's roster, where two people have one profileId, can be imported 
   assert.deepEqual((await exportOf(estab, { edition: 'v1p2' })).files, whole.files);
 });
 
+const noneShared = { roles: new Set<string>(), profiles: new Set<string>() };
+
 test('what came without ids of files gets some, and a profile has a row for each credential', () => {
   const credential = (username: string) => ({ type: 'password', username });
   const record = {
@@ -200,8 +202,53 @@ test('what came without ids of files gets some, and a profile has a row for each
     ],
     userProfiles: [{ profileId: 'two', vendorId: 'v', credentials: [credential('a'), credential('b')] }, { profileId: 'none', vendorId: 'v' }],
   };
-  const roles = rolesOf(record, { isGone: (org) => org === 'gone', typeOf: () => undefined }, new Set());
+  const roles = rolesOf(record, { isGone: (org) => org === 'gone', typeOf: () => undefined }, noneShared);
   const expected = [['u:o', undefined], ['u:o#2', 'two'], ['own', undefined]];
   assert.deepEqual(roles.map(({ sourcedId, userProfileSourcedId }) => [sourcedId, userProfileSourcedId]), expected);
-  assert.deepEqual(profilesOf(record, new Set()).map(({ sourcedId, username }) => [sourcedId, username]), [['two', 'a'], ['two#2', 'b']]);
+  assert.deepEqual(profilesOf(record, noneShared).map(({ sourcedId, username }) => [sourcedId, username]), [['two', 'a'], ['two#2', 'b']]);
+});
+
+test('a role that somebody has whose former holder left with it can be imported elsewhere, and a delta finds it at either', async () => {
+  const person = (sourcedId: string) => ({ sourcedId, enabledUser: 'true', username: 'n', givenName: 'G', familyName: 'F' });
+  const role = (sourcedId: string, userSourcedId: string, word: string) => ({ sourcedId, userSourcedId, orgSourcedId: 'o', roleType: 'primary', role: word });
+  const dated = (row: Record<string, string>, status = 'active') => ({ ...row, status, dateLastModified: '2026-09-01T08:00:00Z' });
+  const files = { orgs: [{ sourcedId: 'o', name: 'N', type: 'school' }], users: ['p', 't', 'u'].map(person) };
+  const roles = [role('p1', 'p', 'aide'), role('t1', 't', 'teacher'), role('u1', 'u', 'teacher'), role('u:o', 'u', 'aide')];
+  const estab = await newSchool(csvPackage({ ...files, roles }, { edition: 'v1p2' }));
+  const loadDelta = (given: Parameters<typeof csvPackage>[0]) => service.load(estab, csvPackage(given, { edition: 'v1p2', mode: 'delta' }), { force: true });
+  await loadDelta({ users: [dated(person('p'), 'tobedeleted')] });
+  await loadDelta({ roles: [dated(role('t2', 't', 'aide'))] });
+  await db`update roster_user set roles = jsonb_set(roles, '{1,id}', '"p1"') where estab = ${estab} and sourced_id = 't'`;
+  await db`update roster_user set roles = roles #- '{0,id}' where estab = ${estab} and sourced_id = 'u'`;
+  const idsIn = ({ files: written }: Written) => parse(written['roles.csv'] ?? '').map(({ sourcedId }) => sourcedId);
+  const [delta, whole] = [await exportOf(estab, { edition: 'v1p2', leavers: true }), await exportOf(estab, { edition: 'v1p2' })];
+  assert.deepEqual([idsIn(delta), idsIn(whole)], [['p:p1', 't1', 't:p1', 'u:o#2', 'u:o'], ['t1', 'p1', 'u:o#2', 'u:o']]);
+  const elsewhere = await newSchool(delta.path);
+  assert.deepEqual(withoutDates((await exportOf(elsewhere, { edition: 'v1p2', leavers: true })).files), withoutDates(delta.files));
+  const same = await service.load(estab, delta.path);
+  assert.deepEqual([same.problems, same.outcome], [[], 'unchanged']);
+  assert.deepEqual((await exportOf(estab, { edition: 'v1p2', leavers: true })).files, delta.files);
+  const words = db<{ words: string[] }[]>`
+    select array(select i.item ->> 'id' || ' ' || (i.item ->> 'role') from jsonb_array_elements(roles) i (item)) as words
+    from roster_user where estab = ${estab} order by sourced_id`;
+  assert.equal((await loadDelta({ roles: [dated(role('t:p1', 't', 'proctor'))] })).outcome, 'done');
+  assert.deepEqual((await words).map((row) => row.words), [['p1 aide'], ['t1 teacher', 'p1 proctor'], ['u:o#2 teacher', 'u:o aide']]);
+});
+
+test('no id is written that the person has already', () => {
+  const aide = (id?: string) => ({ ...(id !== undefined && { id }), role: 'aide', org: 'o' });
+  const profile = (profileId: string, ...usernames: string[]) => ({
+    profileId, vendorId: 'v', credentials: usernames.map((username) => ({ type: 'password', username })),
+  });
+  const record = {
+    sourcedId: 't', status: 'active' as const,
+    roles: [{ ...aide(), userProfile: '1' }, aide('t:o'), aide(), aide('1'), aide('t:1')],
+    userProfiles: [profile('1', 'a', 'b'), profile('t:1', 'c', 'd'), profile('t:1#3', 'e')],
+  };
+  const shared = { roles: new Set(['1']), profiles: new Set(['1']) };
+  const roles = rolesOf(record, { isGone: () => false, typeOf: () => undefined }, shared);
+  assert.deepEqual(roles.map(({ sourcedId }) => sourcedId), ['t:o#2', 't:o', 't:o#4', 't:1#2', 't:1']);
+  assert.equal(roles[0]?.userProfileSourcedId, 't:1#2');
+  const expected = [['t:1#2', 'a'], ['t:1#2#2', 'b'], ['t:1', 'c'], ['t:1#4', 'd'], ['t:1#3', 'e']];
+  assert.deepEqual(profilesOf(record, shared).map(({ sourcedId, username }) => [sourcedId, username]), expected);
 });

@@ -2,7 +2,7 @@
 // without one gets one that is the same every time.
 import type { Item } from '../roster/resource.ts';
 import type { Ref, Shown } from './export-rows.ts';
-import { boundId, inventId, inventRoles, nameRoles } from './invent-roles.ts';
+import { boundId, inventRoles, nameRoles, takeFree, tellApart } from './invent-roles.ts';
 
 /** Cells by column, in a row of their own each. */
 export type Cells = Readonly<Record<string, string | undefined>>;
@@ -10,37 +10,51 @@ export type Cells = Readonly<Record<string, string | undefined>>;
 /** isGone: whether an organisation is not part of the package. typeOf: of an organisation. */
 export type OrgsBeside = Readonly<{ isGone(org: string): boolean; typeOf(org: string): string | undefined }>;
 
-/** shared: ids of profiles that several people have, and that no file could hold twice. */
-export function rolesOf(record: Shown, { isGone, typeOf }: OrgsBeside, shared: ReadonlySet<string>): Cells[] {
-  const written = new Set(profilesOf(record, shared).map((profile) => profile.sourcedId));
-  const findProfile = (id: unknown) => {
-    const named = nameProfile(record.sourcedId, String(id), shared);
-    return written.has(named) ? named : undefined;
-  };
+/** Ids that several people have, and that no file could hold twice. */
+export type SharedIds = Readonly<{ roles: ReadonlySet<string>; profiles: ReadonlySet<string> }>;
+
+export function rolesOf(record: Shown, { isGone, typeOf }: OrgsBeside, shared: SharedIds): Cells[] {
+  const user = record.sourcedId;
+  const written = nameProfiles(record, shared).filter(({ profile }) => credentialsOf(profile).length > 0);
+  const profiles = new Map(written.map(({ id, profile }) => [profile.profileId, id]));
   const orgs = ((record.orgs ?? []) as Ref[]).map(({ sourcedId }) => sourcedId);
-  const roles = (record.roles as Item[] | undefined) ?? inventRoles(record.sourcedId, String(record.role), orgs, typeOf);
-  return nameRoles(record.sourcedId, roles)
-    .filter(({ org }) => !isGone(String(org)))
-    .map(({ id, roleType, role, org, userProfile, beginDate, endDate }) => ({
-      sourcedId: id,
-      userSourcedId: record.sourcedId,
-      ...asCells({ roleType, role, beginDate, endDate, orgSourcedId: org, userProfileSourcedId: findProfile(userProfile) }),
-    }));
+  const roles = nameRoles(user, (record.roles as Item[] | undefined) ?? inventRoles(user, String(record.role), orgs, typeOf));
+  const ids = withoutShared(user, roles.map(({ id }) => id), shared.roles);
+  return roles.flatMap(({ roleType, role, org, userProfile, beginDate, endDate }, at): Cells[] => {
+    if (isGone(String(org))) return [];
+    const cells = asCells({ roleType, role, beginDate, endDate, orgSourcedId: org, userProfileSourcedId: profiles.get(userProfile) });
+    return [{ sourcedId: ids[at], userSourcedId: user, ...cells }];
+  });
 }
 
 /** A row has one credential, and must have one: further ones are rows of their own, and a profile without any cannot be written. */
-export function profilesOf(record: Shown, shared: ReadonlySet<string>): Cells[] {
-  return ((record.userProfiles ?? []) as Item[]).flatMap(({ profileId, profileType, vendorId, applicationId, description, credentials = [] }) => {
-    const named = nameProfile(record.sourcedId, String(profileId), shared);
-    return (credentials as readonly Item[]).map(({ type, username }, at) => ({
-      sourcedId: at === 0 ? named : boundId(`${named}#${at + 1}`),
+export function profilesOf(record: Shown, shared: SharedIds): Cells[] {
+  const named = nameProfiles(record, shared);
+  const taken = new Set<unknown>(named.map(({ id }) => id));
+  return named.flatMap(({ id, profile }) => {
+    const { profileType, vendorId, applicationId, description } = profile;
+    const numbers = new Map([[id, 1]]);
+    return credentialsOf(profile).map(({ type, username }, at) => ({
+      sourcedId: at === 0 ? id : takeFree(taken, numbers, id, (number) => boundId(`${id}#${number}`)),
       userSourcedId: record.sourcedId,
       ...asCells({ profileType, vendorId, applicationId, description, credentialType: type, username }),
     }));
   });
 }
 
-const nameProfile = (user: string, id: string, shared: ReadonlySet<string>) => (shared.has(id) ? inventId([user, id]) : id);
+function nameProfiles({ sourcedId, userProfiles = [] }: Shown, shared: SharedIds): { id: string; profile: Item }[] {
+  const profiles = userProfiles as readonly Item[];
+  const ids = withoutShared(sourcedId, profiles.map(({ profileId }) => String(profileId)), shared.profiles);
+  return profiles.map((profile, at) => ({ id: String(ids[at]), profile }));
+}
+
+const credentialsOf = ({ credentials = [] }: Item) => credentials as readonly Item[];
+
+function withoutShared(user: string, ids: readonly string[], shared: ReadonlySet<string>): readonly string[] {
+  if (!ids.some((id) => shared.has(id))) return ids;
+  const apart = tellApart(user, ids);
+  return ids.map((id, at) => (shared.has(id) ? (apart[at] ?? id) : id));
+}
 
 function asCells(item: Item): Cells {
   return Object.fromEntries(Object.entries(item).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));

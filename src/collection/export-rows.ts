@@ -1,6 +1,7 @@
 // In charge of a record as a row of a CSV package. For 1.1 it is what the API shows; for 1.2 it is what is stored, since the API fills in
 // what 1.2 demands, and a package need not have that.
 import type { Edition, Field, Resource, Status, UserId, Value } from '../roster/resource.ts';
+import type { PersonPart } from './person-parts.ts';
 import { valuesOfRow, type StoredRow } from './stored-row.ts';
 
 /** modified: the instant of its version. */
@@ -16,8 +17,11 @@ export type ExportReading = {
   count(resource: Resource, status?: Status): Promise<number>;
   /** Whether anybody has a profile. */
   hasProfiles(status?: Status): Promise<boolean>;
-  /** Ids of profiles that several people have: to a provider they are unique for the person alone. */
-  sharedProfiles(status?: Status): Promise<ReadonlySet<string>>;
+  /**
+   * Ids that several people have: to a provider those of profiles are unique for the person alone, and a role may go to somebody while
+   * whoever had it is left as they were.
+   */
+  sharedIds(part: PersonPart, status?: Status): Promise<ReadonlySet<string>>;
 };
 
 export type Ref = { sourcedId: string };

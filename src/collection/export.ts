@@ -16,6 +16,7 @@ import { nameInManifest, packageFiles } from './connectors/csv/package-files.ts'
 import { renderCsvRow } from './connectors/csv/write-csv.ts';
 import { profilesOf, rolesOf, type Cells, type OrgsBeside } from './export-people.ts';
 import { cellOf, metadataOf, readShown, type ExportReading, type Ref, type Shown } from './export-rows.ts';
+import { profileParts, roleParts } from './person-parts.ts';
 
 /** leftOut: active records that cannot be without one that left, such as an enrolment of a person who did. */
 export type Exported = { collections: Record<string, number>; leftOut: number };
@@ -79,7 +80,7 @@ async function listFiles(
   const users = files.findIndex(({ resource }) => resource === collections.users);
   if (edition === 'v1p1' || users < 0) return files;
   const orgs = await readOrgs(reading, gone);
-  const shared = await reading.sharedProfiles(status);
+  const shared = { roles: await reading.sharedIds(roleParts, status), profiles: await reading.sharedIds(profileParts, status) };
   const besides: ExportFile[] = [{ ...rolesFile, resource: collections.users, parts: (record) => rolesOf(record, orgs, shared) }];
   if (await reading.hasProfiles(status))
     besides.push({ ...profilesFile, resource: collections.users, parts: (record) => profilesOf(record, shared) });

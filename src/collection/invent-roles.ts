@@ -27,11 +27,30 @@ export function inventRoles(user: string, role: string, orgs: readonly string[],
 
 /** Each with its own id, or with one that is the same every time. */
 export function nameRoles(user: string, roles: readonly Item[]): (Item & { id: string })[] {
+  const taken = new Set(roles.map(({ id }) => id));
   const atOrg = new Map<string, number>();
   return roles.map((role) => {
     const org = String(role.org);
-    const number = (atOrg.get(org) ?? 0) + 1;
-    atOrg.set(org, number);
-    return { ...role, id: role.id ?? inventId([user, org], number) };
+    if (role.id === undefined) return { ...role, id: takeFree(taken, atOrg, org, (number) => inventId([user, org], number)) };
+    atOrg.set(org, (atOrg.get(org) ?? 0) + 1);
+    return { ...role, id: String(role.id) };
   });
+}
+
+/** What each is called where others have the same id. It depends on nobody else, so that whoever reads it finds it without knowing them. */
+export function tellApart(user: string, ids: readonly string[]): string[] {
+  const [taken, numbers] = [new Set<unknown>(ids), new Map<string, number>()];
+  return ids.map((id) => takeFree(taken, numbers, id, (number) => inventId([user, id], number)));
+}
+
+/** The next of its kind that is not taken; it is then. numbers: the last of each kind. */
+export function takeFree(taken: Set<unknown>, numbers: Map<string, number>, kind: string, toId: (number: number) => string): string {
+  for (;;) {
+    const number = (numbers.get(kind) ?? 0) + 1;
+    numbers.set(kind, number);
+    const id = toId(number);
+    if (taken.has(id)) continue;
+    taken.add(id);
+    return id;
+  }
 }

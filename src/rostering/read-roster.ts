@@ -1,5 +1,6 @@
 // In charge of reading a whole roster for the operator: everything of one establishment, all from one version.
 import type { ExportedRow } from '../collection/export-rows.ts';
+import type { PersonPart } from '../collection/person-parts.ts';
 import type { Db } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Resource, Status } from '../roster/resource.ts';
@@ -48,10 +49,10 @@ export async function readRoster(db: Db, estab: string) {
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
       return row !== undefined;
     },
-    sharedProfiles: async (status?: Status) => {
+    sharedIds: async ({ column, key }: PersonPart, status?: Status) => {
       const rows = await db<{ id: string }[]>`
-        select i.item ->> 'profileId' as id from roster_user t cross join lateral jsonb_array_elements(t.user_profiles) i (item)
-        where t.estab = ${estab} ${status === undefined ? db`` : db`and t.status = ${status}`} group by 1 having count(*) > 1`;
+        select i.item ->> ${key} as id from roster_user t cross join lateral jsonb_array_elements(t.${db(column)}) i (item)
+        where t.estab = ${estab} and i.item ? ${key} ${status === undefined ? db`` : db`and t.status = ${status}`} group by 1 having count(*) > 1`;
       return new Set(rows.map(({ id }) => id));
     },
     rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),

@@ -1,7 +1,7 @@
 // In charge of the roles or profiles that somebody has once a package is taken: those of its rows, and what stays of those that the roster has.
 import type { Item, Status } from '../../../roster/resource.ts';
-import { inventId } from '../../invent-roles.ts';
-import type { PersonPart } from '../../person-parts.ts';
+import { tellApart } from '../../invent-roles.ts';
+import { profileParts, roleParts, type PersonPart } from '../../person-parts.ts';
 import type { Mode } from '../../source.ts';
 import type { ItemRow } from './person-files.ts';
 
@@ -33,14 +33,31 @@ export function collectItems(before: readonly Item[], rows: readonly ItemRow[], 
   return [...held.values()];
 }
 
-/** An export tells profiles of several people that have one id apart; here they have it still. */
-export function restoreProfiles(person: string, had: readonly Item[], rows: readonly ItemRow[]): readonly ItemRow[] {
-  if (had.length === 0 || rows.length === 0) return rows;
-  const known = new Set(had.map(({ profileId }) => String(profileId)));
-  const exported = new Map([...known].flatMap((id) => (known.has(inventId([person, id])) ? [] : [[inventId([person, id]), id] as const])));
+/** Ids of what the roster has of somebody. */
+type HadIds = Readonly<{ roles: readonly string[]; profiles: readonly string[] }>;
+
+/** An export tells apart what several people have by one id; here they have it still. */
+export function restoreIds(person: string, had: HadIds, rows: readonly ItemRow[]): readonly ItemRow[] {
+  const roles = findApart(person, had.roles, ofPart(rows, roleParts).map(({ id }) => id));
+  const profiles = findApart(person, had.profiles, [
+    ...ofPart(rows, profileParts).map(({ id }) => id),
+    ...rows.flatMap(({ item }) => (item.userProfile === undefined ? [] : [String(item.userProfile)])),
+  ]);
+  if (roles.size === 0 && profiles.size === 0) return rows;
   return rows.map((row): ItemRow => {
-    const [own, named] = [exported.get(String(row.item.profileId)), exported.get(String(row.item.userProfile))];
-    if (own !== undefined) return { ...row, id: own, item: { ...row.item, profileId: own } };
-    return named === undefined ? row : { ...row, item: { ...row.item, userProfile: named } };
+    const [{ key }, apart] = row.file === roleParts.file ? [roleParts, roles] : [profileParts, profiles];
+    const [id, userProfile] = [apart.get(row.id), profiles.get(String(row.item.userProfile))];
+    if (id === undefined && userProfile === undefined) return row;
+    return { ...row, id: id ?? row.id, item: { ...row.item, ...(id !== undefined && { [key]: id }), ...(userProfile !== undefined && { userProfile }) } };
   });
+}
+
+const ofPart = (rows: readonly ItemRow[], { file }: PersonPart) => rows.filter((row) => row.file === file);
+
+/** By what an export calls them. What is given by its own id is not called otherwise in the same package. */
+function findApart(person: string, had: readonly string[], given: readonly string[]): ReadonlyMap<string, string> {
+  const [known, named] = [new Set(had), new Set(given)];
+  if (given.every((id) => known.has(id))) return new Map();
+  const ids = [...known];
+  return new Map(tellApart(person, ids).flatMap((apart, at) => (ids[at] === undefined || named.has(ids[at]) ? [] : [[apart, ids[at]]])));
 }

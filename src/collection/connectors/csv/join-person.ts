@@ -8,7 +8,7 @@ import { inventRoles, nameRoles } from '../../invent-roles.ts';
 import { numberOfPlace, placeOf } from '../../place.ts';
 import { noSuchRecord, type Problem } from '../../problem.ts';
 import type { LivePerson, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
-import { collectItems, restoreProfiles, staysOf, type Held } from './collect-items.ts';
+import { collectItems, restoreIds, staysOf, type Held } from './collect-items.ts';
 import { personColumn, profileRows, roleRows, type ItemRow } from './person-files.ts';
 
 /** All that a package says of somebody. broken: their faulty rows of the other two files. rejected: those of users.csv. */
@@ -43,10 +43,17 @@ export const orgsOf = (live: LivePerson | undefined): readonly string[] => (live
 
 const profilesIn = (live: LivePerson | undefined) => (live?.values[at.profiles] ?? []) as readonly Item[];
 
+const rolesIn = (live: LivePerson | undefined) => (live?.values[at.roles] ?? []) as readonly Item[];
+
+const idsIn = (id: string, live: LivePerson | undefined) => ({
+  roles: nameRoles(id, rolesIn(live)).map((role) => role.id),
+  profiles: profilesIn(live).map(({ profileId }) => String(profileId)),
+});
+
 /** fail: gives the number of the problem. */
 export function joinPerson(read: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
   const { id, rows } = read;
-  const items = beside.mode === 'bulk' ? read.items : restoreProfiles(id, profilesIn(beside.live), read.items);
+  const items = beside.mode === 'bulk' || read.items.length === 0 ? read.items : restoreIds(id, idsIn(id, beside.live), read.items);
   const given = { ...read, items: [...items] };
   const [first] = [...given.broken, ...given.rejected];
   if (first) return rejectAll(given, first.fault);
@@ -108,7 +115,7 @@ function collectRoles({ id, items }: GivenPerson, { mode, live, findOrg }: Besid
   const named = new Set(own.map(({ item }) => item.org));
   const had = spread
     ? inventRoles(id, String(live.values[at.role]), orgsOf(live).filter((org) => !named.has(org)), (org) => findOrg(org, status)?.type)
-    : nameRoles(id, (live?.values[at.roles] ?? []) as readonly Item[]);
+    : nameRoles(id, rolesIn(live));
   return collectItems(staysOf(had, own, { mode, status, before: live?.status }), own, roleRows.part, status);
 }
 
