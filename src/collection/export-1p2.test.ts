@@ -252,3 +252,17 @@ test('no id is written that the person has already', () => {
   const expected = [['t:1#2', 'a'], ['t:1#2#2', 'b'], ['t:1', 'c'], ['t:1#4', 'd'], ['t:1#3', 'e']];
   assert.deepEqual(profilesOf(record, shared).map(({ sourcedId, username }) => [sourcedId, username]), expected);
 });
+
+test('a main organisation stays when a delta of 1.1 adds another one, or says another role, and goes when it is none of them any more', async () => {
+  const person = { sourcedId: 't', enabledUser: 'true', username: 'n', givenName: 'G', familyName: 'F' };
+  const roles = ['o1', 'o2'].map((org) => ({ sourcedId: org, userSourcedId: 't', orgSourcedId: org, roleType: 'primary', role: 'teacher' }));
+  const orgs = ['o1', 'o2', 'o3'].map((sourcedId) => ({ sourcedId, name: 'N', type: 'school' }));
+  const estab = await newSchool(csvPackage({ orgs, users: [{ ...person, primaryOrgSourcedId: 'o2' }], roles }, { edition: 'v1p2' }));
+  for (const [orgSourcedIds, role, expected] of [['o1,o2,o3', 'teacher', 'o2'], ['o1,o2,o3', 'aide', 'o2'], ['o1,o3', 'aide', '']] as const) {
+    const user = { ...person, status: 'active', dateLastModified: '2026-09-01T08:00:00Z', role, orgSourcedIds };
+    assert.equal((await service.load(estab, csvPackage({ users: [user] }, { mode: 'delta' }), { force: true })).outcome, 'done');
+    const { files } = await exportOf(estab, { edition: 'v1p2' });
+    assert.equal(parse(files['users.csv'] ?? '')[0]?.primaryOrgSourcedId, expected);
+    assert.deepEqual(parse(files['roles.csv'] ?? '').map((row) => `${row.role} ${row.orgSourcedId}`), orgSourcedIds.split(',').map((org) => `${role} ${org}`));
+  }
+});

@@ -5,7 +5,7 @@ import type { LivePerson, LiveRoster, SourceBatch } from '../../source.ts';
 
 const { fields } = collections.users;
 const positionOf = (name: string) => fields.findIndex((field) => field.name === name);
-const at = { role: positionOf('role'), orgs: positionOf('orgs'), roles: positionOf('roles') };
+const at = { role: positionOf('role'), orgs: positionOf('orgs'), roles: positionOf('roles'), primaryOrg: positionOf('primaryOrg') };
 const second = fields.flatMap(({ name, only }, position) => (only === 'v1p2' ? [{ name, position }] : []));
 /** They say in other words what 1.1 says as well. */
 const restated = ['roles', 'primaryOrg'];
@@ -27,6 +27,8 @@ function complete(given: readonly Value[], { values: before }: LivePerson): Valu
   // In the order of the roles, which stay.
   if (same && before[at.roles] !== undefined) values[at.orgs] = before[at.orgs];
   for (const { name, position } of second) if (same || !restated.includes(name)) values[position] = before[position];
+  const primary = before[at.primaryOrg];
+  if (((given[at.orgs] ?? []) as readonly Value[]).includes(primary)) values[at.primaryOrg] = primary;
   return values;
 }
 
