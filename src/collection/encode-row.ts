@@ -77,10 +77,15 @@ function createFindKinds({ kinds, kindsBy, fields }: Resource): ((values: readon
   };
 }
 
-/** Of its parts each is a line of its own, under the name of its file. */
-export function encodeRejected(resource: Resource, reading: Reading, { line, sourcedId, fault, parts = [] }: RejectedRow): string {
-  const own = [{ file: resource.collection, id: sourcedId }, ...parts];
-  return own.map(({ file, id }) => `${keyOf(reading)}\t${file}\t${line}\t${storable(id ?? null)}\t${fault}\n`).join('');
+/**
+ * Of its parts each is a line of its own, under the name of its file. What is of nobody is not counted as a record of the collection: it stands
+ * under the name of the file that the record is missing in, or, where it could be of anybody, without its fault.
+ */
+export function encodeRejected({ collection, file }: Resource, reading: Reading, { line, sourcedId, fault, parts = [], ofNobody }: RejectedRow): string {
+  const missing = ofNobody && sourcedId !== undefined;
+  const own = { file: missing ? file : collection, id: sourcedId, number: ofNobody && !missing ? 0 : fault };
+  const all = [own, ...parts.map((part) => ({ ...part, number: fault }))];
+  return all.map(({ file: name, id, number }) => `${keyOf(reading)}\t${name}\t${line}\t${storable(id ?? null)}\t${number}\n`).join('');
 }
 
 export function encodeFault(reading: Reading, number: number, { file, line, column, value, rule }: Problem): string {

@@ -24,7 +24,6 @@ import { readRosterSource, type SpooledRoster } from './read-source.ts';
 import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { findShrinkage } from './shrink-guard.ts';
-import { spareHolders } from './spare-holders.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
 import { noteImport } from './uploads.ts';
@@ -199,7 +198,6 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   await stageFaults(tx, run.faults);
   const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
-  if (options.partial && modes.get(collections.users) === 'bulk') await spareHolders(tx, reading);
   const verified = await verifyStage(tx, reading, modes, problems);
   if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
@@ -273,6 +271,6 @@ async function rememberState(tx: Tx, estab: string, source: RosterReading): Prom
 /** Without those that were passed over because they are of nobody. */
 async function countRejected(tx: Tx, reading: Reading): Promise<{ collection: CollectionName; count: number }[]> {
   return tx<{ collection: CollectionName; count: number }[]>`
-    select collection, count(distinct line)::int as count from ${stagedRejected(tx, reading)} r
+    select collection, count(distinct (line, sourced_id))::int as count from ${stagedRejected(tx, reading)} r
     where collection = any(${Object.keys(collections)}) and fault > 0 group by collection`;
 }

@@ -23,10 +23,13 @@ export type SourceRow = Readonly<{
   lacks?: readonly string[];
 }>;
 
-/** What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem, 0 where it has none. */
-export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number; parts?: readonly RejectedPart[] }>;
+/**
+ * What could be read of a row that was rejected, so that its record is left alone; `fault` is the number of its first problem, 0 where it has
+ * none. ofNobody: it stands in a file beside that of the collection, and neither that file nor the roster has such a record.
+ */
+export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined; fault: number; parts?: readonly RejectedPart[]; ofNobody?: boolean }>;
 
-/** A row of a file beside that of the collection, which the roster may have at somebody. */
+/** A row of a file beside that of the collection, which gives somebody what the roster may have at another. */
 export type RejectedPart = Readonly<{ file: string; id: string }>;
 
 export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };

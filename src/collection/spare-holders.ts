@@ -1,29 +1,67 @@
-// In charge of those who would lose a role or a profile only because its row was left out: in a bulk package, whatever is not there is gone.
-// They are left as they were.
-import type { Tx } from '../db/connect.ts';
+// In charge of those who would lose a role or a profile only because a row of somebody else was left out: what it gives to another is taken
+// from whoever has it, and in a bulk package whatever is not there is gone. They are left as they were.
+import type { Fragment, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
+import type { Resource } from '../roster/resource.ts';
 import { personParts } from './person-parts.ts';
 import type { Reading } from './reading.ts';
-import { stagedRejected, stageTable } from './stage.ts';
+import { staged, stagedRejected, stageTable } from './stage.ts';
 
-export async function spareHolders(tx: Tx, reading: Reading): Promise<void> {
+/** Gives how many; since each of them may have been given what others have, it is to be asked again until there are none. */
+export async function spareHolders(tx: Tx, reading: Reading): Promise<number> {
   const { estab, number } = reading;
-  const { collection, table } = collections.users;
+  const { users } = collections;
   const lost = await tx<{ file: string }[]>`
-    select distinct collection as file from ${stagedRejected(tx, reading)} r where collection = any(${personParts.map(({ file }) => file)})`;
-  for (const { file, column, key } of personParts) {
+    select distinct collection as file from ${stagedRejected(tx, reading)} r where fault > 0 and collection = any(${personParts.map(({ file }) => file)})`;
+  let spared = 0;
+  for (const { file, column, key, same } of personParts) {
     if (!lost.some((one) => one.file === file)) continue;
-    await tx`
+    const [one, other] = same;
+    const likeness = tx`jsonb_build_array(i.item -> ${one}::text, i.item -> ${other}::text)`;
+    const { count } = await tx`
       with lost as materialized (
-        select r.sourced_id as id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r where r.collection = ${file} group by r.sourced_id
-      ), holders as materialized (
-        select t.sourced_id, min(l.fault) as fault from ${tx(table)} t cross join lateral jsonb_array_elements(t.${tx(column)}) i (item)
-          join lost l on l.id = i.item ->> ${key} where t.estab = ${estab} group by t.sourced_id
+        select r.sourced_id as id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r
+        where r.collection = ${file} and r.fault > 0 group by r.sourced_id
+      ), had as materialized (
+        select t.sourced_id, l.id, l.fault, ${likeness} as likeness
+        from ${tx(users.table)} t cross join lateral jsonb_array_elements(t.${tx(column)}) i (item) join lost l on l.id = i.item ->> ${key}::text
+        where t.estab = ${estab} and t.status = 'active'
+      ), has as materialized (
+        select s.sourced_id, i.item ->> ${key}::text as id, ${likeness} as likeness
+        from ${staged(tx, users, reading)} s cross join lateral jsonb_array_elements(s.${tx(column)}) i (item)
+        where s.sourced_id in (select sourced_id from had)
+      ), losers as materialized (
+        select h.sourced_id, min(h.fault) as fault from had h
+        where not exists (select from has k where k.sourced_id = h.sourced_id and k.id = h.id)
+          and not exists (select from has k where k.sourced_id = h.sourced_id and k.likeness = h.likeness)
+        group by h.sourced_id
       ), spared as (
-        delete from ${tx(stageTable(collections.users))} s using holders h where s.estab = ${estab} and s.reading = ${number} and s.sourced_id = h.sourced_id
-        returning s.line, s.sourced_id, h.fault
+        delete from ${tx(stageTable(users))} s using losers l
+        where s.estab = ${estab} and s.reading = ${number} and s.sourced_id = l.sourced_id and s.status = 'active'
+        returning s.line, s.sourced_id, l.fault ${partColumns(tx, users)}
+      ), noted as (
+        insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
+        select ${estab}::text, ${number}::int, ${users.collection}, line, sourced_id, fault, true from spared
+        ${partsOfFallen(tx, reading, users, tx`spared`)}
       )
-      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
-      select ${estab}, ${number}, ${collection}, line, sourced_id, fault, true from spared`;
+      select from spared`;
+    spared += count;
   }
+  return spared;
+}
+
+/** What has to be known of a row that falls, for `partsOfFallen`. */
+export function partColumns(tx: Tx, resource: Resource): Fragment {
+  return resource === collections.users ? personParts.reduce((before, { column }) => tx`${before}, s.${tx(column)}`, tx``) : tx``;
+}
+
+/** More rows for stage_rejected: what the package gives to people who fall. */
+export function partsOfFallen(tx: Tx, { estab, number }: Reading, resource: Resource, fallen: Fragment): Fragment {
+  if (resource !== collections.users) return tx``;
+  return personParts.reduce(
+    (before, { file, column, key }) => tx`${before}
+      union all select ${estab}::text, ${number}::int, ${file}, f.line, i.item ->> ${key}::text, f.fault, false
+      from ${fallen} f cross join lateral jsonb_array_elements(f.${tx(column)}) i (item) where i.item ->> ${key}::text is not null`,
+    tx``,
+  );
 }

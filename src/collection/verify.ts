@@ -1,5 +1,6 @@
 // In charge of the rules that no single row can show: sourcedIds are unique, and every reference is to a record that
-// will be there. Checked in sets, over everything that was staged. A row that refers to one that fell falls with it.
+// will be there. Checked in sets, over everything that was staged. A row that refers to one that fell falls with it, and so
+// does one that lacks what only went to that one.
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
@@ -7,6 +8,7 @@ import { placeInSql, placeOf } from './place.ts';
 import { keptFaults, listedProblems, noSuchRecord, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { Mode } from './source.ts';
+import { partColumns, partsOfFallen, spareHolders } from './spare-holders.ts';
 import { staged, stagedRejected, stageTable } from './stage.ts';
 
 export type Modes = ReadonlyMap<Resource, Mode>;
@@ -31,6 +33,8 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, proble
       if (!fell.has(field.to ?? '') && !next.has(field.to ?? '')) continue;
       if ((await rejectDependants(tx, reading, modes, resource, field)) > 0) next.add(resource.collection);
     }
+    const people = collections.users;
+    if ((fell.has(people.collection) || next.has(people.collection)) && (await spareHolders(tx, reading)) > 0) next.add(people.collection);
     fell = next;
   }
   return fell.size === 0;
@@ -45,7 +49,7 @@ function ownPerson({ personColumn }: Resource): Field[] {
 /** The collections of which rows fell. */
 async function findRejected(tx: Tx, reading: Reading): Promise<Set<string>> {
   const rows = await tx<{ collection: string }[]>`select distinct collection from ${stagedRejected(tx, reading)} r`;
-  return new Set(rows.map(({ collection }) => collection));
+  return new Set(rows.map(({ collection: name }) => allResources.find(({ file }) => file === name)?.collection ?? name));
 }
 
 async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, problems: Problems): Promise<void> {
@@ -54,8 +58,10 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
   if (!twice) return;
   await reject(tx, reading, resource, problems, {
     column: 'sourcedId',
+    // Their first row stays, and has what the package gives to them.
+    givesParts: false,
     faulty: tx`
-      select s.line, s.sourced_id as about, 'must be unique; line ' || min(d.line) || ' has it already' as rule
+      select s.line, s.sourced_id, s.sourced_id as about, 'must be unique; line ' || min(d.line) || ' has it already' as rule
       from ${rows} s join ${rows} d on d.sourced_id = s.sourced_id and d.line < s.line group by s.line, s.sourced_id`,
   });
 }
@@ -68,11 +74,11 @@ async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: R
     column: field.csv ?? null,
     faulty: tx`
       ${wanted(tx, reading, resource, field)}
-      select distinct on (w.line) w.line, w.id as about, ${noSuchRecord(target.file, modes.has(target))}::text as rule from wanted w
+      select distinct on (w.line, w.sourced_id) w.line, w.sourced_id, w.id as about, ${noSuchRecord(target.file, modes.has(target))}::text as rule from wanted w
       where ${isNowhere(tx, reading, modes, target)}
-        and not exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection} and r.sourced_id = w.id
+        and not exists (select from ${stagedRejected(tx, reading)} r where ${isOf(tx, target)} and r.sourced_id = w.id
           and (r.fault > 0 or ${follows}))
-      order by w.line, w.id`,
+      order by w.line, w.sourced_id, w.id`,
   });
 }
 
@@ -82,25 +88,33 @@ async function rejectDependants(tx: Tx, reading: Reading, modes: Modes, resource
   const { count } = await tx`
     with fell as materialized (
       select r.sourced_id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r
-      where r.collection = ${target.collection} and r.sourced_id is not null group by r.sourced_id
+      where ${isOf(tx, target)} and r.sourced_id is not null group by r.sourced_id
     ), faulty as materialized (
       ${wanted(tx, reading, resource, field)}
-      select w.line, min(f.fault) as fault from wanted w join fell f on f.sourced_id = w.id where ${isNowhere(tx, reading, modes, target)} group by w.line
+      select w.line, w.sourced_id, min(f.fault) as fault from wanted w join fell f on f.sourced_id = w.id
+      where ${isNowhere(tx, reading, modes, target)} group by w.line, w.sourced_id
     ), fallen as (
-      delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line
-      returning s.line, s.sourced_id, f.fault
+      delete from ${tx(stageTable(resource))} s using faulty f
+      where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line and s.sourced_id = f.sourced_id
+      returning s.line, s.sourced_id, f.fault ${partColumns(tx, resource)}
     )
     insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
-    select ${reading.estab}, ${reading.number}, ${resource.collection}, line, sourced_id, fault, true from fallen`;
+    select ${reading.estab}::text, ${reading.number}::int, ${resource.collection}, line, sourced_id, fault, true from fallen
+    ${partsOfFallen(tx, reading, resource, tx`fallen`)}`;
   return count;
+}
+
+/** That a row of what was rejected is a record of the collection, or would be if its file had it. */
+function isOf(tx: Tx, { collection, file }: Resource): Fragment {
+  return tx`r.collection in (${collection}, ${file})`;
 }
 
 /** Nobody knows how many are staged: as a lateral join, a list would be looked through once for every row. */
 function wanted(tx: Tx, reading: Reading, resource: Resource, field: Field): Fragment {
   const [rows, column] = [staged(tx, resource, reading), tx(field.column)];
   return field.type === 'refs'
-    ? tx`with wanted as materialized (select s.line, s.status, unnest(s.${column}) as id from ${rows} s)`
-    : tx`with wanted as not materialized (select s.line, s.status, s.${column} as id from ${rows} s where s.${column} is not null)`;
+    ? tx`with wanted as materialized (select s.line, s.sourced_id, s.status, unnest(s.${column}) as id from ${rows} s)`
+    : tx`with wanted as not materialized (select s.line, s.sourced_id, s.status, s.${column} as id from ${rows} s where s.${column} is not null)`;
 }
 
 /** That what a row of `wanted` w refers to is neither staged nor going to stay. */
@@ -118,13 +132,16 @@ function isNowhere(tx: Tx, reading: Reading, modes: Modes, target: Resource): Fr
 
 type Fallen = { line: number; about: string; rule: string };
 
-/** Takes the faulty lines out of the stage. However many they are, only so many as a report lists come here. */
+/**
+ * Takes the faulty rows out of the stage. However many they are, only so many as a report lists come here. A line alone may be of two people:
+ * who is given a role, and who had it.
+ */
 async function reject(
   tx: Tx,
   reading: Reading,
   resource: Resource,
   problems: Problems,
-  { faulty, column }: { faulty: Fragment; column: string | null },
+  { faulty, column, givesParts = true }: { faulty: Fragment; column: string | null; givesParts?: boolean },
 ): Promise<void> {
   const { estab, number } = reading;
   const { file } = resource;
@@ -133,19 +150,21 @@ async function reject(
   const rule = tx`case when f.line >= 0 then f.rule else ${column === null ? '' : `${column} of ${file}: `} || f.rule end`;
   const rows = await tx<(Fallen & { total: number })[]>`
     with faulty as materialized (${faulty}), fallen as (
-      delete from ${tx(stageTable(resource))} s using faulty f where s.estab = ${estab} and s.reading = ${number} and s.line = f.line
-      returning s.line, s.sourced_id, f.about, ${rule} as rule
+      delete from ${tx(stageTable(resource))} s using faulty f
+      where s.estab = ${estab} and s.reading = ${number} and s.line = f.line and s.sourced_id = f.sourced_id
+      returning s.line, s.sourced_id, f.about, ${rule} as rule ${partColumns(tx, resource)}
     ), numbered as materialized (
-      select *, (${problems.total}::int + row_number() over (order by line))::int as fault, (count(*) over ())::int as total from fallen
+      select *, (${problems.total}::int + row_number() over (order by line, sourced_id))::int as fault, (count(*) over ())::int as total from fallen
     ), noted as (
-      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault)
-      select ${estab}, ${number}, ${resource.collection}, line, sourced_id, fault from numbered
+      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
+      select ${estab}::text, ${number}::int, ${resource.collection}, line, sourced_id, fault, false from numbered
+      ${givesParts ? partsOfFallen(tx, reading, resource, tx`numbered`) : tx``}
     ), kept as (
       insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
       select ${estab}, ${number}, fault, ${place.file}, ${place.line}, case when line >= 0 then ${column} end, about, rule
       from numbered where fault <= ${keptFaults}
     )
-    select line, about, rule, total from numbered order by line limit ${listedProblems}`;
+    select line, about, rule, total from numbered order by fault limit ${listedProblems}`;
   for (const { line, about, rule: broken } of rows) problems.add({ ...placeOf(line, file), column: line < 0 ? null : column, value: about, rule: broken });
   const [first] = rows;
   if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });

@@ -54,10 +54,10 @@ const idsIn = (id: string, live: LivePerson | undefined) => ({
 export function joinPerson(read: GivenPerson, beside: Beside, fail: (problem: Problem) => number): SourceBatch {
   const { id, rows } = read;
   const items = beside.mode === 'bulk' || read.items.length === 0 ? read.items : restoreIds(id, idsIn(id, beside.live), read.items);
-  const given = { ...read, items: [...items] };
+  const given = { ...read, items: [...items], known: beside.live !== undefined };
   const [first] = [...given.broken, ...given.rejected];
   if (first) return rejectAll(given, first.fault);
-  const status = rows[0]?.status ?? beside.live?.status;
+  const status = rows[0]?.status ?? (beside.mode === 'delta' ? beside.live?.status : undefined);
   const line = rows[0]?.line ?? placeOfItems(items);
   if (status === undefined) {
     const rule = noSuchRecord(usersFile, beside.hasUsers);
@@ -94,10 +94,13 @@ function placeOfItems(items: readonly ItemRow[]): number {
   return first ? numberOfPlace(first) : 0;
 }
 
-function rejectAll({ id, rows, rejected, items, broken }: GivenPerson, fault = 0): SourceBatch {
-  const parts = [...items.map(({ file, id: part }) => ({ file, id: part })), ...broken.flatMap((row) => row.parts ?? [])];
+/** With what rows would have given to the person: whoever has it must not lose it. known: to the roster. */
+function rejectAll({ id, rows, rejected, items, broken, known }: GivenPerson & { known: boolean }, fault = 0): SourceBatch {
+  const given = items.filter(({ moved, status }) => !moved && status === 'active');
+  const parts = [...given.map(({ file, id: part }) => ({ file, id: part })), ...broken.flatMap((row) => row.parts ?? [])];
   const [first, ...others] = [...rejected, ...rows.map(({ line, sourcedId }): RejectedRow => ({ line, sourcedId, fault }))];
-  return { rows: [], rejected: [{ ...(first ?? { line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault }), parts }, ...others] };
+  const beside: RejectedRow = { line: broken[0]?.line ?? placeOfItems(items), sourcedId: id, fault, ofNobody: !known };
+  return { rows: [], rejected: [{ ...(first ?? beside), parts }, ...others] };
 }
 
 function collectProfiles({ items }: GivenPerson, { mode, saysProfiles, live, had: unsaid }: Beside, status: SourceRow['status']): Held[] {

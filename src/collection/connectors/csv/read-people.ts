@@ -94,7 +94,7 @@ async function* partItems({ mode, onBytes }: PeopleFiles, from: PackageFile, kin
       const { file } = kind.checked;
       const person = read.cellOf(personColumn) || undefined;
       const broken: RejectedRow = { line: numberOfPlace({ file, line }), sourcedId: person, fault, parts: id === undefined ? [] : [{ file, id }] };
-      if (person === undefined) lost.push(broken);
+      if (person === undefined) lost.push({ ...broken, ofNobody: true });
       else entries.add(person, { of: person, broken });
     }
     await entries.flush();
@@ -154,9 +154,12 @@ function gather(entries: readonly (Entry & { of: string })[]): Map<string, Given
   return people;
 }
 
+/** No row of users.csv is of this person. */
+const isStray = ({ rows, rejected }: GivenPerson) => rows.length === 0 && rejected.length === 0;
+
 async function joinSome(people: readonly GivenPerson[], files: Joined, live: LiveRoster, problems: Problems): Promise<SourceBatch> {
   const { mode, users, orgs, saysProfiles } = files;
-  const asked = people.filter((one) => mode === 'delta' || one.rows.some(({ status }) => status === 'tobedeleted')).map(({ id }) => id);
+  const asked = people.filter((one) => mode === 'delta' || isStray(one) || one.rows.some(({ status }) => status === 'tobedeleted')).map(({ id }) => id);
   const known = asked.length > 0 ? await live.people(asked) : undefined;
   const profiles = mode === 'bulk' && !saysProfiles ? await live.profiles(people.map(({ id }) => id)) : undefined;
   // A file without rows says nothing.
