@@ -127,6 +127,13 @@ const endings: [name: string, refusal: Refusal | ((scope: string | null) => Refu
     `The provider knows the client, but does not grant it the scope that is needed (400, invalid_scope); asked for: ${names}. Ask the provider to allow`,
   ],
   [
+    'a 401 that speaks of scopes',
+    refuse({ error: 'unauthorized_client', error_description: 'not valid for any scope, hush' }, 401),
+    chain.flatMap((one) => [one, `${one} body`]),
+    'The provider does not accept the client id and secret, or does not grant the scope that is needed (401, unauthorized_client); ' +
+      `asked for: ${names}. Enter the id and secret again, or the scope`,
+  ],
+  [
     'a scope that it misses',
     (scope) => refuse(scope === null ? { error: 'invalid_request', error_description: 'Scope is required, hush' } : invalidScope),
     chain,

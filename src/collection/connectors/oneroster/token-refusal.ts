@@ -49,6 +49,12 @@ export function describeRefusal(answer: ProviderAnswer, { tokenUrl, asked, misse
   const said = `(${status}${code === undefined ? '' : `, ${code}`})`;
   const names = [...new Set(asked.flatMap((scope) => scope?.split(' ') ?? []))].join(', ');
   const scoped = refusesScope(answer);
+  // Whose credentials are not taken may be told of scopes as well.
+  if (scoped && status === 401 && !namesScope(answer))
+    return refuse(
+      `The provider does not accept the client id and secret, or does not grant the scope that is needed ${said}; asked for: ${names || 'none'}. ` +
+        'Enter the id and secret again, or the scope that the provider names for this client.',
+    );
   if (scoped && missed && names === '')
     return refuse(`The provider gives no token without a scope ${said}. Enter the scope that the provider names for this client.`);
   if (scoped && missed)
@@ -58,7 +64,8 @@ export function describeRefusal(answer: ProviderAnswer, { tokenUrl, asked, misse
       `The provider knows the client, but does not grant it the scope that is needed ${said}; asked for: ${names}. ` +
         'Ask the provider to allow this client to read rosters, or enter the scope that it names.',
     );
-  if (code === 'unauthorized_client')
+  // With 401 some say so of a secret that is wrong.
+  if (code === 'unauthorized_client' && status !== 401)
     return refuse(`The provider knows the client, but does not give it tokens in this way ${said}. Ask the provider to allow this client to read rosters.`);
   if (code === 'unsupported_grant_type')
     return refuse(`The provider does not give tokens for a client id and secret ${said}. Ask the provider to allow this client to read rosters.`);

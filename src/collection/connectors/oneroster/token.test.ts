@@ -89,6 +89,12 @@ const refusals: [name: string, reply: { status: number; body?: unknown; headers?
     false,
   ],
   [
+    'wrong credentials, in words of its own',
+    { status: 401, body: { error: 'unauthorized_client', error_description: 'Invalid client or Invalid client credentials' } },
+    /does not accept the client id and secret \(401, unauthorized_client\)\. Enter them again/,
+    false,
+  ],
+  [
     'a refusal that repeats what it was sent',
     { status: 400, body: { error: 'bad secret: secret' } },
     /does not accept the client id and secret \(400\)/,
