@@ -198,6 +198,16 @@ test('a scope that is granted in part, or opens nothing, is followed by the next
   }
 });
 
+test('a scope that is granted in part is kept where the next ends in a fault', async () => {
+  const gradebook = `${prefixes['1.1']}gradebook.readonly`;
+  for (const status of [400, 404, 405, 500, 503]) {
+    fake.logins = [];
+    fake.login = (_, reply) => void Object.assign(reply, fake.logins.length === 1 ? { body: { access_token: 'token1', scope: gradebook } } : { status });
+    assert.equal((await testProvider(parts())).tokenUrl, `${fake.url}/token`, String(status));
+    assert.deepEqual(asked(), chain.slice(0, 2));
+  }
+});
+
 test('where no scope opens anything, what was refused first is told', async () => {
   fake.misbehave = (_, reply) => void (reply.status = 403);
   await assert.rejects(testProvider(parts()), /not let this client id read orgs \(403\)/);

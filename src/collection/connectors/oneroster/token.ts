@@ -48,7 +48,11 @@ export async function requestToken(call: SendCall, credentials: Credentials, way
     /** Some grant less than was asked for without a word; it is taken if there is nothing better. */
     let narrowed: Token | undefined;
     for (const [at, scope] of ways.scopes.entries()) {
-      const presented = await present(call, { tokenUrl, scope, by }, credentials);
+      const presented = await present(call, { tokenUrl, scope, by }, credentials).catch(asFailure);
+      if (presented instanceof MisError) {
+        if (narrowed) return narrowed;
+        throw presented;
+      }
       const { answer } = presented;
       ({ status } = answer);
       ({ by } = presented);
@@ -60,7 +64,7 @@ export async function requestToken(call: SendCall, credentials: Credentials, way
         if (last) return narrowed;
         continue;
       }
-      if (status === 404 || status === 405) break;
+      if (!narrowed && (status === 404 || status === 405)) break;
       missed ||= scope === undefined && wantsScope(answer);
       const asked = ways.scopes.slice(0, at + 1);
       if (!last && refusesScope(answer)) continue;
@@ -73,6 +77,11 @@ export async function requestToken(call: SendCall, credentials: Credentials, way
     `The provider gives no token at ${ways.addresses.join(' or ')} (${status}). Check its address, and enter the token address that the provider names.`,
     { later: false },
   );
+}
+
+function asFailure(error: unknown): MisError {
+  if (error instanceof MisError) return error;
+  throw error;
 }
 
 /** A 401 may mean the credentials, or where they stand, whatever its words are about. */
