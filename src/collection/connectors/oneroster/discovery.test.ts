@@ -37,6 +37,7 @@ const describing = (tokenUrl?: unknown) => ({ openapi: '3.0.0', components: secu
 const publish = (name: string, body: unknown) => (asked: string, reply: Reply) => void (asked === name && Object.assign(reply, { status: 200, body }));
 const others = { roster: '/api/roster', v1p2: '/ims/oneroster/rostering/v1p2', v1p1: '/ims/oneroster/v1p1' };
 const documents = () => fake.discovered.map(({ name }) => name);
+const everybody = (are: Record<string, unknown>) => void (fake.data.users = (fake.data.users ?? []).map((user) => ({ ...user, ...are })));
 const origin = () => new URL(fake.url).origin;
 
 async function read(state: Record<string, unknown>, how: { full?: boolean; more?: Partial<OneRosterParts> } = {}): Promise<Record<string, unknown>> {
@@ -153,7 +154,8 @@ test('a provider that refuses what it gave before is found out anew, and read as
       () => void (fake.misbehave = (_, reply) => void (fake.discovered.length === 0 && (reply.status = status))),
     ]),
     ['no token', () => void (fake.login = ({ path }, reply) => void (reply.status = path === '/oauth2/token' ? 200 : 404))],
-    ['people with roles', () => void (fake.data.users = (fake.data.users ?? []).map((user) => ({ ...user, role: undefined, orgs: undefined })))],
+    ['people with roles', () => everybody({ role: undefined, orgs: undefined })],
+    ['people who are gone, without any', () => everybody({ role: undefined, orgs: undefined, roles: undefined, status: 'tobedeleted' })],
   ];
   for (const [name, change] of signs) {
     fake.behave();
@@ -171,6 +173,24 @@ test('a provider that refuses what it gave before is found out anew, and read as
   fake.misbehave = (_, reply) => void (reply.status = 500);
   await assert.rejects(read(state), /out of order at present/);
   assert.deepEqual(documents(), [], 'one that is away is not asked what it is');
+});
+
+test('a provider of 1.2 that became one of 1.1 is told by its people, and one that did not is read as ever', async () => {
+  fake.root = others.roster;
+  const publishes12 = publish(standardName, describing());
+  fake.discovery = publishes12;
+  const state = await read({}, { full: true });
+  for (const status of ['active', 'tobedeleted']) {
+    fake.discovery = () => {};
+    everybody({ role: 'student', roles: undefined, status });
+    const next = await read(state);
+    assert.deepEqual([next.found, fake.asked.at(-1)?.filter, documents()], [{ url: fake.url, version: '1.1' }, null, both], status);
+    fake.discovery = publishes12;
+    everybody({ roles: undefined, status: 'tobedeleted' });
+    assert.deepEqual([(await read(state)).found, documents()], [state.found, [standardName]], 'one that still says so');
+    everybody({ role: undefined });
+    assert.deepEqual([(await read(state)).found, documents()], [state.found, []], 'people who are gone need not have roles');
+  }
 });
 
 test('what was remembered of another provider, or cannot be, is not taken', async () => {

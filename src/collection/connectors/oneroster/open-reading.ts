@@ -4,7 +4,7 @@ import { allResources, collections } from '../../../roster/collections.ts';
 import type { Resource } from '../../../roster/resource.ts';
 import { MisError } from '../../connector.ts';
 import { findRemembered } from './discovery.ts';
-import { isAbsent } from './json-value.ts';
+import { isAbsent, isEmpty, isGone } from './json-value.ts';
 import type { Persistence } from './persistent-call.ts';
 import { openProvider, type Provider, type ProviderParts } from './provider.ts';
 import { askPage, parsePage, type ProviderPage } from './read-page.ts';
@@ -45,10 +45,13 @@ function asRefusal(error: unknown): MisError {
   throw error;
 }
 
-/** One of 1.1 that became one of 1.2 may give tokens and lists as ever; its people then have roles, and none of them a role. */
+/** A provider of 1.1 that became one of 1.2, or the other way round, may give tokens and lists as ever; its people show it. */
 function isOtherThanKnown({ provider, probes }: Opened): boolean {
   const [user] = probes.get(collections.users)?.records ?? [];
-  return provider.found.version === '1.1' && user !== undefined && isAbsent(user.role) && !isAbsent(user.roles);
+  if (user === undefined) return false;
+  if (provider.found.version === '1.1') return isAbsent(user.role);
+  // Whoever is gone may have no roles in 1.2.
+  return isEmpty(user.roles) && (!isGone(user.status) || !isAbsent(user.role));
 }
 
 export async function requireProbes(provider: Provider): Promise<Probes> {
