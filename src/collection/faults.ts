@@ -29,7 +29,8 @@ export async function countDependants(tx: Tx, reading: Reading, problems: Proble
 
 function dependants(tx: Tx, reading: Reading) {
   return tx`
-    select r.fault, count(distinct (r.collection, r.line, r.sourced_id))::int as count from ${stagedRejected(tx, reading)} r where r.dependent group by r.fault`;
+    select r.fault, count(distinct (r.collection, r.line, r.sourced_id))::int as count
+    from ${stagedRejected(tx, reading)} r where r.dependent group by r.fault`;
 }
 
 /** With the report, which has to be there; those of imports that are no longer shown go. */
