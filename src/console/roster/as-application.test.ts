@@ -122,6 +122,8 @@ test('roles that are hidden are said to be, with the scopes that would open them
   assert.match(await why('Staff,Student', 'agents', 'kid'), contact, 'that somebody of the staff is a parent');
   assert.match(await why('Staff,Student', 'agents', 'pat'), contact);
   assert.match(await why('Staff', 'primaryOrg', 'pat'), contact);
+  const { text } = await admin.get(`/console/schools/${several}/roster/users/pat?view=application&rp=roles-Staff-primaryorg-pat`);
+  assert.match(text, /Org: <a href="[^"]*\/orgs\/o1"><bdi>School<\/bdi><\/a>/, 'the organisation of a role by its name');
   assert.match(await why('Staff', 'grades', 'aid'), /^Hidden Hidden by scope: Student would open it\.$/);
   assert.match(await why('Staff', 'userProfiles', 'pat'), /^In part It gets 1 of 2: the others are hidden by scope\. Contact would open them\.$/);
 });

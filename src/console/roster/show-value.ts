@@ -31,10 +31,16 @@ function isReference(value: unknown): value is Reference {
 /** The first of each field's, which are those that are shown. */
 export function listReferences(record: Readonly<Record<string, unknown>>): { collection: CollectionName; sourcedId: string }[] {
   return Object.values(record).flatMap((value) =>
-    [value].flat().filter(isReference).slice(0, shownInList).flatMap(({ sourcedId, type }) => {
+    [value].flat().slice(0, shownInList).flatMap(referencesIn).flatMap(({ sourcedId, type }) => {
       const collection = collectionOf(type);
       return collection ? [{ collection, sourcedId }] : [];
     }));
+}
+
+/** It may be one itself, or have some, as a role has its organisation. */
+function referencesIn(value: unknown): Reference[] {
+  if (isReference(value)) return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).filter(isReference) : [];
 }
 
 export function renderLink(estab: string, collection: CollectionName, sourcedId: string, name: string | undefined): Html {
@@ -63,7 +69,7 @@ function renderItem(estab: string, value: unknown, names: Names): HtmlValue {
   if (value === 'false' || value === false) return 'No';
   if (typeof value === 'object' && value !== null) {
     const pairs = 'type' in value && 'identifier' in value ? [[String(value.type), value.identifier] as const] : Object.entries(value);
-    return html`${pairs.map(([key, one]) => html`<div>${describeDetail(key)}: <bdi>${clip(one)}</bdi></div>`)}`;
+    return html`${pairs.map(([key, one]) => html`<div>${describeDetail(key)}: ${renderValue(estab, one, names)}</div>`)}`;
   }
   return html`<bdi>${clip(value)}</bdi>`;
 }
