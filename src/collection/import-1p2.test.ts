@@ -200,17 +200,20 @@ test('a bulk package without userProfiles.csv, or without rows in it, leaves pro
   ]);
 });
 
-test('who leaves without ever having been there is passed over with what goes with them; what stays must not refer to them', async () => {
+test('who leaves without ever having been there is passed over with what goes with them, and as an agent; nothing that stays is about them', async () => {
   const estab = await newSchool();
   const users = [gone(person('never'))];
   const passed = await service.load(estab, delta({ users, demographics: [gone({ sourcedId: 'never', sex: 'male' })] }));
   assert.deepEqual([passed.problems, ...ended(passed)], [[], 'unchanged', 0, 0, 0, 0]);
-  for (const files of [{ users, demographics: [live({ sourcedId: 'never' })] }, { users: [...users, gone(person('p', { agentSourcedIds: 'never' }))] }]) {
-    const refused = await service.load(estab, delta(files));
-    assert.deepEqual([refused.outcome, refused.problems.map(({ value, rule }) => [value, rule])], [
-      'refused', [['never', 'there is no such record in users.csv']],
-    ]);
-  }
+  const naming = [live(person('p', { agentSourcedIds: 'never,t' })), live(person('t', { agentSourcedIds: 'never' }))];
+  const named = await service.load(estab, delta({ users: [...naming, ...users] }));
+  assert.deepEqual([named.outcome, named.problems], ['done', []]);
+  const rows = await db`select agent_ids as agents, late from roster_user where estab = ${estab} order by sourced_id`;
+  assert.deepEqual(rows.map(({ agents, late }) => [agents, String(late).match(/"sourcedId":"\w+"/g)]), [[['t'], ['"sourcedId":"t"']], [null, null]]);
+  const refused = await service.load(estab, delta({ users, demographics: [live({ sourcedId: 'never' })] }));
+  assert.deepEqual([refused.outcome, refused.problems.map(({ value, rule }) => [value, rule])], [
+    'refused', [['never', 'there is no such record in users.csv']],
+  ]);
 });
 
 test('files without rows are told by their own names, and roles that are all tobedeleted are not called missing', async () => {

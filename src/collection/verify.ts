@@ -4,6 +4,7 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
+import { leaveOutPassedOver } from './passed-over.ts';
 import { placeInSql, placeOf } from './place.ts';
 import { keptFaults, listedProblems, noSuchRecord, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
@@ -19,6 +20,7 @@ const mostRounds = 50;
 /** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. */
 export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, problems: Problems): Promise<boolean> {
   for (const resource of modes.keys()) await rejectDuplicates(tx, reading, resource, problems);
+  if (modes.has(collections.users)) await leaveOutPassedOver(tx, reading);
   const references = allResources
     .filter((resource) => modes.has(resource))
     .flatMap((resource) => [...resource.fields, ...ownPerson(resource)].map((field) => ({ resource, field })))

@@ -43,7 +43,9 @@ const origin = () => new URL(fake.url).origin;
 async function read(state: Record<string, unknown>, how: { full?: boolean; more?: Partial<OneRosterParts> } = {}): Promise<Record<string, unknown>> {
   [fake.discovered, fake.logins] = [[], []];
   const reading = await createOneRosterConnector(parts({ state, ...how.more })).openRoster({ full: how.full ?? false });
-  for (const { read: readRows } of reading.collections) for await (const batch of readRows(new Problems(), noRoster)) assert.equal(batch.rejected.length, 0);
+  for (const { read: readRows } of reading.collections) {
+    for await (const batch of readRows(new Problems(), noRoster)) assert.ok(batch.rejected.every(({ fault }) => fault === 0));
+  }
   return JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
 }
 

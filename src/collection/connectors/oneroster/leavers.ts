@@ -1,5 +1,5 @@
 // In charge of people who are gone and of whom a provider of OneRoster 1.2 no longer says what they were: they keep the roles that the
-// roster has of them. Whoever was never there stays away, with what refers to them.
+// roster has of them. Whoever was never there is passed over, with what is about them.
 import { collections } from '../../../roster/collections.ts';
 import type { Resource } from '../../../roster/resource.ts';
 import type { LivePerson, LiveRoster, SourceBatch, SourceRow } from '../../source.ts';
@@ -18,8 +18,10 @@ export function createCompleteLeavers(): CompleteLeavers {
     const asked = batch.rows.filter(lacksRoles).map(({ sourcedId }) => sourcedId);
     if (asked.length === 0) return batch;
     const known = await live.people(asked);
-    for (const id of asked) if (!known.has(id)) strangers.add(id);
-    return { ...batch, rows: batch.rows.flatMap((row) => (lacksRoles(row) ? withRolesOf(known.get(row.sourcedId), row) : [row])) };
+    const passed = batch.rows.filter((row) => lacksRoles(row) && !known.has(row.sourcedId)).map(({ line, sourcedId }) => ({ line, sourcedId, fault: 0 }));
+    for (const { sourcedId } of passed) strangers.add(sourcedId);
+    const rows = batch.rows.flatMap((row) => (lacksRoles(row) ? withRolesOf(known.get(row.sourcedId), row) : [row]));
+    return { rows, rejected: [...batch.rejected, ...passed] };
   };
 }
 

@@ -176,7 +176,7 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
     demographics: [{ sourcedId: 'u1', sex: 'other' }],
   };
   fake.misbehave = ({ collection }, reply) => void (collection === 'orgs' && (reply.total = undefined));
-  const { estab, pull } = await addLinked({ url: fake.url, clientId: 'id', clientSecret: 'secret', version: '1.2' }, 50);
+  const { estab, pull } = await addLinked({ url: fake.url, clientId: 'id', clientSecret: 'secret', version: '1.2' }, 2);
   assert.equal((await pull(true)).report.outcome, 'done');
   const of = (list: unknown[] | undefined, ...names: string[]) => list?.map((one) => names.map((name) => (one as Record<string, unknown>)[name]));
   const [first, second] = [await shown(near, estab), await shown(near, estab, 'v12')];
@@ -199,6 +199,20 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
   assert.deepEqual(of(after1.users, 'sourcedId', 'status', 'role'), [['u1', 'tobedeleted', 'student']], 'who was there keeps it; nobody else comes');
   assert.deepEqual(of(after2.users, 'roles'), of(second.users, 'roles'));
   assert.deepEqual([of(after1.enrollments, 'sourcedId', 'status'), of(after1.demographics, 'sourcedId')], [[['e1', 'tobedeleted']], [['u1']]]);
+  assert.equal((await pull(true)).report.outcome, 'unchanged');
+
+  // On pages of two, u0 comes after whoever names them.
+  const named = (sourcedId: string, ...agents: string[]) => ({
+    sourcedId, enabledUser: true, givenName: 'G', familyName: 'F', roles: [role], agents: agents.map(to), username: sourcedId,
+  });
+  fake.data.users = [named('u2', 'u0'), named('u3', 'u2', 'u0', 'u1'), { sourcedId: 'u1', ...left }, { sourcedId: 'u0', ...left }];
+  assert.equal((await pull(true)).report.outcome, 'done', 'who is passed over refuses nobody');
+  const people = of((await shown(near, estab, 'v12')).users, 'sourcedId', 'agents') ?? [];
+  assert.deepEqual(people.map(([id, agents]) => [id, of(agents as unknown[] | undefined, 'sourcedId')?.flat()]), [
+    ['u1', undefined], ['u2', undefined], ['u3', ['u2', 'u1']],
+  ]);
+  const kept = await near.db`select sourced_id as id, agent_ids as agents from roster_user where estab = ${estab} order by sourced_id`;
+  assert.deepEqual(kept.map(({ id, agents }) => [id, agents]), [['u1', null], ['u2', null], ['u3', ['u2', 'u1']]]);
   assert.equal((await pull(true)).report.outcome, 'unchanged');
   fake.stop();
 });
