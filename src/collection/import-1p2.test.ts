@@ -422,6 +422,17 @@ test('a delta under which the roster moves all the time is neither taken nor giv
   assert.deepEqual([readings, (await kept(estab, 't')).version], [5, 1]);
 });
 
+test('a list of nobody but people who are passed over removes nobody', async () => {
+  const estab = await newSchool();
+  const read = async function* read() {
+    yield { rows: [], rejected: [{ line: 2, sourcedId: 'stranger', fault: 0 }] };
+  };
+  const source = { ...(await openCsvSource(bulk({ orgs }))), collections: [{ resource: collections.users, mode: 'bulk' as const, read }] };
+  const report = await importRoster(db, async () => source, { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 });
+  assert.deepEqual([...ended(report), ...report.ignored], ['unchanged', 0, 0, 0, 0, 'users.csv (no rows)']);
+  assert.equal((await kept(estab, 't')).status, 'active');
+});
+
 test('words that 1.1 does not have are told with the import, with what it shows instead; where there are none, nothing is', async () => {
   const own = [...orgs, { sourcedId: 'x', name: 'X', type: 'ext:campus' }];
   const roles = [...(school.roles ?? []), role('p2', 'p', 'ext:librarian')];

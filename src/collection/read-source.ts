@@ -51,7 +51,8 @@ export async function readRosterSource(
       const encode = createRowEncoder(resource, reading);
       let [seen, count] = [0, 0];
       for await (const batch of read(problems, { live, openSpool: open })) {
-        seen += batch.rows.length + batch.rejected.length;
+        // Who is passed over without a fault says nothing of the others either.
+        seen += batch.rows.length + batch.rejected.filter(({ fault }) => fault > 0 || mode === 'delta').length;
         words.note(resource, batch.rows);
         let text = '';
         for (const row of resource === collections.users ? await keepOrder(batch.rows, live) : batch.rows) text += encode(row);
