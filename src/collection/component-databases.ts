@@ -196,15 +196,15 @@ export async function recordCollected(
 ): Promise<void> {
   await installDatabases(sql, estab, [name]);
   await sql`
-    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = clock_timestamp(), refreshing_since = null,
+    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = asked.at, refreshing_since = null,
       progress = null,
-      changed_at = case when ${changed} then clock_timestamp() else d.changed_at end,
-      expires_at = case when asked.again then clock_timestamp() + make_interval(mins => ${minutesToLive[name]}) end,
+      changed_at = case when ${changed} then asked.at else d.changed_at end,
+      expires_at = case when asked.again then asked.at + make_interval(mins => ${minutesToLive[name]}) end,
       refresh_at = case when not asked.again then null
-        when asked.demo then clock_timestamp() + interval '10 minutes'
-        when ${name} = 'Attendance' then clock_timestamp() + make_interval(mins => ${minutesToLive[name]})
+        when asked.demo then asked.at + interval '10 minutes'
+        when ${name} = 'Attendance' then asked.at + make_interval(mins => ${minutesToLive[name]})
         else ${nextNight(sql)} end
-    from (select e.time_zone, e.connector = 'demo' as demo, coalesce(e.connector <> 'csv' or s.settings ? 'folder', false) as again
+    from (select clock_timestamp() as at, e.time_zone, e.connector = 'demo' as demo, coalesce(e.connector <> 'csv' or s.settings ? 'folder', false) as again
           from establishment e left join connector_setting s using (estab) where e.estab = ${estab}) asked
     where d.estab = ${estab} and d.name = ${name}`;
   await tellStatus(sql, estab);
