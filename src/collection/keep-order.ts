@@ -1,19 +1,9 @@
 // In charge of the order in which somebody has roles and profiles: it says nothing, so that whoever comes with the same ones in another
 // order is as they were, and what 1.1 shows of them does not change with it.
-import { collections } from '../roster/collections.ts';
 import type { Item, Value } from '../roster/resource.ts';
 import { mainRole, orgsOfRoles } from '../roster/resources/user-role.ts';
+import { personAt as at } from './person-values.ts';
 import type { LiveRoster, SourceRow } from './source.ts';
-
-const positionOf = (name: string) => collections.users.fields.findIndex((field) => field.name === name);
-const at = {
-  username: positionOf('username'),
-  role: positionOf('role'),
-  orgs: positionOf('orgs'),
-  primaryOrg: positionOf('primaryOrg'),
-  profiles: positionOf('userProfiles'),
-  roles: positionOf('roles'),
-};
 
 const isSeveral = (value: Value) => value !== undefined && value.length > 1;
 

@@ -42,7 +42,7 @@ export async function measureCollection(tx: Tx, estab: string, resource: Resourc
     from running where chunk > 0 group by sourced_id`;
 }
 
-/** Whether what was measured of a roster r holds for its version: one that did not know of several kinds may have written it. */
+/** Whether what was rendered and measured of a roster r holds for its version: one that does not know of 1.2 may have written it. */
 export const isSettled = (sql: Sql): Fragment => sql`r.rendered_to = r.version`;
 
 export const canBeMixed = (resource: Resource): boolean => kindColumns(resource).includes('kinds');

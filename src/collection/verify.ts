@@ -70,7 +70,7 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
 
 async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<void> {
   const target = collections[field.to ?? 'users'];
-  // What goes with somebody who was passed over is passed over as well; whatever else refers to them is wrong.
+  // What goes with somebody who was passed over is passed over as well; whatever else still refers to them is wrong.
   const follows = resource.personColumn === field.column ? tx`w.status = 'tobedeleted'` : tx`false`;
   await reject(tx, reading, resource, problems, {
     column: field.csv ?? null,

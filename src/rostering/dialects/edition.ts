@@ -1,5 +1,6 @@
 // In charge of what the dialects of one edition of OneRoster have in common: what their records are made of.
 import { oneRosterScopes } from '../../access/scopes.ts';
+import { isSettled } from '../../collection/measure-collection.ts';
 import type { Dialect } from './dialect.ts';
 
 type OfEdition = Pick<Dialect, 'edition' | 'scopes' | 'byAnyKind' | 'properties' | 'isReady' | 'schemaOf' | 'refusesUnknownSort'>;
@@ -19,7 +20,7 @@ export const edition12: OfEdition = {
   scopes: oneRosterScopes.v1p2,
   byAnyKind: true,
   properties: (sql) => sql`(case when t.shared is null then t.record else left(t.record, t.shared) end || coalesce(t.v1p2, ''))`,
-  isReady: (sql) => sql`r.rendered_to = r.version`,
+  isReady: isSettled,
   schemaOf: (refType) => `${refType}_1p2`,
   refusesUnknownSort: false,
 };

@@ -5,6 +5,7 @@ import type { Item, Value } from '../../../roster/resource.ts';
 import { profilesFile } from '../../../roster/resources/user-profile.ts';
 import { mainRole, orgsOfRoles, rolesFile } from '../../../roster/resources/user-role.ts';
 import { inventRoles, nameRoles } from '../../invent-roles.ts';
+import { personAt as at } from '../../person-values.ts';
 import { numberOfPlace, placeOf } from '../../place.ts';
 import { noSuchRecord, type Problem } from '../../problem.ts';
 import type { LivePerson, Mode, RejectedRow, SourceBatch, SourceRow } from '../../source.ts';
@@ -28,15 +29,7 @@ export type Beside = Readonly<{
   findOrg(id: string, status: SourceRow['status']): Readonly<{ type: string | undefined }> | undefined;
 }>;
 
-const { file: usersFile, fields } = collections.users;
-const positionOf = (name: string) => fields.findIndex((field) => field.name === name);
-const at = {
-  role: positionOf('role'),
-  orgs: positionOf('orgs'),
-  primaryOrg: positionOf('primaryOrg'),
-  profiles: positionOf('userProfiles'),
-  roles: positionOf('roles'),
-};
+const { file: usersFile } = collections.users;
 
 /** Where the roster has somebody. */
 export const orgsOf = (live: LivePerson | undefined): readonly string[] => (live?.values[at.orgs] ?? []) as readonly string[];

@@ -1,11 +1,10 @@
 // In charge of what only 1.2 says of people whom a delta of 1.1 changes: that edition cannot say it, and what a delta does not say stays.
 import { collections } from '../../../roster/collections.ts';
 import type { Value } from '../../../roster/resource.ts';
+import { personAt as at } from '../../person-values.ts';
 import type { LivePerson, LiveRoster, SourceBatch } from '../../source.ts';
 
 const { fields } = collections.users;
-const positionOf = (name: string) => fields.findIndex((field) => field.name === name);
-const at = { role: positionOf('role'), orgs: positionOf('orgs'), roles: positionOf('roles'), primaryOrg: positionOf('primaryOrg') };
 const second = fields.flatMap(({ name, only }, position) => (only === 'v1p2' ? [{ name, position }] : []));
 /** They say in other words what 1.1 says as well. */
 const restated = ['roles', 'primaryOrg'];

@@ -2,12 +2,12 @@
 // roster has of them. Whoever was never there is passed over, with what is about them.
 import { collections } from '../../../roster/collections.ts';
 import type { Resource } from '../../../roster/resource.ts';
+import { personAt } from '../../person-values.ts';
 import type { LivePerson, LiveRoster, SourceBatch, SourceRow } from '../../source.ts';
 
 export type CompleteLeavers = (resource: Resource, batch: SourceBatch, live: LiveRoster) => Promise<SourceBatch>;
 
-const places = ['role', 'orgs', 'roles'].map((name) => collections.users.fields.findIndex((field) => field.name === name));
-const [roleAt = -1] = places;
+const places: readonly number[] = [personAt.role, personAt.orgs, personAt.roles];
 
 /** Of one reading, in which people come before what refers to them. */
 export function createCompleteLeavers(): CompleteLeavers {
@@ -26,7 +26,7 @@ export function createCompleteLeavers(): CompleteLeavers {
 }
 
 function lacksRoles({ values }: SourceRow): boolean {
-  return values[roleAt] === undefined;
+  return values[personAt.role] === undefined;
 }
 
 function withRolesOf(known: LivePerson | undefined, row: SourceRow): SourceRow[] {
