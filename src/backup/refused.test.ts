@@ -120,6 +120,22 @@ test('only an empty database is restored into, that nobody else uses', async () 
   await assertNothingChanged();
 });
 
+test('whoever ends their connection a moment later does not keep a restore from beginning', async () => {
+  const target = await databases.make();
+  const other = connect(target, { max: 1, name: 'somebody going' });
+  await other`select 1`;
+  const looked = databases.look(target, (there) =>
+    until('the restore has looked who is there', async () => {
+      const [row] = await there<{ asked: boolean }[]>`
+        select exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query like '%client_addr%') as asked`;
+      return row?.asked === true;
+    }),
+  );
+  const restored = restore({ ...into, DATABASE_URL: target, DATA_DIR: join(folder, 'going') });
+  await looked.finally(() => other.end());
+  assert.equal((await restored).code, 0);
+});
+
 test('a role that is no superuser restores, sees others whose connections it cannot look into, and leaves tables of extensions alone', async () => {
   const [target, role] = [await databases.make(), `restorer_${randomBytes(6).toString('hex')}`];
   const as = Object.assign(new URL(target), { username: role, password: 'pw' }).href;

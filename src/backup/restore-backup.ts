@@ -1,6 +1,7 @@
 // In charge of bringing a backup back, into a database without tables. The whole file is read and checked first; then the schema, the
 // rows and what follows from them are one transaction, so that whoever dies on the way leaves the database as empty as it was.
 import { basename } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { noteLook } from '../access/audit-trail.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
 import { secretKeyFile, type Config } from '../config.ts';
@@ -52,6 +53,8 @@ export type RestoreParts = {
 
 /** Whoever has the turn is connected, and mostly seen before. */
 const longestTurnMs = 5_000;
+/** A server lists a connection for a moment after it was ended, a busy one for longer. */
+const longestGoingMs = 3_000;
 
 export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> {
   const begun = performance.now();
@@ -152,16 +155,26 @@ async function requireEmpty(sql: Sql, config: Config): Promise<void> {
   );
 }
 
-/** own: what connections of this pool are called. Of those of others a role that is no superuser sees little but that they are there. */
+/** Others who stay: whoever has just ended their connection is waited for. */
 async function requireAlone(sql: Sql, config: Config, own: string): Promise<void> {
-  const others = await sql<{ pid: number; name: string; host: string }[]>`
+  const until = performance.now() + longestGoingMs;
+  let others = await findOthers(sql, own);
+  while (others.length > 0 && performance.now() < until) {
+    await pause(50);
+    others = await findOthers(sql, own);
+  }
+  if (others.length === 0) return;
+  const named = others.map(({ pid, name, host }) => `"${name}" from ${host} (process ${pid})`).join(', ');
+  throw new SchoolbellError('conflict', `others are connected to ${describePlace(config)}: ${named}; end them first. Nothing was changed`);
+}
+
+/** own: what connections of this pool are called. Of those of others a role that is no superuser sees little but that they are there. */
+function findOthers(sql: Sql, own: string): Promise<{ pid: number; name: string; host: string }[]> {
+  return sql`
     select pid, coalesce(nullif(application_name, ''), usename, 'unknown') as name, coalesce(host(client_addr), 'this machine') as host from pg_stat_activity
     where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
       and pid <> pg_backend_pid() and application_name is distinct from ${own}
     order by pid limit 5`;
-  if (others.length === 0) return;
-  const named = others.map(({ pid, name, host }) => `"${name}" from ${host} (process ${pid})`).join(', ');
-  throw new SchoolbellError('conflict', `others are connected to ${describePlace(config)}: ${named}; end them first. Nothing was changed`);
 }
 
 type Filled = { held: number; at: Date; tables: readonly TableFacts[] };
