@@ -33,9 +33,6 @@ alter table stage_user add column v1p2 text, add column shared integer, add colu
   add column preferred_last_name text collate "C", add column pronouns text collate "C", add column primary_org_id text collate "C",
   add column user_profiles jsonb, add column roles jsonb;
 
--- Of whoever would stay, the roles that would go; null where the record itself would.
-alter table import_loss add column loses text[];
-
 -- The version up to which every record, also of the history, is rendered for 1.2.
 alter table roster add column rendered_to integer not null default 0;
 
