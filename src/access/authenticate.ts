@@ -1,46 +1,37 @@
-// In charge of who is calling and what they may reach: turns a bearer token into a caller. What can be revoked is
-// read at every call, in one statement together with the version of each roster.
+// In charge of who is calling and what they may reach: turns a bearer token into a caller. What can be revoked is read at every call,
+// together with the version of each roster.
 import type { FastifyRequest } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
+import { createSharedCheck, type Reach, type Standing } from './shared-check.ts';
+import { requireTrustedKey } from './token-keys.ts';
 import type { RosteringTokenKind, Tokens } from './tokens.ts';
 
-/** One establishment that the caller reaches, with what it grants, where its roster stands and since when it can be read. */
-export type Reach = { estab: string; scopes: readonly string[]; rosterId: string; version: number; keptFrom: number };
-
-/** How an authorisation stands, and what it opens if it holds. */
-export type Standing = Reach & { state: string };
+export type { Reach, Standing } from './shared-check.ts';
 
 export type Caller = { rp: string; reach: readonly Reach[]; oneRosterScopes: readonly string[] | undefined };
 
 export type Authenticate = (request: FastifyRequest, kind: RosteringTokenKind) => Promise<Caller>;
 
 export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Authenticate {
+  const check = createSharedCheck(db);
+  /** Of rows that are the same object the reach is, too. */
+  const reaches = new WeakMap<readonly Standing[], readonly Reach[]>();
   return async (request, kind) => {
     const claims = await tokens.verify(bearerToken(request.headers.authorization), kind);
     noteCaller(request, { rp: claims.rp, estab: claims.estab });
-    const secretHolds =
-      claims.estab === undefined
-        ? db`exists (select from application_secret s where s.id = ${claims.secretId} and s.rp = a.rp and (s.valid_until is null or s.valid_until > now()))`
-        : db`exists (select from school_secret s where s.estab = a.estab and s.id = ${claims.secretId} and s.rp = a.rp
-          and (s.valid_until is null or s.valid_until > now()))`;
-    const rows = await db<(Standing & { secretHolds: boolean; keyTrusted: boolean })[]>`
-      select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", ${secretHolds} as "secretHolds",
-        ${keyIsTrusted(db, claims.kid)} as "keyTrusted"
-      from authorisation a join roster r using (estab)
-      where a.rp = ${claims.rp} ${claims.estab === undefined ? db`` : db`and a.estab = ${claims.estab}`}
-      order by a.estab`;
-    if (!rows[0]?.secretHolds)
+    const { rows, secretHolds, keyTrusted } = await check(claims);
+    if (rows.length === 0 || !secretHolds)
       throw new SchoolbellError(
         'invalid_token',
         'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.',
       );
-    requireTrustedKey(rows[0].keyTrusted);
+    requireTrustedKey(keyTrusted);
     limit.count(request, claims.secretId);
-    const reach = requireReach(rows);
+    const reach = reaches.get(rows) ?? requireReach(rows);
+    reaches.set(rows, reach);
     if (reach.length === 1) noteCaller(request, { estab: reach[0]?.estab });
     return { rp: claims.rp, reach, oneRosterScopes: claims.oneRosterScopes };
   };

@@ -20,7 +20,7 @@ export type TokenKeys = {
 const trusted = (sql: Sql): Fragment => sql`(trusted_until is null or trusted_until > now())`;
 
 /** For the statement that reads who is calling: a key that was withdrawn in one process is refused by all at once. */
-export const keyIsTrusted = (sql: Sql, kid: string): Fragment => sql`exists (select from token_key where kid = ${kid} and ${trusted(sql)})`;
+export const keyIsTrusted = (sql: Sql, kid: string | Fragment): Fragment => sql`exists (select from token_key where kid = ${kid} and ${trusted(sql)})`;
 
 export function requireTrustedKey(isTrusted: boolean): void {
   if (!isTrusted) throw new SchoolbellError('invalid_token', 'The key that signed this token was withdrawn; obtain a new token.');

@@ -192,6 +192,9 @@ export const offenders: Offenders = [
         '9dcba45b361c select r.estab, v.ripe from roster r join (select estab, max(version) as ripe from roster_version wh',
       ],
       'src/collection/render-editions.ts': ['9c7e946a1622 select estab from roster where rendered_to <> version order by estab'],
+      'src/rostering/list-files.ts': [
+        '53792355eb68 select id, version, kept_from as "keptFrom", purged_at is not null as purging from roster',
+      ],
       'src/collection/uploads.ts': [
         'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
       ],
@@ -236,8 +239,8 @@ export const offenders: Offenders = [
   {
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
-      'src/access/authenticate.ts': [
-        '8aef05fdaccd select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom", exists',
+      'src/access/shared-check.ts': [
+        "125a35bf3ad3 select ask.place, now_at.digest, case when now_at.digest <> ask.known then (select coalesce(json_agg",
       ],
       'src/access/last-requests.ts': [
         '6d6bac382c9c select p.rp, l.at from unnest($n::text[]) as p (rp) cross join lateral (select at from request_line',
