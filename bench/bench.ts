@@ -16,6 +16,7 @@ import type { Place } from '../src/db/embedded-place.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { createWorkPools } from '../src/work.ts';
+import { freePort } from '../test/free-port.ts';
 
 export type Figure = { name: string; measured: string; goal: string; holds: boolean | undefined };
 
@@ -37,10 +38,10 @@ export type Bench = {
 
 export const estab = 'bench';
 export const benchSecretKey = 'a key for the benchmarks that is long enough';
-const port = 18_080;
 
 export async function openBench(): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'schoolbell-bench-'));
+  const port = await freePort();
   chmodSync(folder, 0o711);
   const embedded = await openEmbedded(folder);
   const url = embedded.where()[0] ?? '';
@@ -59,6 +60,7 @@ export async function openBench(): Promise<Bench> {
     // With the sandbox, whose page is measured too; no application of the bench is one of the demo.
     DEMO: 'on',
     PORT: String(port),
+    DATA_DIR: folder,
     DATABASE_URL: url,
     SECRET_KEY: benchSecretKey,
     TRUST_PROXY: '127.0.0.1/32',
@@ -108,7 +110,7 @@ export async function openBench(): Promise<Bench> {
   return bench;
 }
 
-/** Requests a second over 16 connections, from a process of its own. `__n__` in the path becomes a number never used before. */
+/** Requests a second over 16 connections, from a process of its own. `__n__` in the path becomes a number never used before, `__below:m__` a random one below m. */
 export async function load(bench: Bench, path: string, seconds = 5): Promise<number> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], {
     stdio: ['ignore', 'pipe', 'inherit'],

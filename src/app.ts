@@ -1,6 +1,7 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { createApplicationCaller } from './access/application-caller.ts';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createFindTokenSeconds, createIsDemo, createRequireAnswer, refuseAtTimes } from './access/demo-faults.ts';
@@ -56,6 +57,7 @@ import { followRoutes } from './reference/describe-surfaces.ts';
 import { docsRoutes } from './reference/docs-routes.ts';
 import { referenceRoutes } from './reference/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
+import { openListFiles } from './rostering/list-files.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects } from './rostering/dialects/all.ts';
 import { rosteringRoutes } from './rostering/routes.ts';
@@ -100,7 +102,6 @@ export function createPools(open: OpenPool): Pools {
 /** One processor is left to everything else, the kept thread aside, which is mostly idle. */
 const hashThreads = Math.max(1, availableParallelism() - 1);
 const rememberedTotalsBytes = 4 * 1024 * 1024;
-const rememberedEndsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
   ...accessErrorShapes,
@@ -161,7 +162,15 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const providers = createOutbound(allowed, pageLimits);
   const pictures = createOutbound(allowed, pictureLimits);
   const ledger = createLedger(changes);
+  const reader = { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
+  const files = openListFiles(reader, {
+    folder: join(config.dataDir, 'lists'),
+    maxBytes: config.listCacheMb * 1024 ** 2,
+    tell: (error, words) => app.log.warn({ err: error }, words),
+    now,
+  });
   app.addHook('onClose', async () => {
+    await files.close();
     await ledger.close();
     await lines.close();
     await providers.close();
@@ -206,20 +215,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     const schoolData = { db: changes, reads, lists: pools.lists, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
     api.register(async (scope) => schoolDataRoutes(scope, schoolData));
     api.register(async (scope) =>
-      rosteringRoutes(scope, {
-        authenticate: createAuthenticate(callers, tokens, limit),
-        reader: {
-          db: reads,
-          searches: pools.searches,
-          lists: pools.lists,
-          facts: createFactsReader(),
-          totals: createRemembered(rememberedTotalsBytes),
-          ends: createRemembered(rememberedEndsBytes),
-        },
-        publicUrl: config.publicUrl,
-        ledger,
-        slowReader,
-      }),
+      rosteringRoutes(scope, { authenticate: createAuthenticate(callers, tokens, limit), reader, files, publicUrl: config.publicUrl, ledger, slowReader }),
     );
   });
   return app;

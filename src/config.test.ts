@@ -40,6 +40,7 @@ test('defaults', () => {
     backupPassphrase: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,
+    listCacheMb: 4096,
     logLevel: 'info',
     given: [],
   };

@@ -35,6 +35,8 @@ export type Config = Readonly<{
   adminPassword: string | undefined;
   purgeAfterDays: number;
   shrinkLimitPercent: number;
+  /** What list files may take of the disk; 0: none are written. */
+  listCacheMb: number;
   logLevel: string;
   /** The variables that are set; the others have their defaults. */
   given: readonly string[];
@@ -43,7 +45,7 @@ export type Config = Readonly<{
 /** Every variable there is. */
 export const variables = [
   'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'SMTP_URL', 'MAIL_FROM',
-  'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'BACKUP_PASSPHRASE', 'LOG_LEVEL',
+  'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'BACKUP_PASSPHRASE', 'LIST_CACHE_MB', 'LOG_LEVEL',
 ] as const;
 export type Variable = (typeof variables)[number];
 
@@ -170,6 +172,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     backupPassphrase,
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
+    listCacheMb: number('LIST_CACHE_MB', 4096, 0, 100_000_000),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
     given: variables.filter((name) => text(name) !== undefined),
   });

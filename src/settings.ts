@@ -29,6 +29,7 @@ const values: Readonly<Record<Variable, (config: Config) => string>> = {
   RATE_LIMIT_PER_MINUTE: ({ rateLimitPerMinute }) => (rateLimitPerMinute === 0 ? 'off' : String(rateLimitPerMinute)),
   PURGE_AFTER_DAYS: ({ purgeAfterDays }) => String(purgeAfterDays),
   SHRINK_LIMIT_PERCENT: ({ shrinkLimitPercent }) => String(shrinkLimitPercent),
+  LIST_CACHE_MB: ({ listCacheMb }) => (listCacheMb === 0 ? 'off' : String(listCacheMb)),
   ADMIN_PASSWORD: ({ adminPassword, databaseUrls, dataDir }) => {
     if (adminPassword !== undefined) return 'set';
     return databaseUrls === undefined ? `in the file ${join(dataDir, adminPasswordFile)}` : 'not set';

@@ -1,9 +1,12 @@
 // In charge of versions that a caller names: what X-Roster-Version says, and which state of each school it asks for when
 // it is sent back. What the caller may see is judged now; only the records are of then.
-import { createHash } from 'node:crypto';
-import type { Reach } from '../access/authenticate.ts';
+import type { Caller, Reach } from '../access/authenticate.ts';
 import type { Db } from '../db/connect.ts';
+import { SchoolbellError } from '../errors.ts';
+import type { Query } from '../http/query.ts';
+import { parseWish } from './list-request.ts';
 import { createRemembered } from './remembered.ts';
+import { digest, sightOf, type Sight } from './sight.ts';
 import type { Target } from './visibility.ts';
 
 /** A roster, by its id or the beginning of it, at a version. */
@@ -24,12 +27,15 @@ const rememberedBytes = 4 * 1024 * 1024;
 /** One school's version is its own name. Those of several are too long for a header, and kept under a short one. */
 export function createVersionNames(db: Db, now: () => number = Date.now): VersionNames {
   const noted = createRemembered<number>(rememberedBytes);
+  /** A reach that is the same object is the same. */
+  const named = new WeakMap<readonly Reach[], string>();
 
   return {
     async nameOf(reach) {
       const [only, ...others] = reach;
       if (only && others.length === 0) return `${only.version}-${only.rosterId.slice(0, 8)}`;
-      const name = createHash('sha256').update(reach.map(({ rosterId, version }) => `${rosterId} ${version}`).join()).digest('base64url').slice(0, 22);
+      const name = named.get(reach) ?? digest(reach.map(({ rosterId, version }) => `${rosterId} ${version}`).join());
+      named.set(reach, name);
       if (now() - (noted.get(name) ?? 0) < notedAgainMs) return name;
       const versions = Object.fromEntries(reach.map(({ rosterId, version }) => [rosterId, version]));
       await db`insert into roster_version_set (name, versions) values (${name}, ${db.json(versions)}) on conflict (name) do update set noted_at = now()`;
@@ -44,6 +50,26 @@ export function createVersionNames(db: Db, now: () => number = Date.now): Versio
       return row && Object.entries(row.versions).map(([id, at]) => ({ roster: id, version: at }));
     },
   };
+}
+
+export const vary = 'authorization, if-roster-version';
+
+/** If-Roster-Version is a condition; the parameter that our links carry is a wish, and without it, or past it, all is as it stands. */
+export async function pinSight(
+  names: VersionNames,
+  { reach }: Caller,
+  sight: Sight,
+  { ifRosterVersion, query }: { ifRosterVersion: string | undefined; query: Query },
+): Promise<{ sight: Sight; version: string }> {
+  const asked = ifRosterVersion ?? parseWish(query);
+  const standing = await names.nameOf(reach);
+  if (asked === undefined || asked === standing) return { sight, version: standing };
+  const named = await names.find(asked);
+  const pinned = named && pinTargets(sight.targets, named);
+  if (pinned) return { sight: sightOf(pinned), version: asked };
+  if (ifRosterVersion === undefined) return { sight, version: standing };
+  const message = `The version "${asked.slice(0, 60)}" is not kept, or not of these schools. Begin again without If-Roster-Version.`;
+  throw new SchoolbellError('version_gone', message, { headers: { vary } });
 }
 
 /** The schools as they were then, without those that were not named; undefined when a version is no longer kept. */

@@ -6,26 +6,13 @@ import type { Resource } from '../roster/resource.ts';
 import { columnsAt, piecesAt, rowsAt, type Piece } from './as-of.ts';
 import { compareSql } from './compare.ts';
 import type { PathContext, Version } from './field-path.ts';
-import type { ListRequest } from './list-request.ts';
-import type { Dialect } from './dialects/dialect.ts';
 import { joined } from './join-fragments.ts';
-import type { Operation, Parent, RelationContext, RowsOf } from './operations.ts';
+import type { Parent, RelationContext, RowsOf } from './operations.ts';
+import type { Question } from './question.ts';
 import {
   hasRoleAt, isOfKinds, isOpenEnrolment, visibleAgents, visibleColumn, visibleLate, visibleProperties, type PeopleContext,
 } from './visible-people.ts';
 import type { Target } from './visibility.ts';
-
-export type Question = Readonly<{
-  dialect: Dialect;
-  operation: Operation;
-  /** The ids in the path, in their order. */
-  ids: readonly string[];
-  targets: readonly Target[];
-  filter: ListRequest['filter'];
-  sort: ListRequest['sort'];
-  address: string;
-  versions: ReadonlyMap<string, readonly Version[]>;
-}>;
 
 /** Pieces of statements about the records t that the question is about. */
 export type Plan = Readonly<{
@@ -43,8 +30,10 @@ export type Plan = Readonly<{
   currentVersions: Fragment;
 }>;
 
-export function makePlan(sql: Sql, question: Question): Plan {
-  const { dialect, operation, ids, targets, filter, sort, address, versions } = question;
+export type Versions = ReadonlyMap<string, readonly Version[]>;
+
+export function makePlan(sql: Sql, question: Question, versions: Versions): Plan {
+  const { dialect, operation, ids, targets, filter, sort, address } = question;
   const resource = collections[operation.collection];
   const rowsOf = rowsAt(sql, targets);
   const ready = sql`(select bool_and(${dialect.isReady(sql)}) from roster r where r.estab = any(${targets.map((target) => target.estab)}))`;
@@ -85,7 +74,7 @@ export function makePlan(sql: Sql, question: Question): Plan {
     where: joined(sql, conditions, sql` and `),
     pieces: piecesAt(sql, targets, resource),
     columns: columnsAt(sql, resource),
-    orderBy: targets.length > 1 ? sql`${byField} t.sourced_id, t.estab` : sql`${byField} t.sourced_id`,
+    orderBy: targets.length > 1 ? sql`${byField} t.estab, t.sourced_id` : sql`${byField} t.sourced_id`,
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
     parentsExist: parents.exist,
     currentVersions: sql`(select jsonb_object_agg(r.estab, jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
@@ -102,7 +91,8 @@ function visible(sql: Sql, resource: Resource, targets: readonly Target[]): Frag
     const inKinds = every ? sql`` : sql`and ${isOfKinds(sql, resource, sql`t`, sql`${[...kinds]}::text[]`, group)}`;
     return group.length === 1 ? sql`(t.estab = ${group[0]?.estab ?? ''} ${inKinds})` : sql`(t.estab = any(${group.map((target) => target.estab)}) ${inKinds})`;
   });
-  return sql`(${joined(sql, perGroup, sql` or `)})`;
+  if (perGroup.length === 1) return sql`(${joined(sql, perGroup, sql` or `)})`;
+  return sql`(t.estab = any(${targets.map((target) => target.estab)}) and (${joined(sql, perGroup, sql` or `)}))`;
 }
 
 type Parented = Readonly<{ ids: readonly string[]; targets: readonly Target[]; rowsOf: RowsOf }>;

@@ -7,12 +7,14 @@ import type { Resource, Status } from '../roster/resource.ts';
 import { variantB } from './dialects/variant-b.ts';
 import { findFieldPath, type Version } from './field-path.ts';
 import { operations } from './operations.ts';
-import type { Question } from './plan.ts';
+import { createFindParts } from './parts.ts';
+import type { Question } from './question.ts';
 import { createRemembered } from './remembered.ts';
-import { createFinish, findVersion } from './render.ts';
+import { findVersion } from './render.ts';
 import { createFactsReader, RosterMoved } from './roster-facts.ts';
 import type { Target } from './visibility.ts';
-import { openStream, selectMetadataKeys, selectTotal, type Reader } from './select-page.ts';
+import { findSource } from './source.ts';
+import { selectMetadataKeys, type Reader } from './statements.ts';
 
 const dialect = variantB;
 
@@ -21,10 +23,10 @@ export async function readRoster(db: Db, estab: string) {
     select estab, id as "rosterId", version, version as current, kept_from as "keptFrom" from roster where estab = ${estab}`;
   if (!at) throw new Error(`there is no roster for ${estab}`);
   const targetOf = (resource: Resource): Target => ({ ...at, kinds: resource.kinds, people: collections.users.kinds, byAnyKind: dialect.byAnyKind });
-  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0), ends: createRemembered(0) };
+  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0) };
+  const reading = { ...reader, files: undefined, findParts: createFindParts(reader) };
   const versions = new Map([[estab, await reader.facts.versions(db, targetOf(collections.orgs))]]);
 
-  const finish = createFinish('', versions, undefined);
   const question = (resource: Resource, status: Status | undefined): Question => {
     const path = findFieldPath(resource, 'status', dialect.edition);
     const operation = operations.find((one) => one.collection === resource.collection && !one.single && !one.kinds && !one.relation);
@@ -37,13 +39,12 @@ export async function readRoster(db: Db, estab: string) {
       filter: path && status && [[{ path, operator: '=', value: status }]],
       sort: undefined,
       address: '',
-      versions,
     };
   };
   return {
     version: at.version,
     metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reader, question(resource, status)),
-    count: (resource: Resource, status?: Status) => selectTotal(reader, question(resource, status), ''),
+    count: (resource: Resource, status?: Status) => findSource(reading, question(resource, status), '').total(),
     hasProfiles: async (status?: Status) => {
       const [row] = await db`
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
@@ -57,9 +58,9 @@ export async function readRoster(db: Db, estab: string) {
     },
     rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),
     async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
-      const { pieces, close } = await openStream(reader, question(resource, status), { limit: undefined, offset: 0 }, '');
+      const { pieces, close } = await findSource(reading, question(resource, status), '').open({ limit: undefined, offset: 0 });
       try {
-        for await (const piece of pieces) yield finish(piece);
+        for await (const { bytes } of pieces) yield bytes.toString();
       } finally {
         await close();
       }

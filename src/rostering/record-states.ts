@@ -23,7 +23,7 @@ export async function readStates(
   // One more than is shown: what the last of them is compared with.
   const states = await readRecordHistory(db, estab, resource, sourcedId, { before, most: most === undefined ? undefined : most + 1 });
   const versions = new Map([[estab, states.map(({ from, fromAt }) => ({ version: from, instant: 0, stamp: fromAt ?? '' })).toReversed()]]);
-  const finish = createFinish(publicUrl, versions, undefined);
+  const finish = createFinish(publicUrl, versions);
   const read = states.map(({ stored, ...state }) => ({ ...state, record: mergeEditions(resource, stored, finish) }));
   const { shown, last } = cutPage(read, most);
   const compared = shown.map((state, at) => {

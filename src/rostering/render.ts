@@ -1,42 +1,86 @@
 // In charge of the bytes of an answer: records, made when they were merged, inside the wrapper of the standard.
+import { collections } from '../roster/collections.ts';
 import { addressPlaceholder, versionPlaceholder, type Resource } from '../roster/resource.ts';
+import type { Margins, Page } from '../roster/list-source.ts';
 import type { Version } from './field-path.ts';
 
-const versionName = new RegExp(`${versionPlaceholder}([^${versionPlaceholder} ]*) (\\d+)${versionPlaceholder}`, 'g');
+/** A finished record, and whose it is. */
+export type Listed = Readonly<{ estab: string; json: string }>;
 
-export type Finish = (records: string) => string;
+/** Makes a stored record what is sent. */
+export type Finish = (record: string) => string;
 
-/** Puts the address and the instants in, where records were stored with placeholders for them, and selects fields. */
-export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>, fields: readonly string[] | undefined): Finish {
-  const stampOf = (_: string, estab: string, version: string) => findVersion(versions.get(estab) ?? [], Number(version))?.stamp ?? '';
-  return (records) => selectFields(records.replaceAll(addressPlaceholder, () => address).replace(versionName, stampOf), fields);
+/** Puts the address and the instant in, where the record was stored with placeholders for them. */
+export function createFinish(address: string, versions: ReadonlyMap<string, readonly Version[]>): Finish {
+  const stamps = new Map<string, string>();
+  const stampOf = (name: string): string => {
+    const [estab = '', version] = name.split(' ');
+    const stamp = findVersion(versions.get(estab) ?? [], Number(version))?.stamp ?? '';
+    stamps.set(name, stamp);
+    return stamp;
+  };
+  const shown = address.replaceAll('$', '$$$$');
+  return (record) => {
+    const start = record.indexOf(versionPlaceholder);
+    const end = record.indexOf(versionPlaceholder, start + 1);
+    const name = record.slice(start + 1, end);
+    return record.slice(0, start) + (stamps.get(name) ?? stampOf(name)) + record.slice(end + 1).replaceAll(addressPlaceholder, shown);
+  };
 }
 
-export function renderList(resource: Resource, records: string): string {
-  return `{"${resource.collection}":[${records}]}`;
+/** What stands around the records of a list. */
+export type Wrapper = Readonly<{ before: Buffer; behind: Buffer }>;
+
+const wrappers = new Map(Object.keys(collections).map((name) => [name, { before: Buffer.from(`{"${name}":[`), behind: Buffer.from(']}') }]));
+
+export function wrapperOf({ collection }: Resource): Wrapper {
+  return wrappers.get(collection) as Wrapper;
+}
+
+/** Consecutive records of the same school. */
+export function* bySchools(records: readonly Listed[]): Generator<readonly Listed[]> {
+  let from = 0;
+  for (let at = 1; at <= records.length; at += 1) {
+    if (at < records.length && records[at]?.estab === records[from]?.estab) continue;
+    yield records.slice(from, at);
+    from = at;
+  }
+}
+
+/** Finished records as a page. */
+export function joinPage(records: readonly Listed[], { before, behind }: Margins): Page {
+  const joined = records.map(({ json }) => json).join(',');
+  const length = Buffer.byteLength(joined);
+  const bytes = Buffer.allocUnsafe(before + length + behind);
+  bytes.write(joined, before);
+  const counts = new Map<string, number>();
+  for (const { estab } of records) counts.set(estab, (counts.get(estab) ?? 0) + 1);
+  return { bytes, counts };
 }
 
 export function renderOne(resource: Resource, record: string): string {
   return `{"${resource.one}":${record}}`;
 }
 
-/** A whole list in pieces; each piece holds some records separated by commas. */
-export async function* renderStream(resource: Resource, pieces: AsyncIterable<string>, finish: Finish): AsyncGenerator<Buffer> {
-  let before = `{"${resource.collection}":[`;
+/** A whole list; each piece holds some records separated by commas. */
+export async function* renderPieces({ before, behind }: Wrapper, pieces: AsyncIterable<Buffer>, fields: readonly string[] | undefined): AsyncGenerator<Buffer> {
+  let isFirst = true;
+  yield before;
   for await (const piece of pieces) {
-    if (piece === '') continue;
-    yield Buffer.from(before + finish(piece));
-    before = ',';
+    if (!isFirst) yield comma;
+    isFirst = false;
+    yield fields ? selectFields(piece, fields) : piece;
   }
-  yield Buffer.from(before === ',' ? ']}' : `${before}]}`);
+  yield behind;
 }
 
+const comma = Buffer.from(',');
+
 /** Only the fields that were asked for, in the order of the record. */
-function selectFields(records: string, fields: readonly string[] | undefined): string {
-  if (!fields || records === '') return records;
-  const parsed = JSON.parse(`[${records}]`) as Record<string, unknown>[];
+export function selectFields(records: Buffer, fields: readonly string[]): Buffer {
+  const parsed = JSON.parse(`[${records.toString()}]`) as Record<string, unknown>[];
   const selected = parsed.map((record) => Object.fromEntries(Object.entries(record).filter(([name]) => fields.includes(name))));
-  return JSON.stringify(selected).slice(1, -1);
+  return Buffer.from(JSON.stringify(selected).slice(1, -1));
 }
 
 /** They are in their order; those that no record carries any more are forgotten, which leaves gaps. */

@@ -8,6 +8,7 @@ import { isPast } from './as-of.ts';
 import type { Version } from './field-path.ts';
 import type { Milestone } from './milestones.ts';
 import { createPastFactsReader, type PastFacts, type PastFactsReader } from './past-facts.ts';
+import { createRemembered } from './remembered.ts';
 import type { Target } from './visibility.ts';
 
 type RosterFacts = {
@@ -15,7 +16,6 @@ type RosterFacts = {
   settled: boolean;
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
-  milestones: Map<CollectionName, readonly Milestone[]>;
 };
 
 /** The roster moved on between two statements: ask again with the version that stands now. */
@@ -34,7 +34,11 @@ export class RosterUnready extends SchoolbellError {
   }
 }
 
-const rememberedRosters = 500;
+const rememberedBytes = 24 * 1024 * 1024;
+const bytesPerRoster = 1_000;
+const bytesPerVersion = 150;
+const bytesPerTotal = 60;
+const bytesPerMilestone = 200;
 
 /** A roster at one of its versions. */
 type RosterAt = { estab: string; rosterId: string; version: number };
@@ -49,16 +53,16 @@ export type FactsReader = {
 
 export function createFactsReader(): FactsReader {
   const past = createPastFactsReader();
-  const remembered = new Map<string, { at: RosterAt; facts: RosterFacts }>();
+  const remembered = createRemembered<{ at: RosterAt; facts: RosterFacts }>(rememberedBytes);
+  const rememberedMilestones = createRemembered<readonly Milestone[]>(rememberedBytes);
 
   async function facts(sql: Sql, at: RosterAt, wantsSettled: boolean): Promise<RosterFacts> {
     const known = remembered.get(at.estab);
     if (known?.at.rosterId === at.rosterId && known.at.version === at.version && (known.facts.settled || !wantsSettled)) return known.facts;
     const fresh = await readFacts(sql, at);
     if (wantsSettled && !fresh.settled) throw new RosterUnready();
-    remembered.delete(at.estab);
-    if (remembered.size >= rememberedRosters) remembered.delete(remembered.keys().next().value ?? '');
-    remembered.set(at.estab, { at, facts: fresh });
+    const totals = [...fresh.totals.values()].reduce((sum, groups) => sum + Object.keys(groups).length, 0);
+    remembered.set(at.estab, { at, facts: fresh }, bytesPerRoster + fresh.versions.length * bytesPerVersion + totals * bytesPerTotal);
     return fresh;
   }
 
@@ -79,9 +83,10 @@ export function createFactsReader(): FactsReader {
     async milestones(sql, target, collection) {
       if (isPast(target)) return (await requirePast(sql, target, collection)).milestones;
       const at = standing(target);
-      const { milestones } = await facts(sql, at, target.byAnyKind);
-      const known = milestones.get(collection) ?? (await readMilestones(sql, at, collection));
-      milestones.set(collection, known);
+      const { settled } = await facts(sql, at, target.byAnyKind);
+      const key = `${at.rosterId} ${at.version} ${settled} ${collection}`;
+      const known = rememberedMilestones.get(key) ?? (await readMilestones(sql, at, collection));
+      rememberedMilestones.set(key, known, known.length * bytesPerMilestone);
       return known;
     },
   };
@@ -99,7 +104,7 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
   const totals = [...Map.groupBy(row.totals ?? [], (total) => total.collection)].map(
     ([collection, of]) => [collection, Object.fromEntries(of.map(({ part, count }) => [part, count]))] as const,
   );
-  return { settled: row.settled, versions: row.versions ?? [], totals: new Map(totals), milestones: new Map() };
+  return { settled: row.settled, versions: row.versions ?? [], totals: new Map(totals) };
 }
 
 async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {

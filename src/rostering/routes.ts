@@ -9,33 +9,43 @@ import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
-import { answerOperation, type Answer, type Answering, type Page } from './answer.ts';
+import { answerOperation, type Answer, type Answering } from './answer.ts';
+import { type ListFiles } from './by-school.ts';
 import { dialects } from './dialects/all.ts';
 import { errorSchemas } from './dialects/error-schemas.ts';
 import { createDescribeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
 import { recordSchemas } from './record-schema.ts';
-import { createRemembered } from './remembered.ts';
+import { createFindParts } from './parts.ts';
 import { RosterMoved } from './roster-facts.ts';
-import type { Reader } from './select-page.ts';
+import { createFindSight } from './sight.ts';
+import type { Reader } from './statements.ts';
 import { createTurnstile } from './turnstile.ts';
 
 export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
-const rememberedPageBytes = 64 * 1024 * 1024;
 /** A merge would have to commit between two statements of each of these tries. */
 const tries = 5;
 
-export type Rostering = { authenticate: Authenticate; reader: Reader; publicUrl: string; ledger: Ledger; slowReader: SlowReaderLimit };
+export type Rostering = {
+  authenticate: Authenticate;
+  reader: Reader;
+  /** Undefined where no list is kept as a file. */
+  files: ListFiles | undefined;
+  publicUrl: string;
+  ledger: Ledger;
+  slowReader: SlowReaderLimit;
+};
 
-export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, publicUrl, ledger, slowReader }: Rostering): void {
-  const pages = createRemembered<Page>(rememberedPageBytes);
+export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, files, publicUrl, ledger, slowReader }: Rostering): void {
+  const reading = { ...reader, files, findParts: createFindParts(reader) };
+  const findSight = createFindSight();
   const names = createVersionNames(reader.db);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of [...recordSchemas, ...errorSchemas]) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reader, pages, dialect, turnstile, names, address: publicUrl + dialect.root };
+    const answering: Answering = { reading, findSight, dialect, turnstile, names, address: publicUrl + dialect.root };
     const describe = createDescribeOperation(dialect);
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);

@@ -62,7 +62,7 @@ export function acceptedScopes(scopes: OneRosterScopes, needed: OneRosterScope):
 }
 
 /** A token that was asked for with fewer OneRoster scopes opens fewer operations; roster.readonly opens the core too. */
-function requireOneRosterScope({ oneRosterScopes: held }: Caller, { scope }: Operation, { scopes }: Judging): void {
+export function requireOneRosterScope({ oneRosterScopes: held }: Caller, { scope }: Operation, { scopes }: Judging): void {
   if (!held) return;
   const accepted = acceptedScopes(scopes, scope);
   if (!accepted.some((one) => held.includes(one)))

@@ -128,6 +128,6 @@ function perTarget(sql: Sql, targets: readonly Target[], listOf: (target: Target
   return sql`(case t.estab ${joined(sql, cases, sql` `)} end)`;
 }
 
-function seesEveryone({ people }: Target): boolean {
+export function seesEveryone({ people }: Target): boolean {
   return collections.users.kinds.every((kind) => people.includes(kind));
 }

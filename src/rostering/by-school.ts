@@ -1,0 +1,216 @@
+// In charge of lists in their own order, school by school: a slice of each school's file where there is one, else rows of the database,
+// which become files as they go by.
+import { readRecords, type ListFile } from '../roster/list-file.ts';
+import type { Held, ListFolder } from '../roster/list-folder.ts';
+import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/list-source.ts';
+import { isPast } from './as-of.ts';
+import { beginKeeping, toPiece, type Keeping } from './keep-list.ts';
+import type { ListMaker } from './make-lists.ts';
+import { sliceParts, type FindParts, type Slice } from './parts.ts';
+import type { Plain, Question } from './question.ts';
+import { bySchools, joinPage } from './render.ts';
+import { RosterMoved } from './roster-facts.ts';
+import { openRun, readPage, requireReadable, type OpenRun, type Reader } from './statements.ts';
+import type { Target } from './visibility.ts';
+
+/** Where lists are kept as files, and who makes them ready. */
+export type ListFiles = { folder: ListFolder; maker: ListMaker };
+export type Reading = Reader & { findParts: FindParts; files: ListFiles | undefined };
+
+/** A page over more schools than these is one statement rather than so many files. */
+const mostFilesAPage = 16;
+/** Of several schools, a smaller part is not worth a file. */
+const fewestInFile = 100;
+const bytesPerPiece = 256 * 1024;
+
+export function bySchool(reading: Reading, question: Question, plain: Plain): ListSource {
+  const { files } = reading;
+  const findParts = () => reading.findParts(question, plain);
+
+  async function page({ limit, offset }: { limit: number; offset: number }, margins: Margins): Promise<Page & { total: number }> {
+    const { total, parts } = await findParts();
+    const slices = sliceParts(parts, offset, Math.min(total, offset + limit));
+    const found = (files && (await pageFromFiles(files, slices, margins))) ?? (await pageFromRows(slices, margins));
+    return { ...found, total };
+  }
+
+  async function pageFromFiles({ folder, maker }: ListFiles, slices: readonly Slice[], margins: Margins): Promise<Page | undefined> {
+    if (slices.length > mostFilesAPage) return undefined;
+    const held = await Promise.all(slices.map((slice) => hold(folder, slice)));
+    try {
+      if (held.every((one) => one !== undefined)) return await readSlices(slices, held, margins);
+      slices.forEach(({ part }, at) => held[at] ?? maker.want(question, part));
+    } catch (error) {
+      for (const { part } of slices) if (part.file !== undefined) await folder.discard(part.file, error as Error);
+    } finally {
+      for (const one of held) one?.release();
+    }
+    return undefined;
+  }
+
+  async function pageFromRows(slices: readonly Slice[], margins: Margins): Promise<Page> {
+    if (slices.length === 0) return { bytes: Buffer.alloc(margins.before + margins.behind), counts: new Map() };
+    const { records } = await readPage(reading, ofSlices(question, slices), { limit: lengthOf(slices), offset: slices[0]?.from ?? 0 });
+    return joinPage(records, margins);
+  }
+
+  async function open({ limit, offset }: { limit: number | undefined; offset: number }): Promise<OpenList> {
+    const { total, parts } = await findParts();
+    const steps = await planSteps(files?.folder, sliceParts(parts, offset, limit === undefined ? total : Math.min(total, offset + limit)), parts.length > 1);
+    let current: OpenRun | undefined;
+    const first = steps[0];
+    if (first && !first.file) current = await openRun(reading, ofSlices(question, first.slices), pagingOf(first.slices));
+    return {
+      total,
+      length: steps.every(({ file }) => file) ? steps.reduce((sum, { bytes }) => sum + bytes, Math.max(0, steps.length - 1)) : undefined,
+      pieces: readSteps(),
+      close: async () => current?.close(),
+    };
+
+    async function* readSteps(): AsyncGenerator<ListPiece> {
+      for (const step of steps) {
+        let rest: readonly Slice[] = step.slices;
+        const [slice] = step.slices;
+        if (step.file && slice && files) rest = yield* readFile(files.folder, slice);
+        if (rest.length === 0) continue;
+        if (step !== first || step.file) current = await openRun(reading, ofSlices(await asOfNow(question, rest), rest), pagingOf(rest));
+        if (current) yield* readRun(files?.folder, current, rest, parts.length > 1);
+        await current?.close();
+      }
+    }
+  }
+
+  /** What was not read, because the file is gone or damaged. */
+  async function* readFile(folder: ListFolder, slice: Slice): AsyncGenerator<ListPiece, Slice[]> {
+    const held = await hold(folder, slice);
+    if (!held) return [slice];
+    let at = slice.from;
+    try {
+      while (at < slice.to) {
+        const to = nextPlace(held.file, at, slice.to);
+        const bytes = await readRecords(held.file, at, to).catch(async (error: unknown) => {
+          await folder.discard(slice.part.file ?? '', error as Error);
+          return undefined;
+        });
+        if (!bytes) break;
+        yield { bytes, count: to - at, estab: slice.part.target.estab };
+        at = to;
+      }
+    } finally {
+      held.release();
+    }
+    return at < slice.to ? [{ ...slice, from: at }] : [];
+  }
+
+  /** The same schools at the same versions, which others may have replaced since. */
+  async function asOfNow(asked: Question, slices: readonly Slice[]): Promise<Question> {
+    const estabs = slices.map(({ part }) => part.target.estab);
+    const rows = await reading.db<{ estab: string; id: string; version: number; keptFrom: number }[]>`
+      select estab, id, version, kept_from as "keptFrom" from roster where estab = any(${estabs})`;
+    const targets = slices.map(({ part: { target } }): Target => {
+      const row = rows.find(({ estab }) => estab === target.estab);
+      if (row?.id !== target.rosterId) throw new RosterMoved();
+      return { ...target, current: row.version, keptFrom: row.keptFrom };
+    });
+    return { ...asked, targets };
+  }
+
+  return {
+    async total() {
+      await requireReadable(reading, question);
+      return (await findParts()).total;
+    },
+    page,
+    open,
+  };
+}
+
+/** Either one slice of a file, or slices of which there is none. */
+type Step = Readonly<{ file: boolean; slices: readonly Slice[]; bytes: number }>;
+
+async function planSteps(folder: ListFolder | undefined, slices: readonly Slice[], several: boolean): Promise<Step[]> {
+  const steps: Step[] = [];
+  for (const slice of slices) {
+    const held = folder && isWorthFile(slice, several) ? await hold(folder, slice) : undefined;
+    const last = steps.at(-1);
+    if (held) steps.push({ file: true, slices: [slice], bytes: bytesOf(held.file, slice) });
+    else if (last && !last.file) steps.splice(-1, 1, { ...last, slices: [...last.slices, slice] });
+    else steps.push({ file: false, slices: [slice], bytes: 0 });
+    held?.release();
+  }
+  return steps;
+}
+
+const isWorthFile = ({ part }: Slice, several: boolean): boolean => !several || part.count >= fewestInFile;
+
+async function hold(folder: ListFolder, { part }: Slice): Promise<Held | undefined> {
+  const held = part.file === undefined ? undefined : await folder.hold(part.file);
+  if (!held || held.file.end.count === part.count) return held;
+  held.release();
+  await folder.discard(part.file ?? '', new Error(`it holds ${held.file.end.count} records instead of ${part.count}`));
+  return undefined;
+}
+
+async function readSlices(slices: readonly Slice[], held: readonly Held[], { before, behind }: Margins): Promise<Page> {
+  const counts = new Map(slices.map(({ part, from, to }) => [part.target.estab, to - from]));
+  const [only, ...others] = slices;
+  if (!only) return { bytes: Buffer.alloc(before + behind), counts };
+  const first = held[0] as Held;
+  if (others.length === 0) return { bytes: await readRecords(first.file, only.from, only.to, before, behind), counts };
+  const all = await Promise.all(slices.map(({ from, to }, at) => readRecords((held[at] as Held).file, from, to)));
+  const joined = all.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes]));
+  return { bytes: Buffer.concat([Buffer.alloc(before), ...joined, Buffer.alloc(behind)]), counts };
+}
+
+const comma = Buffer.from(',');
+
+const bytesOf = ({ starts }: ListFile, { from, to }: Slice): number => (starts[to] ?? 0) - 1 - (starts[from] ?? 0);
+
+/** So many records that a piece has about as many bytes as it should. */
+function nextPlace({ starts }: ListFile, from: number, to: number): number {
+  const end = (starts[from] ?? 0) + bytesPerPiece;
+  let [low, high] = [from + 1, to];
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((starts[middle] ?? 0) <= end) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const lengthOf = (slices: readonly Slice[]): number => slices.reduce((sum, { from, to }) => sum + to - from, 0);
+const pagingOf = (slices: readonly Slice[]) => ({ limit: lengthOf(slices), offset: slices[0]?.from ?? 0 });
+
+function ofSlices(question: Question, slices: readonly Slice[]): Question {
+  const estabs = new Set(slices.map(({ part }) => part.target.estab));
+  return { ...question, targets: question.targets.filter(({ estab }) => estabs.has(estab)) };
+}
+
+/** Whole parts become files on the way. */
+async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, slices: readonly Slice[], several: boolean): AsyncGenerator<ListPiece> {
+  let estab: string | undefined;
+  let keeping: Keeping | undefined;
+  try {
+    for await (const batch of batches) {
+      for (const records of bySchools(batch)) {
+        const piece = toPiece(records);
+        if (records[0]?.estab !== estab) {
+          await keeping?.keep();
+          estab = records[0]?.estab;
+          const slice = slices.find(({ part }) => part.target.estab === estab);
+          keeping = folder && slice && isWorthFile(slice, several) ? await keepWhole(folder, slice) : undefined;
+        }
+        if (keeping && !(await keeping.add(piece))) keeping = undefined;
+        yield { bytes: piece.bytes, count: records.length, estab: estab ?? '' };
+      }
+    }
+    await keeping?.keep();
+  } finally {
+    await keeping?.drop();
+  }
+}
+
+async function keepWhole(folder: ListFolder, { part, from, to }: Slice): Promise<Keeping | undefined> {
+  const { file, count, target } = part;
+  return file === undefined || isPast(target) || from > 0 || to < count ? undefined : beginKeeping(folder, { file, count });
+}

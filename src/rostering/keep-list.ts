@@ -1,0 +1,43 @@
+// In charge of keeping a school's list as a file while its records go by. What fails here is nobody's concern but the folder's.
+import { ListWriter, type ListFile, type Piece } from '../roster/list-file.ts';
+import type { Draft, ListFolder } from '../roster/list-folder.ts';
+import type { Listed } from './render.ts';
+
+/** Records are taken in their order; in the end they are kept if they are as many as they should be. */
+export type Keeping = {
+  /** False where it has come to nothing. */
+  add(piece: Piece): Promise<boolean>;
+  copy(file: ListFile, from: number, to: number): Promise<boolean>;
+  keep(): Promise<boolean>;
+  drop(): Promise<void>;
+};
+
+export function toPiece(records: readonly Listed[]): Piece {
+  return { bytes: Buffer.from(records.map(({ json }) => json).join(',')), lengths: records.map(({ json }) => Buffer.byteLength(json)) };
+}
+
+export async function beginKeeping(folder: ListFolder, { file, count }: { file: string; count: number }): Promise<Keeping | undefined> {
+  const draft: Draft | undefined = await folder.begin(file);
+  let writer: ListWriter | undefined;
+  let taken = 0;
+  return (
+    draft && {
+      add(piece) {
+        taken += piece.lengths.length;
+        return draft.attempt((handle) => (writer ??= new ListWriter(handle)).add(piece));
+      },
+      copy(from, start, end) {
+        taken += end - start;
+        return draft.attempt((handle) => (writer ??= new ListWriter(handle)).copy(from, start, end));
+      },
+      async keep() {
+        if (taken !== count || !(await draft.attempt((handle) => (writer ?? new ListWriter(handle)).end()))) {
+          await draft.drop();
+          return false;
+        }
+        return draft.keep();
+      },
+      drop: () => draft.drop(),
+    }
+  );
+}

@@ -1,0 +1,73 @@
+// In charge of where each school's part of a list is: how many records it has, how many precede it, and which file would hold it. Found
+// out once for the same schools at the same versions.
+import { fileOf, viewOf } from './list-view.ts';
+import { sumOf } from './milestones.ts';
+import type { Plain, Question } from './question.ts';
+import type { Reader } from './statements.ts';
+import type { Target } from './visibility.ts';
+
+/** start: how many records precede it. file: undefined where the version has no name any more. */
+export type Part = Readonly<{ target: Target; start: number; count: number; view: string; file: string | undefined }>;
+export type Parts = Readonly<{ total: number; parts: readonly Part[] }>;
+/** Some records of a part, by their places in it. */
+export type Slice = Readonly<{ part: Part; from: number; to: number }>;
+
+export type FindParts = (question: Question, plain: Plain) => Promise<Parts>;
+
+/** Targets that are the same object are the same schools at the same versions, seen alike. */
+export function createFindParts({ facts, db }: Reader): FindParts {
+  const known = new WeakMap<readonly Target[], Map<string, Promise<Parts>>>();
+
+  async function find(question: Question, plain: Plain): Promise<Parts> {
+    const { collection } = question.operation;
+    const found = await Promise.all(
+      question.targets.map(async (target) => {
+        const [totals, versions] = await Promise.all([facts.totals(db, target, collection), facts.versions(db, target)]);
+        const view = viewOf(question, target, plain);
+        return { target, count: sumOf(totals, { ...target, ...plain }), view, file: fileOf(view, target, versions) };
+      }),
+    );
+    let total = 0;
+    const parts = found.map((part) => {
+      const start = total;
+      total += part.count;
+      return { ...part, start };
+    });
+    return { total, parts };
+  }
+
+  return (question, plain) => {
+    const { targets, address } = question;
+    const ofTargets = known.get(targets) ?? new Map<string, Promise<Parts>>();
+    known.set(targets, ofTargets);
+    const key = `${plain.status ?? ''} ${address} ${question.operation.collection}`;
+    const parts = ofTargets.get(key) ?? find(question, plain);
+    ofTargets.set(key, parts);
+    parts.catch(() => ofTargets.delete(key));
+    return parts;
+  };
+}
+
+/** The records from one place of the whole list to before another, by school; none of them is empty. */
+export function sliceParts(parts: readonly Part[], from: number, to: number): Slice[] {
+  const slices: Slice[] = [];
+  for (let at = findPart(parts, from); at < parts.length; at += 1) {
+    const part = parts[at] as Part;
+    if (part.start >= to) break;
+    const slice = { part, from: Math.max(0, from - part.start), to: Math.min(part.count, to - part.start) };
+    if (slice.from < slice.to) slices.push(slice);
+  }
+  return slices;
+}
+
+/** The first that ends behind a place. */
+function findPart(parts: readonly Part[], place: number): number {
+  let [low, high] = [0, parts.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const { start, count } = parts[middle] as Part;
+    if (start + count <= place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
