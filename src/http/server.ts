@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
 import { acceptEmptyBodies } from './empty-body.ts';
+import { encodings } from './encodings.ts';
 import { sendError, type ErrorShape } from './error-shape.ts';
 import { refuseUnknown } from './known-addresses.ts';
 import type { LogStream } from './log-lines.ts';
@@ -80,7 +81,7 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), te
   acceptEmptyBodies(app as unknown as FastifyInstance);
   endIdleConnectionsOnClose(app as unknown as FastifyInstance);
   answerInTime(app as unknown as FastifyInstance);
-  app.register(compress, { encodings: ['gzip'], threshold: 1024, requestEncodings: [...requestEncodings], onUnsupportedRequestEncoding: refuseEncoding });
+  app.register(compress, { encodings: [...encodings], threshold: 1024, requestEncodings: [...requestEncodings], onUnsupportedRequestEncoding: refuseEncoding });
   return app as unknown as FastifyInstance;
 }
 

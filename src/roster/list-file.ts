@@ -45,12 +45,14 @@ export type ListFile = Readonly<{
   starts: Uint32Array;
 }>;
 
-export async function openListFile(path: string): Promise<ListFile> {
+/** compressed: without an index, since no record can be found in it. */
+export async function openListFile(path: string, { compressed } = { compressed: false }): Promise<ListFile> {
   const handle = await open(path, constants.O_RDONLY);
   try {
     const { size } = await handle.stat();
     if (size < endBytes) throw new ListFileBroken('it has no end');
     const end = decodeEnd(await readAt(handle.fd, size - endBytes, endBytes));
+    if (compressed) return { handle, end, length: size - endBytes, starts: new Uint32Array(0) };
     return { handle, end, ...(await readIndex(handle.fd, end, size)) };
   } catch (error) {
     await handle.close();
@@ -59,7 +61,6 @@ export async function openListFile(path: string): Promise<ListFile> {
 }
 
 async function readIndex(fd: number, { plainLength, count, indexCrc }: ListEnd, size: number): Promise<Pick<ListFile, 'length' | 'starts'>> {
-  if (indexCrc === 0 && count === 0 && plainLength > 0) return { length: size - endBytes, starts: new Uint32Array(0) };
   const indexBytes = (count + 1) * bytesPerRecord;
   if (size !== plainLength + indexBytes + endBytes) throw new ListFileBroken('it is not as long as its end says');
   const index = await readAt(fd, plainLength, indexBytes);

@@ -98,7 +98,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
 
   async function openOne(name: string): Promise<Opened | undefined> {
     try {
-      const file = await openListFile(join(folder, name));
+      const file = await openListFile(join(folder, name), { compressed: parseListName(name)?.compressed !== undefined });
       indexBytes += file.starts.byteLength;
       return { file, readers: 0, gone: false, touchedAt: 0 };
     } catch (error) {

@@ -1,5 +1,8 @@
 // In charge of what a source of records is, whether they come out of a file or out of the database: whoever answers asks no further.
 
+/** How a list may be compressed. */
+export type Encoding = 'gzip' | 'zstd';
+
 /** How many records there are of each establishment. */
 export type Counts = ReadonlyMap<string, number>;
 
@@ -26,4 +29,9 @@ export type ListSource = Readonly<{
   total(): Promise<number>;
   page(paging: { limit: number; offset: number }, margins: Margins): Promise<Page & { total: number }>;
   open(paging: { limit: number | undefined; offset: number }): Promise<OpenList>;
+  /** All of it between other bytes, where that is ready or can be made as it goes; length: of what is sent, if that is known. */
+  openCompressed?(encoding: Encoding, wrapper: { before: Buffer; behind: Buffer }): Promise<(CompressedList & { total: number }) | undefined>;
 }>;
+
+/** tell: hears of a school's records as soon as they begin to leave. */
+export type CompressedList = Readonly<{ length: number | undefined; bytes(tell: (counts: Counts) => unknown): AsyncGenerator<Buffer>; close(): void }>;

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import type { Caller } from '../access/authenticate.ts';
 import type { Ledger } from '../access/disclosures.ts';
 import { SchoolbellError } from '../errors.ts';
+import { chooseEncoding, encodings } from '../http/encodings.ts';
 import type { Query } from '../http/query.ts';
 import { collections } from '../roster/collections.ts';
 import type { Counts, OpenList } from '../roster/list-source.ts';
@@ -28,6 +29,7 @@ export type Asked = {
   /** The version that the answer must be of. */
   ifRosterVersion: string | undefined;
   ifNoneMatch: string | undefined;
+  acceptEncoding: string | string[] | undefined;
   head: boolean;
   /** Told of what the answer discloses. */
   note: Ledger['note'];
@@ -124,18 +126,31 @@ async function answerList(
     return { status: 200, headers: withTotal(total), body };
   }
   if (asked.head) return { status: 200, headers: withTotal(await source.total()), body: undefined };
+  const encoding = chooseEncoding(asked.acceptEncoding, question.targets.length > 1 ? ['gzip'] : encodings);
+  const isWhole = limit === undefined && offset === 0 && fields === undefined;
   const leave = await turnstile(asked.rp);
-  const list = await source.open({ limit, offset }).catch((error: unknown) => {
+  try {
+    const compressed = isWhole && encoding ? await source.openCompressed?.(encoding, wrapper) : undefined;
+    if (encoding && compressed) {
+      const coded = { 'content-encoding': encoding, vary: `${vary}, accept-encoding` };
+      return streamed({ ...withTotal(compressed.total), ...coded }, compressed.length, compressed.bytes(tell), [leave, compressed.close]);
+    }
+    const list = await source.open({ limit, offset });
+    const length = fields || list.length === undefined ? undefined : wrapper.before.length + list.length + wrapper.behind.length;
+    return streamed(withTotal(list.total), length, renderPieces(wrapper, counting(list, tell), fields), [leave, () => void list.close()]);
+  } catch (error) {
     leave();
     throw error;
-  });
-  const body = Readable.from(renderPieces(wrapper, counting(list, tell), fields), { objectMode: false });
+  }
+}
+
+/** closing: what is done when it has gone out, or its reader has. */
+function streamed(headers: Record<string, string>, length: number | undefined, pieces: AsyncIterable<Buffer>, closing: readonly (() => void)[]): Answer {
+  const body = Readable.from(pieces, { objectMode: false });
   body.once('close', () => {
-    leave();
-    void list.close();
+    for (const close of closing) close();
   });
-  const length: Record<string, string> = fields || list.length === undefined ? {} : { 'content-length': String(wrapper.before.length + list.length + wrapper.behind.length) };
-  return { status: 200, headers: { ...withTotal(list.total), ...length }, body };
+  return { status: 200, headers: { ...headers, ...(length === undefined ? {} : { 'content-length': String(length) }) }, body };
 }
 
 function select(bytes: Buffer, { before, behind }: { before: number; behind: number }, fields: readonly string[]): Buffer {

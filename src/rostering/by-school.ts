@@ -5,6 +5,7 @@ import type { Held, ListFolder } from '../roster/list-folder.ts';
 import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/list-source.ts';
 import { isPast } from './as-of.ts';
 import { beginKeeping, toPiece, type Keeping } from './keep-list.ts';
+import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
 import { sliceParts, type FindParts, type Slice } from './parts.ts';
 import type { Plain, Question } from './question.ts';
@@ -122,6 +123,11 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
     },
     page,
     open,
+    async openCompressed(encoding, wrapper) {
+      const { total, parts } = await findParts();
+      const list = files && (await openCompressed(files.folder, parts, encoding, wrapper));
+      return list && { ...list, total };
+    },
   };
 }
 

@@ -79,6 +79,7 @@ async function answer(
         query: request.query as Query,
         ifRosterVersion: single(request.headers['if-roster-version']),
         ifNoneMatch: request.headers['if-none-match'],
+        acceptEncoding: request.headers['accept-encoding'],
         head: request.method === 'HEAD',
         note,
       });

@@ -82,7 +82,8 @@ async function seeIn(
   if (!dialect.offers(operation.name)) return sight;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const asked = { rp, params: { id: sourcedId }, query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, head: false, note: () => {} };
+      const plain = { query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, acceptEncoding: undefined, head: false };
+      const asked = { ...plain, rp, params: { id: sourcedId }, note: () => {} };
       const { body } = await answerOperation(answering, operation, callerWith(rp, await findReach()), asked);
       const answered = JSON.parse(String(body)) as Record<string, RecordJson>;
       return { ...sight, record: answered[collections[operation.collection].one] ?? {} };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { get, request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { asking, byName, offers, testedDialects, type TestedDialect } from '../../test/dialects.ts';
 import { useService } from '../../test/service.ts';
@@ -321,22 +321,24 @@ function ask(root: string, token: string, method: string, path: string, headers:
   });
 }
 
-test('gzip comes when it is asked for, and nothing else is ever used', async () => {
+test('gzip or zstd comes when it is asked for, and nothing else is ever used', async () => {
   const { tokenOf } = await openSchool('gzip', files(people(2500, { 'metadata.note': 'Ünïcode' })));
   for (const [at, path] of ['/users?limit=100', '/users?limit=2000', '/users'].entries()) {
     const dialect = testedDialects[at] ?? assert.fail();
     const [{ root }, token] = [dialect, await tokenOf(dialect)];
     const plain = await ask(root, token, 'GET', path);
     assert.equal(plain.headers['content-encoding'], undefined);
-    for (const accepted of ['gzip', 'GZIP', 'br, gzip;q=0.5', 'gzip, deflate, br, zstd']) {
+    for (const [accepted, encoding] of [
+      ['gzip', 'gzip'], ['GZIP', 'gzip'], ['br, gzip;q=0.5', 'gzip'], ['gzip, deflate, br, zstd', 'zstd'], ['zstd', 'zstd'], ['gzip, zstd;q=0.9', 'gzip'],
+    ] as const) {
       const zipped = await ask(root, token, 'GET', path, { 'accept-encoding': accepted });
-      assert.equal(zipped.headers['content-encoding'], 'gzip', accepted);
+      assert.equal(zipped.headers['content-encoding'], encoding, accepted);
       assert.match(String(zipped.headers.vary), /accept-encoding/i);
       assert.ok(zipped.body.length < plain.body.length / 4);
-      assert.ok(gunzipSync(zipped.body).equals(plain.body));
+      assert.ok((encoding === 'gzip' ? gunzipSync : zstdDecompressSync)(zipped.body).equals(plain.body));
       for (const name of ['etag', 'x-total-count', 'x-roster-version', 'link', 'content-type']) assert.equal(zipped.headers[name], plain.headers[name], name);
     }
-    for (const accepted of ['br', 'deflate', 'zstd', 'identity', 'nonsense', '', 'gzip;q=0', 'br;q=1, gzip;q=0']) {
+    for (const accepted of ['br', 'deflate', 'identity', 'nonsense', '', 'gzip;q=0', 'zstd;q=0, br;q=1, gzip;q=0']) {
       const answer = await ask(root, token, 'GET', path, { 'accept-encoding': accepted });
       assert.deepEqual([answer.status, answer.headers['content-encoding']], [200, undefined], accepted);
       assert.ok(answer.body.equals(plain.body));

@@ -1,0 +1,12 @@
+// In charge of how answers may be compressed, and which of these ways a caller prefers.
+import negotiator from '@fastify/accept-negotiator';
+
+/** What is preferred comes first: the other takes several times as long. */
+export const encodings = ['zstd', 'gzip'] as const;
+export type Encoding = (typeof encodings)[number];
+
+/** Undefined: as it is. */
+export function chooseEncoding(accepted: string | string[] | undefined, offered: readonly Encoding[]): Encoding | undefined {
+  const header = String(accepted ?? '').toLowerCase().replaceAll('x-gzip', 'gzip');
+  return (negotiator.negotiate(header, [...offered]) as Encoding | null) ?? undefined;
+}
