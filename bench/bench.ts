@@ -110,7 +110,7 @@ export async function openBench(): Promise<Bench> {
   return bench;
 }
 
-/** Requests a second over 16 connections, from a process of its own. `__n__` in the path becomes a number never used before, `__below:m__` a random one below m. */
+/** Requests a second over 16 connections, from a process of its own. `__n__` in the path is a number never used before, `__below:m__` a random one. */
 export async function load(bench: Bench, path: string, seconds = 5): Promise<number> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], {
     stdio: ['ignore', 'pipe', 'inherit'],

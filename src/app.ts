@@ -162,7 +162,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const providers = createOutbound(allowed, pageLimits);
   const pictures = createOutbound(allowed, pictureLimits);
   const ledger = createLedger(changes);
-  const reader = { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
+  const totals = createRemembered<number>(rememberedTotalsBytes);
+  const reader = { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals };
   const files = openListFiles(reader, {
     folder: join(config.dataDir, 'lists'),
     maxBytes: config.listCacheMb * 1024 ** 2,
@@ -212,7 +213,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    const schoolData = { db: changes, reads, lists: pools.lists, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
+    const rows = { db: changes, reads, lists: pools.lists, folder: files.folder };
+    const schoolData = { ...rows, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
     api.register(async (scope) => schoolDataRoutes(scope, schoolData));
     api.register(async (scope) =>
       rosteringRoutes(scope, { authenticate: createAuthenticate(callers, tokens, limit), reader, files, publicUrl: config.publicUrl, ledger, slowReader }),

@@ -101,7 +101,8 @@ async function ask(db: Db, all: readonly Asked[], before: readonly (Reached | un
   return db<Row[]>`
     select ask.place, now_at.digest,
       case when now_at.digest <> ask.known then (select coalesce(json_agg(each order by each.estab), '[]') from ${each} each) end as rows,
-      case when ask.estab is null then ${holds(db`application_secret`, db``)} else ${holds(db`school_secret`, db`and s.estab = ask.estab`)} end as "secretHolds",
+      case when ask.estab is null then ${holds(db`application_secret`, db``)}
+        else ${holds(db`school_secret`, db`and s.estab = ask.estab`)} end as "secretHolds",
       ${keyIsTrusted(db, db`ask.kid`)} as "keyTrusted"
     from unnest(${all.map((_, place) => place)}::int[], ${all.map(({ rp }) => rp)}::text[], ${all.map(({ estab }) => estab ?? null)}::text[],
         ${all.map(({ secretId }) => secretId)}::uuid[], ${all.map(({ kid }) => kid)}::text[], ${before.map((one) => one?.digest ?? '')}::text[])

@@ -15,10 +15,15 @@ const chunkSize = 64 * 1024;
 const open = { finishFlush: constants.Z_SYNC_FLUSH, chunkSize };
 
 /** A list, compressed as it is read, between other bytes; what comes out is kept on the way, if it can be. */
-export async function* compressList(encoding: Encoding, list: ListFile, [before, behind]: readonly [Buffer, Buffer], draft: Draft | undefined): AsyncGenerator<Buffer> {
+export async function* compressList(
+  encoding: Encoding,
+  list: ListFile,
+  { before, behind }: Readonly<{ before: Buffer; behind: Buffer }>,
+  draft: Draft | undefined,
+): AsyncGenerator<Buffer> {
   async function* plain() {
     if (before.length > 0) yield before;
-    yield* streamBytes(list, 0);
+    yield* streamBytes(list);
     if (behind.length > 0) yield behind;
   }
   const compressed = pipeline(Readable.from(plain()), encoding === 'gzip' ? createDeflateRaw(open) : createZstdCompress({ chunkSize }), () => {});

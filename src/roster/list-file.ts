@@ -81,9 +81,29 @@ export async function readRecords({ handle, starts }: ListFile, from: number, to
 
 const [openBrace, closeBrace] = ['{'.charCodeAt(0), '}'.charCodeAt(0)];
 
-/** All its bytes from a place on, in pieces. */
-export async function* streamBytes({ handle, length }: ListFile, from: number): AsyncGenerator<Buffer> {
-  for (let at = from; at < length; ) {
+/** Records from one to before another, in pieces of about as many bytes as are read at once. */
+export async function* readPieces(file: ListFile, from: number, to: number): AsyncGenerator<{ bytes: Buffer; count: number }> {
+  for (let at = from; at < to; ) {
+    const next = nextPlace(file, at, to);
+    yield { bytes: await readRecords(file, at, next), count: next - at };
+    at = next;
+  }
+}
+
+function nextPlace({ starts }: ListFile, from: number, to: number): number {
+  const end = (starts[from] ?? 0) + bytesPerRead;
+  let [low, high] = [from + 1, to];
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((starts[middle] ?? 0) <= end) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** All its bytes, in pieces. */
+export async function* streamBytes({ handle, length }: ListFile): AsyncGenerator<Buffer> {
+  for (let at = 0; at < length; ) {
     const bytes = Math.min(bytesPerRead, length - at);
     yield await readAt(handle.fd, at, bytes);
     at += bytes;

@@ -1,10 +1,10 @@
 // In charge of lists in their own order, school by school: a slice of each school's file where there is one, else rows of the database,
 // which become files as they go by.
-import { readRecords, type ListFile } from '../roster/list-file.ts';
+import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
+import { readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
 import type { Held, ListFolder } from '../roster/list-folder.ts';
 import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/list-source.ts';
 import { isPast } from './as-of.ts';
-import { beginKeeping, toPiece, type Keeping } from './keep-list.ts';
 import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
 import { sliceParts, type FindParts, type Slice } from './parts.ts';
@@ -22,7 +22,6 @@ export type Reading = Reader & { findParts: FindParts; files: ListFiles | undefi
 const mostFilesAPage = 16;
 /** Of several schools, a smaller part is not worth a file. */
 const fewestInFile = 100;
-const bytesPerPiece = 256 * 1024;
 
 export function bySchool(reading: Reading, question: Question, plain: Plain): ListSource {
   const { files } = reading;
@@ -87,16 +86,12 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
     if (!held) return [slice];
     let at = slice.from;
     try {
-      while (at < slice.to) {
-        const to = nextPlace(held.file, at, slice.to);
-        const bytes = await readRecords(held.file, at, to).catch(async (error: unknown) => {
-          await folder.discard(slice.part.file ?? '', error as Error);
-          return undefined;
-        });
-        if (!bytes) break;
-        yield { bytes, count: to - at, estab: slice.part.target.estab };
-        at = to;
+      for await (const { bytes, count } of readPieces(held.file, slice.from, slice.to)) {
+        yield { bytes, count, estab: slice.part.target.estab };
+        at += count;
       }
+    } catch (error) {
+      await folder.discard(slice.part.file ?? '', error as Error);
     } finally {
       held.release();
     }
@@ -172,18 +167,6 @@ const comma = Buffer.from(',');
 
 const bytesOf = ({ starts }: ListFile, { from, to }: Slice): number => (starts[to] ?? 0) - 1 - (starts[from] ?? 0);
 
-/** So many records that a piece has about as many bytes as it should. */
-function nextPlace({ starts }: ListFile, from: number, to: number): number {
-  const end = (starts[from] ?? 0) + bytesPerPiece;
-  let [low, high] = [from + 1, to];
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if ((starts[middle] ?? 0) <= end) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
 const lengthOf = (slices: readonly Slice[]): number => slices.reduce((sum, { from, to }) => sum + to - from, 0);
 const pagingOf = (slices: readonly Slice[]) => ({ limit: lengthOf(slices), offset: slices[0]?.from ?? 0 });
 
@@ -199,7 +182,7 @@ async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, sl
   try {
     for await (const batch of batches) {
       for (const records of bySchools(batch)) {
-        const piece = toPiece(records);
+        const piece = toPiece(records.map(({ json }) => json));
         if (records[0]?.estab !== estab) {
           await keeping?.keep();
           estab = records[0]?.estab;

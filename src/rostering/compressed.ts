@@ -79,7 +79,7 @@ function* blocks(folder: ListFolder, sources: readonly Source[], around: readonl
   yield around.at(-1) as Blocks;
 }
 
-async function* copyOf(folder: ListFolder, { held, isCopy, copy }: Source, encoding: Encoding, { before, behind }: Wrapper): AsyncGenerator<Buffer> {
-  if (isCopy) yield* streamBytes(held.file, 0);
-  else yield* compressList(encoding, held.file, [before, behind], await folder.begin(copy));
+async function* copyOf(folder: ListFolder, { held, isCopy, copy }: Source, encoding: Encoding, around: Wrapper): AsyncGenerator<Buffer> {
+  if (isCopy) yield* streamBytes(held.file);
+  else yield* compressList(encoding, held.file, around, await folder.begin(copy));
 }

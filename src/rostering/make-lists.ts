@@ -1,8 +1,8 @@
 // In charge of making lists ready as files behind the callers' backs: at once where an earlier version's file can be carried on, else when
 // a list is asked for again. One at a time; what fails is tried again when it is asked for again.
+import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import type { ListFolder } from '../roster/list-folder.ts';
 import { isPast } from './as-of.ts';
-import { beginKeeping, toPiece, type Keeping } from './keep-list.ts';
 import { isOfOwnRows } from './list-view.ts';
 import type { Part } from './parts.ts';
 import type { Question } from './question.ts';
@@ -74,7 +74,7 @@ export function createListMaker(reader: Reader, folder: ListFolder, now: () => n
   async function readWhole(question: Question, keeping: Keeping): Promise<boolean> {
     const { batches, close } = await openRun(reader, question, { limit: undefined, offset: 0 });
     try {
-      for await (const batch of batches) if (closed || !(await keeping.add(toPiece(batch)))) return false;
+      for await (const batch of batches) if (closed || !(await keeping.add(toPiece(batch.map(({ json }) => json))))) return false;
       return true;
     } finally {
       await close();

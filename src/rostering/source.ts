@@ -2,7 +2,6 @@
 // whatever is filtered, sorted or nested, out of one statement over all schools.
 import type { ListPiece, ListSource, OpenList } from '../roster/list-source.ts';
 import { bySchool, type Reading } from './by-school.ts';
-import { toPiece } from './keep-list.ts';
 import { countable, plainness, type Question } from './question.ts';
 import { bySchools, joinPage, type Listed } from './render.ts';
 import { countMatches, openRun, readPage, requireReadable, type Paging } from './statements.ts';
@@ -42,6 +41,8 @@ function byStatement(reading: Reading, question: Question, countedAs: string): L
 
 async function* toPieces(batches: AsyncIterable<readonly Listed[]>): AsyncGenerator<ListPiece> {
   for await (const batch of batches) {
-    for (const records of bySchools(batch)) yield { bytes: toPiece(records).bytes, count: records.length, estab: records[0]?.estab ?? '' };
+    for (const records of bySchools(batch)) {
+      yield { bytes: Buffer.from(records.map(({ json }) => json).join(',')), count: records.length, estab: records[0]?.estab ?? '' };
+    }
   }
 }

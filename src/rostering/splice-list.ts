@@ -2,8 +2,8 @@
 import { historyTable } from '../collection/history.ts';
 import { openSnapshot } from '../db/snapshot.ts';
 import { collections } from '../roster/collections.ts';
+import { toPiece, type Keeping } from '../roster/keep-list.ts';
 import { readSourcedId, type ListFile } from '../roster/list-file.ts';
-import { toPiece, type Keeping } from './keep-list.ts';
 import { makePlan } from './plan.ts';
 import type { Question } from './question.ts';
 import { createFinish } from './render.ts';
@@ -28,7 +28,7 @@ export async function spliceList(reader: Reader, question: Question, base: { fil
     const at = await findPlace(base.file, sourcedId, copied);
     await keeping.copy(base.file, copied, at.place);
     copied = at.place + Number(at.isThere);
-    if (json !== null) await keeping.add(toPiece([{ estab: question.targets[0]?.estab ?? '', json: finish(`${json}}`) }]));
+    if (json !== null) await keeping.add(toPiece([finish(`${json}}`)]));
   }
   await keeping.copy(base.file, copied, base.file.end.count);
   return true;

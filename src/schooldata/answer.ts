@@ -6,9 +6,11 @@ import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
+import type { ListFolder } from '../roster/list-folder.ts';
 import type { Endpoint } from './catalogue.ts';
 import { noSuchRow, type DataRequest } from './data-request.ts';
 import { renderDatabase, wasCollected } from './db-status.ts';
+import { findRowsFile, keepRows, openKeptRows } from './kept-rows.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
 
@@ -19,7 +21,7 @@ type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase
 const rowsPerFetch = 1000;
 
 export async function answerData(
-  db: Db,
+  { db, folder }: { db: Db; folder: ListFolder },
   who: SchoolCaller,
   endpoint: Endpoint,
   request: DataRequest,
@@ -31,11 +33,16 @@ export async function answerData(
   try {
     const databases = await readDatabases(sql, who.estab, endpoint.databases);
     requireCollected(endpoint, databases);
-    const pieces = 'constant' in endpoint.source
-      ? answerConstant(endpoint, endpoint.source.constant, request, who, now)
-      : await answerProjection(sql, endpoint, endpoint.source, request, who, databases, now, tell);
-    const body = Readable.from(pieces, { objectMode: false });
-    body.once('close', () => void close());
+    const pieces: Pieces = 'constant' in endpoint.source
+      ? { text: answerConstant(endpoint, endpoint.source.constant, request, who, now) }
+      : await answerProjection({ sql, folder }, endpoint, endpoint.source, request, who, databases, now, tell);
+    const body = Readable.from(pieces.text, { objectMode: false });
+    // What comes out of a file needs no connection.
+    if (pieces.release) await close();
+    body.once('close', () => {
+      pieces.release?.();
+      void close();
+    });
     return body;
   } catch (error) {
     await close();
@@ -55,8 +62,11 @@ function requireCollected(endpoint: Endpoint, databases: readonly ComponentDatab
   );
 }
 
+/** release: of the file that they come from, if they do. */
+type Pieces = Readonly<{ text: AsyncGenerator<string | Buffer>; release?: () => void }>;
+
 async function answerProjection(
-  sql: Sql,
+  { sql, folder }: { sql: Sql; folder: ListFolder },
   endpoint: Endpoint,
   projection: Projection,
   request: DataRequest,
@@ -64,11 +74,14 @@ async function answerProjection(
   databases: readonly ComponentDatabase[],
   now: Date,
   tell: (records: number) => unknown,
-): Promise<AsyncGenerator<string>> {
+): Promise<Pieces> {
   const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
   const rows = chooseRows(sql, projection, asked, request, databases);
   const isWhole = request.updatedSince === undefined && request.row === undefined && projection.narrowed?.(sql, asked) === undefined;
-  const [counted] = await sql<
+  const isKept = isWhole && projection.ofRoster && request.fields === endpoint.fields;
+  const file = isKept ? await findRowsFile(sql, { estab: who.estab, endpoint: endpoint.name, scopes: who.scopes }) : undefined;
+  const kept = file ? await openKeptRows(folder, file, { number: request.page, size: request.pageSize }) : undefined;
+  const [counted] = kept ? [{ count: kept.total }] : await sql<
     { count: number }[]
   >`${isWhole && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
   if (request.row !== undefined && counted?.count === 0) throw noSuchRow(endpoint, request.row);
@@ -81,7 +94,10 @@ async function answerProjection(
     databases,
     gone,
   };
-  return render(endpoint, readRows(sql, request, page(sql, rows, request), tell), frame);
+  if (kept) return { text: render(endpoint, kept.pieces(tell), frame), release: kept.release };
+  const batches = readRows(sql, request, page(sql, rows, request), tell);
+  const noted = file && request.pageSize === undefined ? keepRows(folder, file, total, batches) : batches;
+  return { text: render(endpoint, renderRows(noted), frame) };
 }
 
 /** Whether the row that is asked for is there; throws if not. */
@@ -145,10 +161,10 @@ function pick(row: Row, fields: readonly string[]): Row {
   return Object.fromEntries(fields.map((field) => [field, row[field] ?? null]));
 }
 
-async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string> {
+async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request: DataRequest, who: SchoolCaller, now: Date): AsyncGenerator<string | Buffer> {
   const { page: number, pageSize = Math.max(1, all.length) } = request;
   const rows = all.slice((number - 1) * pageSize, number * pageSize).map((row) => pick(row, request.fields));
-  yield* render(endpoint, [rows], {
+  yield* render(endpoint, renderRows([rows]), {
     meta: renderMeta(who, now, 0),
     pagination: renderPagination(endpoint, request, all.length),
     databases: [],
@@ -156,16 +172,21 @@ async function* answerConstant(endpoint: Endpoint, all: readonly Row[], request:
   });
 }
 
+async function* renderRows(batches: AsyncIterable<readonly object[]> | Iterable<readonly object[]>): AsyncGenerator<string> {
+  for await (const batch of batches) if (batch.length > 0) yield JSON.stringify(batch).slice(1, -1);
+}
+
+/** Each piece holds some rows separated by commas. */
 async function* render(
   { name }: Endpoint,
-  batches: AsyncIterable<Row[]> | Iterable<Row[]>,
+  pieces: AsyncIterable<string | Buffer>,
   { meta, pagination, databases, gone }: Frame,
-): AsyncGenerator<string> {
+): AsyncGenerator<string | Buffer> {
   yield `{${JSON.stringify(name)}:[`;
   let first = true;
-  for await (const batch of batches) {
-    if (batch.length === 0) continue;
-    yield `${first ? '' : ','}${JSON.stringify(batch).slice(1, -1)}`;
+  for await (const piece of pieces) {
+    if (!first) yield ',';
+    yield piece;
     first = false;
   }
   const rest = {

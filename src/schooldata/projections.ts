@@ -20,6 +20,8 @@ export type Projection = Readonly<{
   gone?(sql: Sql, asked: DataQuestion): Fragment;
   /** Which of the rows r are asked for; undefined: all of them. */
   narrowed?(sql: Sql, asked: DataQuestion): Fragment | undefined;
+  /** Its rows follow from the roster, and whom the scopes show of it: what they are at a version is found out once. */
+  ofRoster?: true;
   /** How many rows there are, where that is cheaper than counting them. */
   count?(sql: Sql, asked: DataQuestion): Fragment;
 }>;
@@ -36,6 +38,7 @@ const touched = (sql: Sql, what: string) =>
 
 function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestion) => Fragment, version: (sql: Sql) => Fragment): Projection {
   return {
+    ofRoster: true,
     rows: (sql, asked) => sql`
       select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
         select ${columns(sql, asked)}, ${versionAt(sql, sql`greatest(${version(sql)}, ${touched(sql, 'users')})`)} as at from roster_user u
@@ -113,6 +116,7 @@ const members = (sql: Sql, asked: DataQuestion, kinds: readonly string[]) => sql
   where e.estab = u.estab and e.class_id = u.sourced_id and e.status = 'active' and e.kind = any(${seen(asked, kinds)})), '{}')`;
 
 export const groups: Projection = {
+  ofRoster: true,
   rows: (sql, asked) => sql`
     select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
       select u.sourced_id as "Id", u.title as "Name", u.class_code as "Code", case when u.class_type = 'homeroom' then 'RegGrp'

@@ -14,6 +14,7 @@ import { requireWellFormed, type Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import type { RequireTarget } from '../notifications/inbox/require-target.ts';
+import type { ListFolder } from '../roster/list-folder.ts';
 import { findAbout } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
 import { answerMarks } from './answer-marks.ts';
@@ -31,6 +32,8 @@ export type SchoolData = {
   db: Db;
   reads: Db;
   lists: Db;
+  /** Where lists are kept as files. */
+  folder: ListFolder;
   requireCaller: RequireSchoolCaller;
   requireTarget: RequireTarget;
   ledger: Ledger;
@@ -141,7 +144,7 @@ function requireScope(who: SchoolCaller, { name, scope }: Endpoint): void {
 
 /** Out of the cache; what has grown old is refreshed behind it. */
 async function answerNow(
-  { db, reads, lists, ledger, slowReader, now }: SchoolData,
+  { db, reads, lists, folder, ledger, slowReader, now }: SchoolData,
   who: SchoolCaller,
   asked: Asked,
   query: Query,
@@ -161,7 +164,7 @@ async function answerNow(
     ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: request.fields });
   };
   const small = isSmall(request, endpoint);
-  const body = await answerData(small ? reads : lists, who, endpoint, request, new Date(now()), tell);
+  const body = await answerData({ db: small ? reads : lists, folder }, who, endpoint, request, new Date(now()), tell);
   // What is small is read before it is sent, so that no reader holds a connection of the small reads.
   return sendRead(reply.type(json), small ? await buffer(body) : body, slowReader);
 }

@@ -1,7 +1,6 @@
 // In charge of keeping a school's list as a file while its records go by. What fails here is nobody's concern but the folder's.
-import { ListWriter, type ListFile, type Piece } from '../roster/list-file.ts';
-import type { Draft, ListFolder } from '../roster/list-folder.ts';
-import type { Listed } from './render.ts';
+import { ListWriter, type ListFile, type Piece } from './list-file.ts';
+import type { Draft, ListFolder } from './list-folder.ts';
 
 /** Records are taken in their order; in the end they are kept if they are as many as they should be. */
 export type Keeping = {
@@ -12,8 +11,8 @@ export type Keeping = {
   drop(): Promise<void>;
 };
 
-export function toPiece(records: readonly Listed[]): Piece {
-  return { bytes: Buffer.from(records.map(({ json }) => json).join(',')), lengths: records.map(({ json }) => Buffer.byteLength(json)) };
+export function toPiece(records: readonly string[]): Piece {
+  return { bytes: Buffer.from(records.join(',')), lengths: records.map((record) => Buffer.byteLength(record)) };
 }
 
 export async function beginKeeping(folder: ListFolder, { file, count }: { file: string; count: number }): Promise<Keeping | undefined> {
