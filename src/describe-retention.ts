@@ -3,6 +3,7 @@ import { keptMarksFiles } from './collection/connectors/csv/forget-marks-files.t
 import type { Config } from './config.ts';
 import { keptDays, type Age } from './kept.ts';
 import { retention } from './retention.ts';
+import { keptLists } from './rostering/list-files.ts';
 
 /** where: tables. days: how many, where it is so many after something. */
 export type Retained = Readonly<{ what: string; where: readonly string[]; days: number | undefined; howLong: string; purged: string; less: string }>;
@@ -31,6 +32,7 @@ function listKept(lasting: (days: Age['days'], namesPeople: boolean) => Lasting)
       purged: keptMarksFiles.purged,
       less: keptMarksFiles.less,
     },
+    { ...keptLists, where: [], days: undefined },
   ];
 }
 

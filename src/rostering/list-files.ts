@@ -10,6 +10,14 @@ const sweptEveryMs = 5 * 60_000;
 /** A file of an earlier version that was not used for so long is of no use. */
 const unusedMs = 2 * 24 * 3_600_000;
 
+/** What becomes of them, for people. */
+export const keptLists = {
+  what: 'Lists as files that answers are sent from (`DATA_DIR/lists`), copies of what rosters are and were',
+  howLong: 'while the version stands, an earlier one until it was not used for 2 days; what is used least goes when there are more than `LIST_CACHE_MB`',
+  purged: 'all earlier versions of the school go within minutes, or at the next start',
+  less: 'the operator, by `LIST_CACHE_MB`, or by deleting them',
+} as const;
+
 export function openListFiles(reader: Reader, parts: FolderParts): ListFiles & { close(): Promise<void> } {
   const { now = Date.now, tell } = parts;
   const folder = createListFolder(parts);
