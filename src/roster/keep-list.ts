@@ -23,14 +23,14 @@ export async function beginKeeping(folder: ListFolder, { file, count }: { file: 
     draft && {
       add(piece) {
         taken += piece.lengths.length;
-        return draft.attempt((handle) => (writer ??= new ListWriter(handle)).add(piece));
+        return draft.attempt((handle) => (writer ??= new ListWriter(handle, draft.room)).add(piece));
       },
       copy(from, start, end) {
         taken += end - start;
-        return draft.attempt((handle) => (writer ??= new ListWriter(handle)).copy(from, start, end));
+        return draft.attempt((handle) => (writer ??= new ListWriter(handle, draft.room)).copy(from, start, end));
       },
       async keep() {
-        if (taken !== count || !(await draft.attempt((handle) => (writer ?? new ListWriter(handle)).end()))) {
+        if (taken !== count || !(await draft.attempt((handle) => (writer ?? new ListWriter(handle, draft.room)).end()))) {
           await draft.drop();
           return false;
         }

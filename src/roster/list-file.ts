@@ -144,13 +144,16 @@ function readSome(fd: number, bytes: Buffer, offset: number, length: number, pos
 /** Takes records in their order, and in the end says what they were. */
 export class ListWriter {
   readonly #handle: FileHandle;
+  readonly #room: number;
   #starts = new Uint32Array(1024);
   #count = 0;
   #length = 0;
   #crc = 0;
 
-  constructor(handle: FileHandle) {
+  /** room: how many bytes the file may have. */
+  constructor(handle: FileHandle, room: number) {
     this.#handle = handle;
+    this.#room = room;
   }
 
   async add({ bytes, lengths }: Piece): Promise<void> {
@@ -186,7 +189,8 @@ export class ListWriter {
 
   async #write(bytes: Buffer, separate = true): Promise<void> {
     const comma = separate && this.#length > 0;
-    if (this.#length + bytes.length + 1 > mostBytes) throw new NoRoom('the list is too long for a file');
+    const length = this.#length + bytes.length + 1;
+    if (length > mostBytes || length + (this.#count + 1) * bytesPerRecord + endBytes > this.#room) throw new NoRoom('the list is too long for a file');
     if (comma) this.#crc = crc32(',', this.#crc);
     this.#crc = crc32(bytes, this.#crc);
     this.#length += bytes.length + Number(comma);

@@ -16,6 +16,8 @@ export type Held = Readonly<{ file: ListFile; release(): void }>;
 
 /** One that is being written, under a name of its own until it is kept. What fails ends it, and is told. */
 export type Draft = {
+  /** How many bytes it may have. */
+  room: number;
   /** False where it has come to nothing. */
   attempt(work: (handle: FileHandle) => Promise<unknown>): Promise<boolean>;
   keep(): Promise<boolean>;
@@ -44,6 +46,7 @@ const toldEveryMs = 60_000;
 /** After a failure nothing is written for so long. */
 const restMs = 60_000;
 const mostOpen = 1024;
+const mostTooLarge = 1024;
 const mostIndexBytes = 24 * 1024 * 1024;
 
 type Opened = { file: ListFile; readers: number; gone: boolean; touchedAt: number };
@@ -61,6 +64,8 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
   let indexBytes = 0;
   let restUntil = 0;
   let closed = false;
+  /** What is larger than all may be, by the names that were tried last. */
+  const tooLarge = new Set<string>();
   const told = new Map<string, number>();
 
   function tell(error: Error, words: string): void {
@@ -144,7 +149,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
   }
 
   async function begin(name: string): Promise<Draft | undefined> {
-    if (closed || maxBytes === 0 || now() < restUntil) return undefined;
+    if (closed || maxBytes === 0 || now() < restUntil || tooLarge.has(name)) return undefined;
     const path = join(folder, `${name}.${randomUUID()}${unfinished}`);
     let handle: FileHandle | undefined;
     const drop = async () => {
@@ -158,7 +163,8 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
         if (handle) await work(handle);
       } catch (error) {
         await drop();
-        if (!(error instanceof NoRoom)) {
+        if (error instanceof NoRoom) noteTooLarge(name);
+        else {
           restUntil = now() + restMs;
           tell(error as Error, 'A list file cannot be written; lists are read from the database instead.');
         }
@@ -174,24 +180,32 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
       return undefined;
     }
     return {
+      room: maxBytes,
       attempt,
       drop,
       async keep() {
-        const isKept = await attempt(async (open) => {
-          const { size } = await open.stat();
-          if (closed || !(await makeRoom(size))) throw new NoRoom('the list is larger than all that lists may take');
+        let isKept = false;
+        await attempt(async () => {
+          if (closed || !(await makeRoom())) return;
           await rename(path, join(folder, name));
+          isKept = true;
         });
-        await handle?.close().catch(() => {});
-        handle = undefined;
+        await drop();
         return isKept;
       },
     };
   }
 
+  function noteTooLarge(name: string): void {
+    tooLarge.add(name);
+    for (const oldest of tooLarge) {
+      if (tooLarge.size <= mostTooLarge) break;
+      tooLarge.delete(oldest);
+    }
+  }
+
   /** Over all that any process has here, unfinished ones included. */
-  async function makeRoom(wanted: number): Promise<boolean> {
-    if (wanted > maxBytes) return false;
+  async function makeRoom(): Promise<boolean> {
     const files = await sizes();
     let held = files.reduce((sum, { size }) => sum + size, 0);
     for (const { name, size } of files.filter((one) => !one.name.endsWith(unfinished)).toSorted((a, b) => a.usedAt - b.usedAt)) {
@@ -234,7 +248,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
         const isLeftOver = name.endsWith(unfinished) ? now() - usedAt > unfinishedMs : !list || !isWanted(list, usedAt);
         if (isLeftOver) await discard(name);
       }
-      await makeRoom(0);
+      await makeRoom();
       for (const [name, opening] of opened) {
         const one = await opening;
         if (one && (await one.file.handle.stat().catch(() => undefined))?.nlink !== 1) await letGo(name);
