@@ -40,7 +40,7 @@ export function createFindParts({ facts, db }: Reader): FindParts {
     const { targets, address } = question;
     const ofTargets = known.get(targets) ?? new Map<string, Promise<Parts>>();
     known.set(targets, ofTargets);
-    const key = `${plain.status ?? ''} ${address} ${question.operation.collection}`;
+    const key = JSON.stringify([plain.status, address, question.operation.collection]);
     const parts = ofTargets.get(key) ?? find(question, plain);
     ofTargets.set(key, parts);
     parts.catch(() => ofTargets.delete(key));
