@@ -42,7 +42,8 @@ function passing(pass: (run: Statement, number: number) => Promise<unknown[]>): 
   return Object.assign(passed as unknown as Db, { checks: () => checks });
 }
 
-const verdictOf = ({ rows, secretHolds, keyTrusted }: Checked) => ({ rows: rows.map(({ estab, state, version }) => [estab, state, version]), secretHolds, keyTrusted });
+const verdictOf = ({ rows, secretHolds, keyTrusted }: Checked) =>
+  [rows.map(({ estab, state, version }) => [estab, state, version]), secretHolds, keyTrusted] as const;
 
 test('those who wait are answered together, by a check that begins after they came', async () => {
   const passed = passing((run) => run());
@@ -99,7 +100,7 @@ test('a check that fails fails those alone who waited for it', async () => {
 
 test('different credentials in one check each get what they get alone', async () => {
   await setState('three', 2, 'Paused');
-  const good = [...(await Promise.all(clients.flatMap(({ rp }, at) => [askedOf(rp), ...schools.slice(at).map((estab) => askedOf(rp, estab))])))];
+  const good = await Promise.all(clients.flatMap(({ rp }, at) => [askedOf(rp), ...schools.slice(at).map((estab) => askedOf(rp, estab))]));
   const [ofOne = assert.fail(), ofOneSchool = assert.fail()] = good;
   const odd: Asked[] = [
     { ...ofOne, secretId: randomUUID() }, { ...ofOne, kid: 'another' }, { ...ofOne, rp: 'nobody' }, { ...ofOne, rp: 'two' },
@@ -139,11 +140,11 @@ test('what a caller reaches is another object as soon as a roster, a scope or a 
 
 test('under load, a call after the revocation is refused, and others are not', async () => {
   const [kept, revoked] = [clients[1] ?? assert.fail(), await service.addClient('revoked', [schools[2] ?? ''])];
-  let goesOn = true;
+  const load = { goesOn: true };
   const statuses = new Map([[kept, new Set<number>()], [revoked, new Set<number>()]]);
   const read = async (client: typeof kept) => (await byName.B.read(client, schools[2] ?? '', '/users?limit=2')).status;
   const loops = [kept, revoked, kept, revoked, kept].map(async (client) => {
-    while (goesOn) statuses.get(client)?.add(await read(client));
+    while (load.goesOn) statuses.get(client)?.add(await read(client));
   });
   for (let time = 0; time < 4; time += 1) {
     assert.equal(await read(revoked), 200);
@@ -151,7 +152,7 @@ test('under load, a call after the revocation is refused, and others are not', a
     assert.deepEqual(await Promise.all([read(revoked), read(kept), read(revoked)]), [403, 200, 403]);
     await setState('revoked', 2, 'Approved');
   }
-  goesOn = false;
+  load.goesOn = false;
   await Promise.all(loops);
   assert.deepEqual([...(statuses.get(kept) ?? [])], [200]);
   assert.deepEqual([...(statuses.get(revoked) ?? [])].toSorted(), [200, 403]);
