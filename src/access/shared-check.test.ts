@@ -88,14 +88,22 @@ test('what was revoked before a request came is refused to it, while an earlier 
 });
 
 test('a check that fails fails those alone who waited for it', async () => {
-  const passed = passing((run, number) => (number === 2 ? Promise.reject(new Error('the connection was lost')) : run()));
-  const check = createSharedCheck(passed);
   const [asked, another] = [await askedOf('one', schools[0]), await askedOf('one')];
+  const failing = Promise.withResolvers<unknown[]>();
+  const begun = Promise.withResolvers<void>();
+  const passed = passing((run, number) => {
+    if (number === 2) begun.resolve();
+    return number === 2 ? failing.promise : run();
+  });
+  const check = createSharedCheck(passed);
   const first = check(asked);
   const failed = Promise.allSettled([check(asked), check(another)]);
   assert.equal((await first).secretHolds, true);
+  await begun.promise;
+  const later = check(asked);
+  failing.reject(new Error('the connection was lost'));
+  assert.equal((await later).secretHolds, true);
   for (const settled of await failed) assert.equal(settled.status, 'rejected');
-  assert.equal((await check(asked)).secretHolds, true);
 });
 
 test('different credentials in one check each get what they get alone', async () => {
