@@ -15,8 +15,13 @@ export function toPiece(records: readonly string[]): Piece {
   return { bytes: Buffer.from(records.join(',')), lengths: records.map((record) => Buffer.byteLength(record)) };
 }
 
-export async function beginKeeping(folder: ListFolder, { file, count }: { file: string; count: number }): Promise<Keeping | undefined> {
-  const draft: Draft | undefined = await folder.begin(file);
+/** alone: only where nobody else in this process is at it. */
+export async function beginKeeping(
+  folder: ListFolder,
+  { file, count }: { file: string; count: number },
+  how = { alone: false },
+): Promise<Keeping | undefined> {
+  const draft: Draft | undefined = await folder.begin(file, how);
   let writer: ListWriter | undefined;
   let taken = 0;
   return (

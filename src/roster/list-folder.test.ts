@@ -219,6 +219,21 @@ test('two processes that make the same file at once leave one, whole', async () 
   for (const folder of folders) await assertHolds(folder, nameOf(1), all);
 });
 
+test('of many who read the same whole list one writes it, whoever makes it ready besides, and afterwards another may', async () => {
+  const folder = openFolder();
+  const first = (await folder.begin(nameOf(1), { alone: true })) ?? assert.fail();
+  assert.equal(await folder.begin(nameOf(1), { alone: true }), undefined);
+  const second = await begin(folder, nameOf(1));
+  await first.drop();
+  await first.drop();
+  assert.equal(await folder.begin(nameOf(1), { alone: true }), undefined, 'dropped twice is once');
+  await second.drop();
+  const third = (await folder.begin(nameOf(1), { alone: true })) ?? assert.fail('nobody writes it any more');
+  await third.keep();
+  const last = (await folder.begin(nameOf(1), { alone: true })) ?? assert.fail('nor is what was kept being written');
+  await last.drop();
+});
+
 const setUsed = (name: string, ms: number) => utimesSync(join(path, name), new Date(ms), new Date(ms));
 
 test('all processes keep one bound, unfinished files included, and what was used least goes first', async () => {

@@ -27,8 +27,8 @@ export type Draft = {
 export type ListFolder = {
   /** Undefined where there is none that is whole. */
   hold(name: string): Promise<Held | undefined>;
-  /** Undefined where none can be written now. */
-  begin(name: string): Promise<Draft | undefined>;
+  /** Undefined where none can be written now; with `alone`, also where this process is writing it already. */
+  begin(name: string, how?: { alone: boolean }): Promise<Draft | undefined>;
   /** What was found damaged goes. */
   discard(name: string, why?: Error): Promise<void>;
   list(): Promise<(NamedList & { name: string })[]>;
@@ -66,6 +66,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
   let closed = false;
   /** What is larger than all may be, by the names that were tried last. */
   const tooLarge = new Set<string>();
+  const writing = new Map<string, number>();
   const told = new Map<string, number>();
 
   function tell(error: Error, words: string): void {
@@ -148,13 +149,19 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
     await unlink(join(folder, name)).catch(() => {});
   }
 
-  async function begin(name: string): Promise<Draft | undefined> {
+  async function begin(name: string, { alone } = { alone: false }): Promise<Draft | undefined> {
     if (closed || maxBytes === 0 || now() < restUntil || tooLarge.has(name)) return undefined;
+    const others = writing.get(name) ?? 0;
+    if (alone && others > 0) return undefined;
+    writing.set(name, others + 1);
+    let isWriting = true;
     const path = join(folder, `${name}.${randomUUID()}${unfinished}`);
     let handle: FileHandle | undefined;
     const drop = async () => {
       const open = handle;
       handle = undefined;
+      if (isWriting) noteWritten(name);
+      isWriting = false;
       await open?.close().catch(() => {});
       await unlink(path).catch(() => {});
     };
@@ -175,6 +182,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
       await mkdir(folder, { recursive: true, mode: 0o700 });
       handle = await open(path, 'wx', 0o600);
     } catch (error) {
+      noteWritten(name);
       restUntil = now() + restMs;
       tell(error as Error, 'A list file cannot be written; lists are read from the database instead.');
       return undefined;
@@ -194,6 +202,12 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
         return isKept;
       },
     };
+  }
+
+  function noteWritten(name: string): void {
+    const others = (writing.get(name) ?? 1) - 1;
+    if (others > 0) writing.set(name, others);
+    else writing.delete(name);
   }
 
   function noteTooLarge(name: string): void {

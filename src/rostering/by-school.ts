@@ -201,5 +201,5 @@ async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, sl
 
 async function keepWhole(folder: ListFolder, { part, from, to }: Slice): Promise<Keeping | undefined> {
   const { file, count, target } = part;
-  return file === undefined || isPast(target) || from > 0 || to < count ? undefined : beginKeeping(folder, { file, count });
+  return file === undefined || isPast(target) || from > 0 || to < count ? undefined : beginKeeping(folder, { file, count }, { alone: true });
 }
