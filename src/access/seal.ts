@@ -1,6 +1,6 @@
 // In charge of what must be kept readable: encrypts it with a key derived from SECRET_KEY, so that the database
 // alone gives nothing away. The first key seals, any opens: that is how one key gives way to another.
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, secretKeyFile, type Config } from '../config.ts';
@@ -17,18 +17,18 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 export function createSeal(secretKeys: readonly string[]): Seal {
-  const keys = secretKeys.map((secretKey) => Buffer.from(hkdfSync('sha256', secretKey, '', 'schoolbell seal', 32)));
+  const keys = secretKeys.map((secretKey) => createSecretKey(Buffer.from(hkdfSync('sha256', secretKey, '', 'schoolbell seal', 32))));
   const [first] = keys;
   if (!first) throw new Error('a seal needs a key');
 
   function seal(text: string): Buffer {
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', first as Buffer, nonce);
+    const cipher = createCipheriv('aes-256-gcm', first as KeyObject, nonce);
     const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), body]);
   }
 
-  function open(sealed: Uint8Array): { text: string; key: Buffer } {
+  function open(sealed: Uint8Array): { text: string; key: KeyObject } {
     for (const key of keys) {
       const text = tryKey(key, Buffer.from(sealed));
       if (text !== undefined) return { text, key };
@@ -48,7 +48,7 @@ export function createSeal(secretKeys: readonly string[]): Seal {
 }
 
 /** Whether a key fits is known by the tag; the sealed bytes do not say whose they are. */
-function tryKey(key: Buffer, bytes: Buffer): string | undefined {
+function tryKey(key: KeyObject, bytes: Buffer): string | undefined {
   if (bytes.length < nonceBytes + tagBytes) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes));
   decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
