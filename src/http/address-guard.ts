@@ -36,8 +36,8 @@ export function parseTarget(url: string): CallTarget {
   const parts = /^(https?):\/\/([^/?#]*)([^#]*)/i.exec(url);
   const [, scheme = '', authority = '', rest = ''] = parts ?? refuse('The URL must begin with http:// or https://.') ?? [];
   if (authority.includes('@')) refuse('The URL must not hold a user name or password.');
-  if (!/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/.test(authority) || !URL.canParse(`${scheme}://${authority}/`)) refuse('The URL has no valid host.');
-  const { protocol, hostname, port: given } = new URL(`${scheme}://${authority}/`);
+  const isHost = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/.test(authority);
+  const { protocol, hostname, port: given } = (isHost ? URL.parse(`${scheme}://${authority}/`) : null) ?? refuse('The URL has no valid host.');
   const port = given === '' ? (protocol === 'https:' ? 443 : 80) : Number(given);
   if (port !== 80 && port !== 443 && port < lowestUnprivilegedPort) refuse(`Port ${port} is not called; use 80, 443 or one from ${lowestUnprivilegedPort} on.`);
   return {

@@ -127,7 +127,7 @@ async function receive(t: TestContext, certificate: string, options: TlsOptions 
 async function call(t: TestContext, url: string, connectMs = limits.connectMs): Promise<OutboundResult> {
   const outbound = createOutbound(parseAllowList(['127.0.0.1']), { ...limits, connectMs });
   t.after(() => outbound.close());
-  return outbound.call({ id: 'an-id', method: 'POST', url, headers: { 'webhook-id': 'an-id' }, body: Buffer.from('{}') });
+  return outbound.call({ method: 'POST', url, headers: { 'webhook-id': 'an-id' }, body: Buffer.from('{}') });
 }
 
 const oldProtocol: TlsOptions = { minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'ALL:@SECLEVEL=0' };

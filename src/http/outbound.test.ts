@@ -51,8 +51,8 @@ function open(t: TestContext, allow = ['127.0.0.0/8'], given = limits, resolve?:
   t.after(() => outbound.close());
   return { ...outbound, call: (url: string, call: Partial<OutboundCall> = {}) => send(outbound.call, url, call) };
 }
-const send = (call: (call: OutboundCall) => Promise<OutboundResult>, url: string, { id = randomUUID(), headers = {}, ...rest }: Partial<OutboundCall> = {}) =>
-  call({ id, method: 'GET', url, body: null, ...rest, headers: { 'webhook-id': id, ...headers } });
+const send = (call: (call: OutboundCall) => Promise<OutboundResult>, url: string, { headers = {}, ...rest }: Partial<OutboundCall> = {}) =>
+  call({ method: 'GET', url, body: null, ...rest, headers: { 'webhook-id': randomUUID(), ...headers } });
 
 const http = (status: string, headers = '', body: string | Buffer = '') =>
   Buffer.concat([
@@ -253,13 +253,27 @@ test('a receiver that hangs delays no call to another', async (t) => {
   for (const { error } of await Promise.all(hung)) assert.equal(error?.class, 'network_error');
 });
 
+test('a call that finds every connection in use ends when its time is over, and is never sent', async (t) => {
+  const receiver = await receive(t, () => {});
+  const outbound = open(t);
+  const first = Array.from({ length: 16 }, () => outbound.call(receiver.url));
+  await until('each has a connection', () => receiver.requests.length === 16);
+  const { error, timings } = await outbound.call(receiver.url, { totalMs: 50 });
+  assert.deepEqual([error?.class, timings.firstByte, timings.total < 30_000], ['timeout', undefined, true]);
+  for (const socket of receiver.sockets) socket.write(http('200 OK'));
+  assert.deepEqual(new Set((await Promise.all(first)).map(({ status }) => status)), new Set([200]));
+  // Whatever was to follow on those connections has done so by now.
+  assert.equal((await outbound.call(receiver.url, { totalMs: 200 })).error?.class, 'timeout');
+  assert.equal(receiver.requests.length, 17);
+});
+
 suite('on the wire', () => {
   const headers = { 'webhook-signature': 'v1,a b', 'user-agent': 'Schoolbell/1' };
   const paths = ["/x?q='a'", '/x?q="a"|b', '/x?q=%zz&%', '/x?a+b%20c', '/x?a=&b&=c&&a=2&a=1', '/x?', '/x?a&', '//x/../y/./z', '/x?<>^`{}[]\\', '?only', ''];
   for (const path of paths) {
     test(`GET ${path || '(nothing)'} leaves byte for byte, with the headers given and no others that matter`, async (t) => {
       const receiver = await receive(t, ok);
-      await open(t).call(`http://127.0.0.1:${receiver.port}${path}#fragment`, { id: 'an-id', headers });
+      await open(t).call(`http://127.0.0.1:${receiver.port}${path}#fragment`, { headers: { 'webhook-id': 'an-id', ...headers } });
       const [line, ...sent] = receiver.requests[0]?.toString('latin1').split('\r\n') ?? [];
       assert.equal(line, `GET ${path.startsWith('/') ? '' : '/'}${path} HTTP/1.1`);
       assert.deepEqual(sent.toSorted(), [
@@ -344,7 +358,7 @@ test('a proxy named in the environment is not used', async (t) => {
   const [proxy, receiver] = [await receive(t, writes(http('502 Proxy'))), await receive(t, ok)];
   const script = `const { createOutbound } = await import(process.argv[1]); const { parseAllowList } = await import(process.argv[2]);
     const outbound = createOutbound(parseAllowList(['127.0.0.1']));
-    const { status } = await outbound.call({ id: 'x', method: 'GET', url: process.argv[3], headers: {}, body: null });
+    const { status } = await outbound.call({ method: 'GET', url: process.argv[3], headers: {}, body: null });
     await outbound.close(); process.exitCode = status === 200 ? 0 : 9;`;
   const proxied = Object.fromEntries(
     ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy'].map((name) => [name, `http://127.0.0.1:${proxy.port}`]),

@@ -7,13 +7,14 @@ import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import { Agent, buildConnector, errors } from 'undici';
 import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
+import { Exchange, TimedOut, TooLarge } from './exchange.ts';
 import { resolveName, type ResolveName } from './resolve-name.ts';
 
 export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
 export const outboundLimits: OutboundLimits = { connectMs: 5_000, totalMs: 20_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
 
 /** totalMs: where less time will do than the others have. */
-export type OutboundCall = { id: string; method: string; url: string; headers: Record<string, string>; body: Uint8Array | null; totalMs?: number | undefined };
+export type OutboundCall = { method: string; url: string; headers: Record<string, string>; body: Uint8Array | null; totalMs?: number | undefined };
 
 /** Where the time went, in milliseconds; a connection that was kept open has no first three. */
 export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?: number; total: number };
@@ -46,15 +47,15 @@ export type OutboundResult = {
 
 export type Outbound = { call(call: OutboundCall): Promise<OutboundResult>; close(): Promise<void> };
 
-type Reached = { address: string | undefined; dns?: number; connect?: number; tls?: number };
+/** Where a connection leads, and how long it took to open; told to the first call that uses it. */
+type Reached = { address: string | undefined; phases: Pick<Timings, 'dns' | 'connect' | 'tls'> };
 
-/** The header by which a call is known again when its bytes go out. */
-export const idHeader = 'webhook-id';
 const connectionsPerOrigin = 16;
+const kept: Reached['phases'] = {};
 
 export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
   const sockets = new WeakMap<Socket, Reached>();
-  const underWay = new Map<string, Reached>();
+  let begins: Reached | undefined;
   const agent = new Agent({
     connect: guardedConnect(allowed, limits, sockets, resolve),
     connections: connectionsPerOrigin,
@@ -64,49 +65,39 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
     maxHeaderSize: 16 * 1024,
   });
 
-  /** Which connection a request went out on is told by undici here only. */
+  /** Which connection a request goes out on is told by undici here only, right after it said that the request begins. */
   const onSent = (message: unknown) => {
-    const { headers, socket } = message as { headers: string; socket: Socket };
-    const id = new RegExp(`^${idHeader}: (.*)$`, 'im').exec(headers)?.[1]?.trim();
-    const call = id === undefined ? undefined : underWay.get(id);
-    const reached = sockets.get(socket);
-    if (!call || !reached) return;
-    Object.assign(call, reached);
-    sockets.set(socket, { address: reached.address });
+    const reached = sockets.get((message as { socket: Socket }).socket);
+    if (!begins || !reached) return;
+    begins.address = reached.address;
+    begins.phases = reached.phases;
+    reached.phases = kept;
+    begins = undefined;
   };
   subscribe('undici:client:sendHeaders', onSent);
 
-  async function call({ id, method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
-    const started = performance.now();
-    const reached: Reached = { address: undefined };
-    const result: OutboundResult = { status: undefined, headers: {}, response: Buffer.alloc(0), error: undefined, address: undefined, timings: { total: 0 } };
-    const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(new TimedOut(totalMs)), totalMs);
-    underWay.set(id, reached);
-    try {
-      const { origin, path } = parseTarget(url);
-      const response = await agent.request({
-        origin,
-        path,
-        method: method as 'GET' | 'POST',
-        headers: { 'accept-encoding': 'identity', ...headers },
-        body: body === null ? null : Buffer.from(body),
-        signal: stop.signal,
+  function call({ method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
+    return new Promise((tell) => {
+      const started = performance.now();
+      const reached: Reached = { address: undefined, phases: kept };
+      const exchange = new Exchange({ ...limits, totalMs }, () => (begins = reached), () => {
+        const { status, headers: answered, response, error, firstByteAt } = exchange;
+        tell({
+          status,
+          headers: answered,
+          response,
+          error: error && classify(error),
+          address: reached.address,
+          timings: { ...reached.phases, ...(firstByteAt === undefined ? {} : { firstByte: firstByteAt - started }), total: performance.now() - started },
+        });
       });
-      result.timings.firstByte = performance.now() - started;
-      result.status = response.statusCode;
-      result.headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
-      await readSome(response.body, limits, result);
-    } catch (error) {
-      result.error = classify(error);
-    } finally {
-      clearTimeout(timer);
-      underWay.delete(id);
-    }
-    const { address, ...phases } = reached;
-    result.address = address;
-    result.timings = { ...phases, ...result.timings, total: performance.now() - started };
-    return result;
+      try {
+        const { origin, path } = parseTarget(url);
+        agent.dispatch({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body }, exchange);
+      } catch (error) {
+        exchange.end(error as Error);
+      }
+    });
   }
 
   return {
@@ -116,29 +107,6 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
       await agent.destroy();
     },
   };
-}
-
-class TimedOut extends Error {
-  constructor(ms: number) {
-    super(`no complete answer within ${ms / 1000} s`);
-  }
-}
-
-class TooLarge extends Error {}
-
-/** Reads up to the limit; a longer answer ends the connection, since what follows on it would be its rest. What came before a fault is kept. */
-async function readSome(body: AsyncIterable<Uint8Array>, limits: OutboundLimits, result: OutboundResult): Promise<void> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      if (size < limits.keptBytes) chunks.push(chunk.subarray(0, limits.keptBytes - size));
-      size += chunk.length;
-      if (size > limits.readBytes) throw new TooLarge();
-    }
-  } finally {
-    result.response = Buffer.concat(chunks);
-  }
 }
 
 function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>, resolve: ResolveName): buildConnector.connector {
@@ -184,12 +152,12 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
         callback(refusal as Error, null);
         return;
       }
-      const phase = {
+      const phases = {
         dns: (resolved || started) - started,
         connect: opened - (resolved || started),
         ...(options.protocol === 'https:' ? { tls: connected - opened } : {}),
       };
-      sockets.set(socket, { address: socket.remoteAddress, ...phase });
+      sockets.set(socket, { address: socket.remoteAddress, phases });
       callback(null, socket);
     });
     (opening as Socket).prependOnceListener('connect', () => (opened = performance.now()));

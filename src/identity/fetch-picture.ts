@@ -1,6 +1,5 @@
 // In charge of getting a caller's picture: fetched under the address guard, judged by its bytes and not by its name or
 // header, and made into clean pixels of the size that is needed, so that nothing of the file itself is passed on.
-import { randomUUID } from 'node:crypto';
 import sharp from 'sharp';
 import { SchoolbellError } from '../errors.ts';
 import { maxUrlCharacters } from '../http/address-guard.ts';
@@ -23,7 +22,6 @@ const livelier: [[number, number, number], [number, number, number], [number, nu
 
 export async function fetchPicture(outbound: Outbound, url: string): Promise<Buffer> {
   const result = await outbound.call({
-    id: randomUUID(),
     method: 'GET',
     url,
     headers: { accept: 'image/png, image/jpeg, image/webp', 'user-agent': `Schoolbell/${version}` },

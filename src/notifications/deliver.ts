@@ -2,7 +2,7 @@
 import type { Seal } from '../access/seal.ts';
 import type { Db } from '../db/connect.ts';
 import type { AllowList } from '../http/address-guard.ts';
-import { idHeader, outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
+import { outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
@@ -51,7 +51,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
       // By the database's clock: a receiver refuses what seems old or from the future, and workers' clocks differ.
       const timestamp = Math.floor(work.claimedAt + (now() - received) / 1000);
       const headers: Record<string, string> = {
-        [idHeader]: work.id,
+        'webhook-id': work.id,
         'webhook-timestamp': String(timestamp),
         'webhook-signature': renderSignature(work.id, timestamp, body, secrets),
         'user-agent': `Schoolbell/${version}`,
@@ -67,7 +67,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           errorClass: ownFault,
           detail: { message: 'the worker stood still for so long that another may make this call' },
         };
-      const result = await outbound.call({ id: work.id, method, url, headers, body });
+      const result = await outbound.call({ method, url, headers, body });
       const answered = judge(work, result, { method, url, headers }, answersFrom, now());
       const judged: Outcome = event === 'test' && answered.state === 'waiting' ? { ...answered, state: 'failed' } : answered;
       // It was made: that the sandbox cannot be asked is no reason to make it again.

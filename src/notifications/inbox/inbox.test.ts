@@ -170,7 +170,7 @@ test('an inbox that is removed while it takes a call is unknown to the caller, o
     await db.begin(async (tx) => {
       await tx`lock table inbox_call in share mode`;
       answer = way === 'outside' ? fetch(at(inbox), { method: 'POST', body: 'x' })
-        : handOver.call({ id: 'msg_1', method: 'POST', url: at(inbox), headers: {}, body: Buffer.from('x') });
+        : handOver.call({ method: 'POST', url: at(inbox), headers: {}, body: Buffer.from('x') });
       await until('it is about to be added', async () => (await db`
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%inbox_call%'`).length > 0);
       await tx`delete from inbox where id = ${inbox.id}`;
@@ -315,7 +315,7 @@ test('handed over, a call ends as one over the network does, and every other add
   const guarded = createOutbound([]);
   const outbound: Outbound = { call: (one) => (asked.push(one.url), guarded.call(one)), close: () => guarded.close() };
   const handOver = createHandOver(db, seal, url, outbound, { slowMs: 50, neverMs: 100, most: 1, mostOfOne: 1 });
-  const call = (target: string) => handOver.call({ id: 'msg_1', method: 'POST', url: target, headers: { 'webhook-id': 'msg_1' }, body: Buffer.from('x') });
+  const call = (target: string) => handOver.call({ method: 'POST', url: target, headers: { 'webhook-id': 'msg_1' }, body: Buffer.from('x') });
   try {
     for (const [answer, status] of [['200', 200], ['500', 500], ['410', 410], ['slow', 200]] as const) {
       await editInbox(db, { rp: 'reader', id: inbox.id, answer });

@@ -1,6 +1,5 @@
 // In charge of one call to a provider that does not give up at the first fault: what passes by itself is tried again
 // after a while, and what does not is said in words that a school understands.
-import { randomUUID } from 'node:crypto';
 import type { ErrorClass, Outbound, OutboundLimits, OutboundResult } from '../../../http/outbound.ts';
 import { parseRetryAfter } from '../../../outbox/schedule.ts';
 import { version } from '../../../version.ts';
@@ -32,7 +31,6 @@ const lasting: readonly ErrorClass[] = ['invalid_url', 'blocked_address', 'tls_e
 export async function callPersistently({ outbound, now, pause, waits }: Persistence, call: Call): Promise<ProviderAnswer> {
   for (let tries = 1; ; tries += 1) {
     const result = await outbound.call({
-      id: randomUUID(),
       method: call.method,
       url: call.url,
       headers: { accept: 'application/json', 'user-agent': `Schoolbell/${version}`, ...call.headers },
