@@ -42,8 +42,8 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
     // waits for it and arms them afterwards. Lanes of a host that is full are passed over, however many there are.
     const lanes = await tx<{ key: string }[]>`
       with full_host as materialized (
-        select n.host from outbox r join lane n on n.key = r.lane where r.state = 'running' and n.host is not null group by n.host
-          having count(*) >= ${widthOfHost}
+        select n.host from (select lane, count(*) as count from outbox where state = 'running' group by lane) r join lane n on n.key = r.lane
+          where n.host is not null group by n.host having sum(r.count) >= ${widthOfHost}
       )
       select key from lane
       where next_at <= now() and disabled_at is null and paused_at is null and (open_until is null or open_until <= now())
@@ -54,32 +54,32 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
       with due as materialized (
         select key, host, width, open_until, epoch from lane where key = any(${lanes.map((lane) => lane.key)})
       ), running as materialized (
-        select r.lane, n.host, count(*) as count from outbox r join lane n on n.key = r.lane where r.state = 'running' group by r.lane, n.host
+        select r.lane, n.host, r.count from (select lane, count(*) as count from outbox where state = 'running' group by lane) r join lane n on n.key = r.lane
       ), roomy as materialized (
         select key, host, epoch,
           greatest(0, case when open_until is null then width else 1 end - coalesce((select count from running where running.lane = due.key), 0)) as free,
-          case when host is null then null else ${widthOfHost} - coalesce((select sum(count) from running where running.host = due.host), 0) end as host_free
+          case when host is not null then greatest(0, ${widthOfHost} - coalesce((select sum(count) from running where running.host = due.host), 0)) end
+            as host_free
         from due
       ), candidate as materialized (
         select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free,
           row_number() over (partition by roomy.host order by c.due_at) as host_rank
         from roomy cross join lateral (
           select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at
-            limit roomy.free) c
+            limit least(roomy.free, roomy.host_free)) c
       ), chosen as materialized (
         select estab, id, key, epoch from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
       ), picked as materialized (
         select o.estab, o.id, chosen.key, chosen.epoch from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting'
           for update of o skip locked
       ), armed as (
-        update lane set next_at = case
-            when coalesce(taken.count, 0) >= roomy.free then null
-            when held.count > 0 then lane.next_at
-            else (select o.due_at from outbox o where o.lane = lane.key and o.state = 'waiting' order by o.due_at offset coalesce(taken.count, 0) limit 1) end
+        -- A lane that is held up by its host keeps its turn as it is.
+        update lane set next_at = case when coalesce(taken.count, 0) < roomy.free then (
+            select o.due_at from outbox o where o.lane = lane.key and o.state = 'waiting' order by o.due_at offset coalesce(taken.count, 0) limit 1) end
         from roomy
         left join (select key, count(*) from picked group by key) taken on taken.key = roomy.key
-        left join (select key, count(*) from candidate where host_rank > host_free group by key) held on held.key = roomy.key
         where lane.key = roomy.key
+          and (coalesce(taken.count, 0) >= roomy.free or not exists (select from candidate where host_rank > host_free and candidate.key = roomy.key))
       )
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds}), claimed_at = now(),
         claimed_by = ${processTag}

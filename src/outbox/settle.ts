@@ -41,15 +41,11 @@ export async function settleWork(db: Db, finished: readonly Finished[]): Promise
   return db.begin(async (tx) => {
     // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
     // somebody holds for long must not keep the others waiting.
-    const locked = new Set(
-      (
-        await tx<
-          { key: string }[]
-        >`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]}) order by key for update skip locked`
-      ).map((lane) => lane.key),
-    );
+    const lanes = [...new Set(finished.map(({ work }) => work.lane))];
+    const free = await tx<{ key: string }[]>`select key from lane where key = any(${lanes}) order by key for update skip locked`;
+    const locked = new Set(free.map((lane) => lane.key));
     const there = new Set(
-      (await tx<{ key: string }[]>`select key from lane where key = any(${[...new Set(finished.map(({ work }) => work.lane))]})`).map((lane) => lane.key),
+      locked.size === lanes.length ? lanes : (await tx<{ key: string }[]>`select key from lane where key = any(${lanes})`).map((lane) => lane.key),
     );
     const now = finished.filter(({ work }) => locked.has(work.lane));
     const ended = now.length === 0 ? [] : await settle(tx, now.map(describe));

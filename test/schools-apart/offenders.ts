@@ -118,9 +118,9 @@ export const offenders: Offenders = [
         "d45fac7dcf43 select from outbox where state = 'running' and lease_until < now() and id <> all($n) limit 1",
         "5ffd3b620ac7 select key from lane where key in (select lane from outbox where state = 'running' and lease_until <",
         'f89919c3e242 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and l.paused_at',
-        '446b3349f0a0 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any($n)',
+        '0fbb974278ca with due as materialized ( select key, host, width, open_until, epoch from lane where key = any($n)',
         'cc1a914b610f with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
-        'f51f7ff07f17 with full_host as materialized ( select n.host from outbox r join lane n on n.key = r.lane where r.s',
+        '4ab3a4481470 with full_host as materialized ( select n.host from (select lane, count(*) as count from outbox wher',
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
