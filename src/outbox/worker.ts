@@ -27,7 +27,7 @@ const littleRoom = 256;
 const claimedAtOnce = 64;
 /** A claim for one row costs as much as one for many. */
 const worthClaiming = 16;
-const settledAtOnce = 64;
+const settledAtOnce = 128;
 const ownFaultDelaySeconds = 5;
 const longestOwnFaultDelaySeconds = 900;
 const settleAgainMs = 500;
@@ -35,6 +35,8 @@ const settleAgainMs = 500;
 const laneBusyMs = { first: 2, longest: 100 } as const;
 /** After a time without the database, its workers say what they did before anybody takes them for dead. */
 const graceMs = 10_000;
+/** Longer than a claim or a settle usually takes. */
+const soonMs = 50;
 /** Another worker is claiming: asked again after the first, then after twice as long, up to the longest. */
 const turnMs = { first: 2, longest: 200 } as const;
 /** What is still under way then is given up; its lease ends, and another worker does it under the same id. */
@@ -53,24 +55,41 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   let woken = false;
   let wake: () => void = () => (woken = true);
   let settling: Promise<void> | undefined;
+  let claiming: Promise<unknown> | undefined;
   let troubledAt = -graceMs;
+  let reclaimedAt = -pollMs;
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await attempt('the outbox cannot be read', async () => {
         let waits = 0;
         while (!stopping.signal.aborted && running.size <= atOnce - worthClaiming) {
-          const until = leaseEnd();
-          const claimed = await claimWork(db, leaseSeconds, Math.min(claimedAtOnce, atOnce - running.size), running.size >= littleRoom).catch(onlyIfTaken);
-          if (claimed) for (const work of claimed) start(work, until);
-          else await pause(Math.min(turnMs.longest, turnMs.first * 2 ** waits) * (0.5 + Math.random()));
+          const most = Math.min(claimedAtOnce, atOnce - running.size);
+          const claimed = await claim(most);
+          if (!claimed) await pause(Math.min(turnMs.longest, turnMs.first * 2 ** waits) * (0.5 + Math.random()));
           waits = claimed ? 0 : waits + 1;
           if (claimed?.length === 0) break;
+          // What there was is taken, unless there were too many lanes to look at: the next is due when something is settled.
+          if (claimed && claimed.length < most) await sleep(soonMs);
         }
       });
-      if (performance.now() - troubledAt >= graceMs) await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
-      await sleep();
+      if (performance.now() - Math.max(troubledAt + graceMs, reclaimedAt + pollMs / 2) >= 0) {
+        reclaimedAt = performance.now();
+        await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
+      }
+      await sleep(pollMs);
     }
+  }
+
+  /** Undefined while another worker claims. */
+  async function claim(most: number): Promise<ClaimedWork[] | undefined> {
+    await orSoon(settling);
+    const until = leaseEnd();
+    const claimed = claimWork(db, leaseSeconds, most, running.size >= littleRoom).catch(onlyIfTaken);
+    claiming = claimed;
+    const works = await claimed.finally(() => (claiming = undefined));
+    for (const work of works ?? []) start(work, until);
+    return works;
   }
 
   const leaseEnd = () => performance.now() + leaseSeconds * 1000;
@@ -94,10 +113,10 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   }
 
   /** Until the poll comes round or somebody wakes; a call that came while nobody slept counts. */
-  async function sleep(): Promise<void> {
+  async function sleep(longestMs: number): Promise<void> {
     if (!woken) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollMs);
+        const timer = setTimeout(resolve, longestMs);
         wake = () => {
           woken = true;
           clearTimeout(timer);
@@ -148,6 +167,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
 
   /** What cannot be settled yet (its lane is busy, the database away) comes back later and keeps nobody waiting. */
   async function settleNext(): Promise<void> {
+    await orSoon(claiming);
     const batch = finished.splice(0, settledAtOnce);
     const troubled = batch.filter(({ tries }) => tries > 0);
     for (const part of [batch.filter(({ tries }) => tries === 0), ...troubled.map((one) => [one])]) {
@@ -213,6 +233,14 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       await listening?.unlisten();
     },
   };
+}
+
+/** A claim and a settle want the same lanes: each waits for the other, but not for one that is stuck. */
+async function orSoon(other: Promise<unknown> | undefined): Promise<void> {
+  if (!other) return;
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([other.catch(() => {}), new Promise((resolve) => (timer = setTimeout(resolve, soonMs)))]);
+  clearTimeout(timer);
 }
 
 function onlyIfTaken(error: unknown): undefined {
