@@ -53,10 +53,11 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
 
   await bench.db`insert into lane (key, host, width, lasting, next_at) select 'bench ' || n, '127.0.0.' || (1 + n % ${hosts}), 4, false, now()
     from generate_series(0, ${hosts * lanesPerHost - 1}) n`;
+  // Each is due at an instant of its own, as when it is put in: of equal ones the index would keep a list, whose dead rows are read again by every claim.
   await bench.db`
     insert into outbox (estab, id, rp, kind, lane, payload, body, due_at)
     select ${estab}, 'msg_' || n, 'bench', ${callKind}, 'bench ' || (n % ${hosts * lanesPerHost}), jsonb_build_object('event', 'bench', 'method', 'POST',
-      'url', 'http://127.0.0.' || (1 + n % ${hosts}) || ':' || ${port}::int || '/event', 'contentType', 'application/json'), ${body}, now()
+      'url', 'http://127.0.0.' || (1 + n % ${hosts}) || ':' || ${port}::int || '/event', 'contentType', 'application/json'), ${body}, clock_timestamp()
     from generate_series(1, ${deliveries}) n`;
   await bench.db`analyze outbox`;
   received = 0;
@@ -77,8 +78,8 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
   bench.add(
     'deliveries, signed and logged: share of bare POSTs',
     `${ratio(rate / bare)} (${Math.round(rate)} of ${Math.round(bare)} a second, ${received} calls for ${deliveries})`,
-    '>= 0.4',
-    rate / bare >= 0.4,
+    '>= 0.45',
+    rate / bare >= 0.45,
   );
 
   const taken: number[] = [];
