@@ -61,6 +61,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
+      let longestMs = pollMs;
       await attempt('the outbox cannot be read', async () => {
         let waits = 0;
         while (!stopping.signal.aborted && running.size <= atOnce - worthClaiming) {
@@ -68,16 +69,17 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
           const claimed = await claim(most);
           if (!claimed) await pause(Math.min(turnMs.longest, turnMs.first * 2 ** waits) * (0.5 + Math.random()));
           waits = claimed ? 0 : waits + 1;
-          if (claimed?.length === 0) break;
-          // What there was is taken, unless there were too many lanes to look at: the next is due when something is settled.
-          if (claimed && claimed.length < most) await sleep(soonMs);
+          if (!claimed || claimed.length === most) continue;
+          // What there was is taken, unless there were too many lanes to look at: there is more when something is settled.
+          if (claimed.length > 0) longestMs = Math.min(soonMs, pollMs);
+          break;
         }
       });
       if (performance.now() - Math.max(troubledAt + graceMs, reclaimedAt + pollMs / 2) >= 0) {
         reclaimedAt = performance.now();
         await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
       }
-      await sleep(pollMs);
+      await sleep(longestMs);
     }
   }
 
