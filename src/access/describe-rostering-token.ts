@@ -1,6 +1,6 @@
 // In charge of describing the rostering token endpoints for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { answerHeaders, describeErrors, ownFaults, type Refusal } from '../http/describe-errors.ts';
 import { oauthShape } from '../http/error-shape.ts';
 import { encoded } from './describe-caller.ts';

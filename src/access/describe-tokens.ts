@@ -1,6 +1,6 @@
 // In charge of describing GetToken and the keys for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { describeRoute, envelopeFields, exactly, instant, jsonOrForm, orNull, text } from '../http/describe-route.ts';
 import type { ErrorShape } from '../http/error-shape.ts';
 import { noSecurity, openRefusals, secretRefusals } from './describe-caller.ts';

@@ -1,6 +1,6 @@
 // In charge of describing, for the documentation, how a school's export job sends a package and reads what became of it.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { uploadRefusals, uploadSecurity } from '../access/describe-caller.ts';
 import { bytes, describeRoute, envelopeFields, exactly, instant, listOf, oneOf, orNull, text, whole } from '../http/describe-route.ts';
 import { uploadStates } from './upload-report.ts';

@@ -1,5 +1,5 @@
 // In charge of describing pages of lists: how many there are, and the way to the next one.
-import { Type } from 'typebox';
+import { Type } from './json-schema.ts';
 import { exactly, text, whole } from './describe-route.ts';
 
 export const paginationSchema = exactly({

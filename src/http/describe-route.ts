@@ -1,7 +1,7 @@
 // In charge of what a route says of itself for the documentation: its words, what it takes and gives, and every error with an
 // example. What comes is checked by the route's own reader, in its own words; nothing here accepts or refuses anything.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TObject, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from './json-schema.ts';
 import type { ErrorCode } from '../errors.ts';
 import { answerHeaders, describeErrors, ownFaults } from './describe-errors.ts';
 import { envelopeShape, type ErrorShape } from './error-shape.ts';

@@ -1,6 +1,6 @@
 // In charge of describing the identity operations for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TObject, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from '../http/json-schema.ts';
 import { bodyRefusals, identitySecurity, schoolRefusals, tokenRefusals } from '../access/describe-caller.ts';
 import { bytes, describeRoute, exactly, flag, jsonOrForm, listOf, named, oneOf, text, type RouteWords } from '../http/describe-route.ts';
 import { qrTypes } from './parse-qr-request.ts';

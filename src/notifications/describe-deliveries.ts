@@ -1,6 +1,6 @@
 // In charge of describing, for the documentation, what an application sees of what was sent to it.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { applicationSecurity, bodyRefusals, schoolRefusals } from '../access/describe-caller.ts';
 import { paginationSchema } from '../http/describe-pages.ts';
 import { answerOf, describeRoute, envelopeFields, exactly, instant, listOf, oneOf, orNull, text, whole } from '../http/describe-route.ts';

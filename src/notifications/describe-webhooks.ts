@@ -1,6 +1,6 @@
 // In charge of describing registrations for database events, for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { bodyRefusals, schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
 import { answerOf, describeRoute, envelopeFields, exactly, instant, listOf, oneOf, text, type RouteWords } from '../http/describe-route.ts';
 import { databases } from './databases.ts';

@@ -1,6 +1,6 @@
 // In charge of describing SchoolRegister for the documentation.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { bodyRefusals, managementSecurity, tokenRefusals } from '../access/describe-caller.ts';
 import { scopeNames } from '../access/scopes.ts';
 import { describeRoute, envelopeFields, exactly, instant, listOf, oneOf, orNull, text, type Refusals } from '../http/describe-route.ts';

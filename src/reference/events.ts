@@ -2,7 +2,7 @@
 // what follows from that. What is shown as an example has arrived at a receiver (see events.test.ts).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { exactly, oneOf, text } from '../http/describe-route.ts';
 import { databases } from '../notifications/databases.ts';
 import type { FormField } from '../onboarding/authentication-event.ts';

@@ -1,5 +1,5 @@
 // In charge of describing what an operation answers with: records and their headers, and every error as the dialect has it.
-import { Type } from 'typebox';
+import { Type } from '../http/json-schema.ts';
 import { answerHeaders, createDescribeErrors, ownFaults, type DescribeErrors, type Refusal } from '../http/describe-errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';

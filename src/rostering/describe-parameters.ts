@@ -1,6 +1,6 @@
 // In charge of describing what an operation takes: ids in the path, the query as the dialect reads it, headers. The examples are
 // of the demo school, so that a request that is made of them is answered there.
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { collections } from '../roster/collections.ts';
 import { fieldsOf, type CollectionName, type Edition } from '../roster/resource.ts';

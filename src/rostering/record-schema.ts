@@ -1,5 +1,5 @@
 // In charge of the schema of a record, made of the description of its class that also renders it.
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { extension, fieldsOf, isRequired, statuses, type Edition, type Field, type Resource } from '../roster/resource.ts';
 import { aboutOf, wordsOf } from '../roster/shown.ts';

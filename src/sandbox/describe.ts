@@ -1,6 +1,6 @@
 // In charge of describing the sandbox for the documentation, out of the table of what it can do.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { bodyRefusals, managementSecurity, tokenRefusals } from '../access/describe-caller.ts';
 import { misModes } from '../collection/connectors/demo/demo-connector.ts';
 import { happeningKinds } from '../collection/connectors/demo/happenings.ts';

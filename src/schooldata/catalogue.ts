@@ -1,6 +1,6 @@
 // In charge of the list of data endpoints: one row each, with what it needs, what it takes and what it gives. The
 // endpoint Queries is this table describing itself.
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import type { Scope } from '../access/scopes.ts';
 import type { DatabaseName } from '../collection/connector.ts';
 import { exampleDay, exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';

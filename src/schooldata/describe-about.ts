@@ -1,6 +1,6 @@
 // In charge of describing, for the documentation, what a caller can learn about itself.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
 import { scopeNames } from '../access/scopes.ts';
 import { databaseNames } from '../collection/connector.ts';

@@ -1,6 +1,6 @@
 // In charge of describing the data endpoints for the documentation, from the table that also runs them.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TObject, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from '../http/json-schema.ts';
 import { schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
 import { databaseStatuses } from '../collection/component-databases.ts';
 import { databaseNames } from '../collection/connector.ts';

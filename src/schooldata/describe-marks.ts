@@ -1,6 +1,6 @@
 // In charge of describing attendance writeback for the documentation: what is sent, how it is judged, and what became of it.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../http/json-schema.ts';
 import { schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
 import { exampleDay, exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { describeRoute, envelopeFields, exactly, instant, listOf, named, oneOf, orNull, text, whole } from '../http/describe-route.ts';

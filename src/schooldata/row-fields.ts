@@ -1,6 +1,6 @@
 // In charge of the fields of the data endpoints' rows: each named and described once, for answers, for what a school reads
 // before it decides, for Queries and for the documentation.
-import type { TSchema } from 'typebox';
+import type { TSchema } from '../http/json-schema.ts';
 import { day, flag, instant, listOf, oneOf, orNull, text, whole } from '../http/describe-route.ts';
 import type { Meaning } from './attendance-codes.ts';
 

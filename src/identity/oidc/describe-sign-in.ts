@@ -1,6 +1,6 @@
 // In charge of describing single sign-on for the documentation: briefly, since its discovery document says the rest to programs.
 import type { RouteShorthandOptions } from 'fastify';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TSchema } from '../../http/json-schema.ts';
 import { bodyRefusals, openRefusals } from '../../access/describe-caller.ts';
 import { describeRoute, exactly, flag, named, oneOf, text, whole, type RouteWords } from '../../http/describe-route.ts';
 

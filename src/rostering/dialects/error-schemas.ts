@@ -1,5 +1,5 @@
 // In charge of the schemas of errors that dialects refer to; variant A has text.
-import { Type } from 'typebox';
+import { Type } from '../../http/json-schema.ts';
 import { allMinorCodes } from './oneroster-1p2.ts';
 
 /** Of variant B. */
