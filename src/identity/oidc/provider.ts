@@ -1,6 +1,7 @@
 // In charge of the OpenID Connect provider: authorization code with PKCE, for the applications that a school authorises
-// with the scope Identity; that authorisation is the consent.
-import { errors, interactionPolicy, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+// with the scope Identity; that authorisation is the consent. The library is loaded with the first provider: 25 MB, which a service
+// without sign-ins does not need.
+import type { Configuration, interactionPolicy, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
 import { pageHeaders } from '../../http/html.ts';
@@ -39,6 +40,7 @@ export function createPresentProvider(db: Db, seal: Seal, publicUrl: string): ()
 }
 
 async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Provider> {
+  const library = await import('oidc-provider');
   const { jwks, cookieKeys } = await readProviderKeys(db, seal);
   const secure = publicUrl.startsWith('https:');
   const configuration: Configuration = {
@@ -59,7 +61,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
     claims: { ...signInClaims, ...notGiven },
     responseTypes: ['code'],
     conformIdTokenClaims: false,
-    interactions: { policy: policyOfSchool(), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
+    interactions: { policy: policyOfSchool(library.interactionPolicy.base()), url: (_ctx, interaction) => `/oidc/interaction/${interaction.uid}` },
     ttl: { Interaction: 3600, Session: 12 * 3600, Grant: 12 * 3600, AccessToken: 3600, AuthorizationCode: 60, IdToken: 3600 },
     findAccount: async (ctx, id, token) => {
       // A code or token is as good as the school's authorisation at the moment it is shown.
@@ -73,7 +75,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
       ctx.body = renderMessage({ title: 'This did not work', text, link: { path: '/login', label: 'To the sign-in page' } });
     },
   };
-  const provider = new Provider(`${publicUrl}/oidc`, configuration);
+  const provider = new library.Provider(`${publicUrl}/oidc`, configuration);
   // Addresses are those of PUBLIC_URL, which the routes put into the headers.
   provider.proxy = true;
   provider.Client.prototype.compareClientSecret = async function compare(this: { clientId: string }, secret: string) {
@@ -83,8 +85,7 @@ async function createProvider(db: Db, seal: Seal, publicUrl: string): Promise<Pr
 }
 
 /** Nobody is asked for consent, whatever kind of client it is. */
-function policyOfSchool(): interactionPolicy.DefaultPolicy {
-  const policy = interactionPolicy.base();
+function policyOfSchool(policy: interactionPolicy.DefaultPolicy): interactionPolicy.DefaultPolicy {
   policy.get('consent')?.checks.remove('native_client_prompt');
   return policy;
 }
@@ -117,8 +118,10 @@ async function grantOfSchool(db: Db, ctx: KoaContextWithOIDC) {
   const { client, session, params, provider } = ctx.oidc;
   const account = session?.accountId;
   if (!client || !account) return undefined;
-  if (!(await isWelcome(db, client.clientId, estabOf(account))))
+  if (!(await isWelcome(db, client.clientId, estabOf(account)))) {
+    const { errors } = await import('oidc-provider');
     throw new errors.AccessDenied('the school does not authorise this application to have its people sign in');
+  }
   const grant = new provider.Grant({ clientId: client.clientId, accountId: account });
   grant.addOIDCScope(String(params?.scope ?? 'openid'));
   await grant.save();

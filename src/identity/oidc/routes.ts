@@ -1,6 +1,6 @@
 // In charge of the addresses of the OpenID Connect provider and of the sign-in in its midst.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { errors, type Provider } from 'oidc-provider';
+import type { Provider } from 'oidc-provider';
 import type { HashPool } from '../../access/hash-pool.ts';
 import type { Seal } from '../../access/seal.ts';
 import type { Db } from '../../db/connect.ts';
@@ -125,6 +125,7 @@ async function requireInteraction(provider: Provider, publicUrl: string, request
   try {
     return await provider.interactionDetails(prepare(publicUrl, request), reply.raw);
   } catch (error) {
+    const { errors } = await import('oidc-provider');
     if (!(error instanceof errors.SessionNotFound)) throw error;
     const words = 'This sign-in has expired or is finished. Go back to the application and sign in from there again.';
     throw new SchoolbellError('not_found', words, { detail: error.error_description });
