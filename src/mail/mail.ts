@@ -1,6 +1,6 @@
 // In charge of mail as durable work: written in the transaction of its cause, sent by a worker over SMTP, or kept to
 // be read where there is none.
-import { createTransport, type Transporter } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Db, Sql } from '../db/connect.ts';
 import { enqueue } from '../outbox/enqueue.ts';
 import { findRetryDelay } from '../outbox/schedule.ts';
@@ -30,30 +30,37 @@ export async function enqueueMail(sql: Sql, { estab, rp, to, subject, text, html
 
 /** Without settings a mail is done when it is kept. What was sent is not: its links are for the receiver alone. */
 export function createMailing(db: Db, settings: MailSettings | undefined): Handler & { close(): void } {
-  const transport = settings && createTransport({ url: settings.smtpUrl, ...patience }, { from: settings.from });
+  let opened: Promise<Transporter> | undefined;
   return {
     longestSeconds,
     async run(work) {
-      if (!transport) return { success: true, state: 'done', detail: { kept: true } };
+      if (!settings) return { success: true, state: 'done', detail: { kept: true } };
       // A worker that died after sending has taken the text out already.
       if (!work.body) return { success: true, state: 'done', detail: { message: 'was sent before' } };
       const { to, subject } = work.payload as { to: string; subject: string };
       const { text, html } = JSON.parse(work.body.toString('utf8')) as { text: string; html: string };
       try {
-        const sent = await send(transport, { to: { name: '', address: to }, subject, text, html, messageId: `<${work.id}@schoolbell>` });
+        opened ??= openTransport(settings);
+        const sent = await send(await opened, { to: { name: '', address: to }, subject, text, html, messageId: `<${work.id}@schoolbell>` });
         await db`update outbox set body = null where estab = ${work.estab} and id = ${work.id}`;
         return { success: true, state: 'done', detail: { response: sent.response } };
       } catch (error) {
         return judge(error as SmtpFault, work.attempts);
       }
     },
-    close: () => transport?.close(),
+    close: () => void opened?.then((transport) => transport.close(), () => {}),
   };
 }
 
+/** The library is loaded with the first mail that is sent. */
+async function openTransport({ smtpUrl, from }: MailSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({ url: smtpUrl, ...patience }, { from });
+}
+
 /** What is wrong with the mail server, in its own words; undefined when it lets us in. Nothing is sent. */
-export async function findMailTrouble({ smtpUrl, from }: MailSettings): Promise<string | undefined> {
-  const transport = createTransport({ url: smtpUrl, ...patience }, { from });
+export async function findMailTrouble(settings: MailSettings): Promise<string | undefined> {
+  const transport = await openTransport(settings);
   try {
     await transport.verify();
     return undefined;
