@@ -1,5 +1,4 @@
 // In charge of passwords: kept as argon2id, checked against the policy, made so that they are easy to type.
-import { dictionary } from '@zxcvbn-ts/language-common';
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Derive } from './hash-pool.ts';
 import { makeReadableSecret } from './readable-secret.ts';
@@ -11,8 +10,6 @@ export const longestPassword = 256;
 /** Whoever may change what others see needs more. */
 const shortest = { learner: 8, staff: 12, operator: 12 } as const;
 export type PasswordOwner = Readonly<{ whose: keyof typeof shortest; names: readonly string[] }>;
-const commonest = new Set((dictionary['passwords-common'] ?? []).slice(0, 10_000).map(String));
-const longestCommon = Math.max(...[...commonest].map((one) => one.length));
 const groups = [4, 4, 5] as const;
 
 export async function hashPassword(derive: Derive, password: string): Promise<string> {
@@ -44,7 +41,7 @@ function renderHash(salt: Uint8Array, tag: Uint8Array): string {
 const nobody = renderHash(randomBytes(saltBytes), randomBytes(argon2Parameters.tagLength));
 
 /** What is wrong with a password, in words; undefined when nothing is. */
-export function findPasswordFault(password: string, owner: PasswordOwner): string | undefined {
+export async function findPasswordFault(password: string, owner: PasswordOwner): Promise<string | undefined> {
   const length = [...password].length;
   if (length < shortest[owner.whose])
     return `A password needs at least ${shortest[owner.whose]} characters${owner.whose === 'staff' ? ' for staff' : ''}; this one has ${length}.`;
@@ -52,7 +49,7 @@ export function findPasswordFault(password: string, owner: PasswordOwner): strin
   if (/\p{Cc}/u.test(password)) return 'A password must not hold control characters.';
   // As it is hashed, so that no other spelling of a commonest one slips by.
   const plain = password.normalize('NFKC').toLowerCase();
-  if (hasCommonCore(plain)) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
+  if (hasCommonCore(plain, await (commonest ??= readCommonest()))) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
   const core = lettersOf(plain);
   // A name within a long sentence of its own is fine.
   if (owner.names.map(lettersOf).some((name) => name.length > 2 && core.includes(name) && core.length < name.length * 2))
@@ -60,13 +57,23 @@ export function findPasswordFault(password: string, owner: PasswordOwner): strin
   return undefined;
 }
 
+type Commonest = Readonly<{ words: ReadonlySet<string>; longest: number }>;
+let commonest: Promise<Commonest> | undefined;
+
+/** Read when the first password is chosen. */
+async function readCommonest(): Promise<Commonest> {
+  const { dictionary } = await import('@zxcvbn-ts/language-common');
+  const words = new Set((dictionary['passwords-common'] ?? []).slice(0, 10_000).map(String));
+  return { words, longest: Math.max(...[...words].map((one) => one.length)) };
+}
+
 /** Whether a commonest one is left when digits and signs are taken off its ends. Some of those begin or end with digits themselves. */
-function hasCommonCore(plain: string): boolean {
+function hasCommonCore(plain: string, { words, longest }: Commonest): boolean {
   const [before = ''] = /^[^\p{L}]*/u.exec(plain) ?? [];
   const [behind = ''] = /[^\p{L}]*$/u.exec(plain) ?? [];
   for (let start = 0; start <= before.length; start += 1) {
-    for (let end = Math.max(start + 1, plain.length - behind.length, 1); end <= Math.min(plain.length, start + longestCommon); end += 1) {
-      if (commonest.has(plain.slice(start, end))) return true;
+    for (let end = Math.max(start + 1, plain.length - behind.length, 1); end <= Math.min(plain.length, start + longest); end += 1) {
+      if (words.has(plain.slice(start, end))) return true;
     }
   }
   return false;

@@ -78,7 +78,7 @@ export async function findRegistration(sql: Sql, token: string): Promise<Registr
 export async function register(db: Db, turn: Turns, token: string, password: string): Promise<Registration> {
   const found = await findRegistration(db, token);
   if (!found) throw usedUp();
-  requirePassword(password, found.presence);
+  await requirePassword(password, found.presence);
   const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     const [used] = await tx<{ email: string | null }[]>`
@@ -96,9 +96,9 @@ export async function register(db: Db, turn: Turns, token: string, password: str
 
 const usedUp = () => new SchoolbellError('not_found', 'This link has been used or has expired. Have a new one sent, or ask your school.');
 
-export function requirePassword(password: string, presence: Presence): void {
+export async function requirePassword(password: string, presence: Presence): Promise<void> {
   const { type, firstName, surname, displayName, userName } = presence;
-  const fault = findPasswordFault(password, { whose: type === 'Learners' ? 'learner' : 'staff', names: [firstName, surname, displayName, userName] });
+  const fault = await findPasswordFault(password, { whose: type === 'Learners' ? 'learner' : 'staff', names: [firstName, surname, displayName, userName] });
   if (fault) throw new SchoolbellError('unprocessable', fault);
 }
 

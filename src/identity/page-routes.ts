@@ -158,7 +158,7 @@ async function changePassword(pages: SignInPages, request: FastifyRequest, reply
   try {
     const form = readForm(request);
     const password = requireSame(form);
-    requirePassword(password, who.presence);
+    await requirePassword(password, who.presence);
     if (who.mustChange) await requireOther(db, hashing.known, who.estab, who.presence.id, password);
     else await requirePresent(pages, who, { present: form.exact('present'), password, address: request.ip });
     const hash = await hashing.known((derive) => hashPassword(derive, password));

@@ -22,7 +22,7 @@ export async function resetPassword(db: Db, turn: Turns, caller: SchoolCredentia
   const presence = await findByUserName(db, caller.estab, userName);
   if (!presence) throw new SchoolbellError('not_found', 'There is no such user with a login at this school.');
   const password = given ?? makePassword();
-  if (given !== undefined) requirePassword(given, presence);
+  if (given !== undefined) await requirePassword(given, presence);
   const hash = await turn((derive) => hashPassword(derive, password));
   await db.begin(async (tx) => {
     await setPassword(tx, caller.estab, presence.id, hash, { changeAtNextLogin, unlock });

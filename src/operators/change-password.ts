@@ -13,7 +13,7 @@ type Given = Readonly<{ present: string; password: string; address: string; publ
 /** Counted like a sign-in, and locked like one. All sessions end, and this browser gets another. */
 export async function changePassword(db: Db, turn: Turns, operator: Operator, { present, password, address, publicUrl }: Given): Promise<Opened> {
   if (operator.signInName === adminName) throw new SchoolbellError('conflict', 'The password of admin is a setting of the service.');
-  requireGoodPassword(password, operator);
+  await requireGoodPassword(password, operator);
   if (password.normalize('NFKC') === present.normalize('NFKC'))
     throw new SchoolbellError('unprocessable', 'This is the password that you have; choose another.');
   const hash = await turn((derive) => hashPassword(derive, password));

@@ -80,7 +80,7 @@ export async function choosePassword(
   { token, password, address, publicUrl, before }: { token: string; password: string; address: string; publicUrl: string; before: string | undefined },
 ): Promise<Opened> {
   const { account, signInName, name } = await requireLinked(db, token, address);
-  requireGoodPassword(password, { signInName, name });
+  await requireGoodPassword(password, { signInName, name });
   const hash = await turn((derive) => hashPassword(derive, password));
   return db.begin(async (tx) => {
     const [used] = await tx`delete from console_link where hash = ${hashSecret(token)} and expires_at > now() returning hash`;
@@ -100,7 +100,7 @@ export async function setPassword(tx: Tx, account: string, hash: string): Promis
   await endSessionsOf(tx, account);
 }
 
-export function requireGoodPassword(password: string, { signInName, name }: { signInName: string; name: string }): void {
-  const fault = findPasswordFault(password, { whose: 'operator', names: [name, signInName, signInName.split('@', 1)[0] ?? ''] });
+export async function requireGoodPassword(password: string, { signInName, name }: { signInName: string; name: string }): Promise<void> {
+  const fault = await findPasswordFault(password, { whose: 'operator', names: [name, signInName, signInName.split('@', 1)[0] ?? ''] });
   if (fault) throw new SchoolbellError('unprocessable', fault);
 }
