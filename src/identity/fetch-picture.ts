@@ -1,10 +1,10 @@
 // In charge of getting a caller's picture: fetched under the address guard, judged by its bytes and not by its name or
 // header, and made into clean pixels of the size that is needed, so that nothing of the file itself is passed on.
-import sharp from 'sharp';
 import { SchoolbellError } from '../errors.ts';
 import { maxUrlCharacters } from '../http/address-guard.ts';
 import type { Outbound, OutboundLimits, OutboundResult } from '../http/outbound.ts';
 import { version } from '../version.ts';
+import { loadSharp } from './load-sharp.ts';
 
 const mebibytes = 2;
 /** For the outbound that the caller makes: somebody is waiting for the code. */
@@ -58,6 +58,7 @@ function isPicture(bytes: Buffer): boolean {
 
 /** Upright, the first frame only, on white. Contained in a square of that many pixels, or covering it. */
 export async function preparePicture(fetched: Buffer, side: number, fit: 'contain' | 'cover'): Promise<{ bytes: Buffer; dataUri: string }> {
+  const sharp = await loadSharp();
   try {
     const pixels = sharp(fetched, { limitInputPixels: mostMegapixels * 1_000_000, failOn: 'error', pages: 1 })
       .timeout({ seconds: decodeSeconds })

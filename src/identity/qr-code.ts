@@ -1,12 +1,12 @@
 // In charge of GenerateQRCode: encode, fetch, draw, read back. A code that does not read back is drawn again with less
 // of the picture, and never returned.
-import sharp from 'sharp';
 import { SchoolbellError } from '../errors.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { artLooks, artPicturePixels, drawArt } from './art-code.ts';
 import { dotLooks, drawDots } from './dot-code.ts';
 import { drawPlain, drawWithPicture, pictureWidth, type Drawing } from './draw-code.ts';
 import { fetchPicture, preparePicture } from './fetch-picture.ts';
+import { loadSharp } from './load-sharp.ts';
 import type { QrRequest } from './parse-qr-request.ts';
 import { encodeText } from './qr-matrix.ts';
 import { holdsCode, readsBack } from './read-back.ts';
@@ -28,7 +28,7 @@ export async function generateQrCode({ outbound }: { outbound: Outbound }, reque
 
 /** The best look first. */
 async function planDrawings(outbound: Outbound, { text, type, picture }: QrRequest): Promise<(() => Drawing)[]> {
-  const matrix = encodeText(text, picture !== undefined);
+  const matrix = await encodeText(text, picture !== undefined);
   if (picture === undefined) return type === 'ArtCode' ? dotLooks.map((dot) => () => drawDots(matrix, dot)) : [() => drawPlain(matrix)];
   const fetched = await fetchPicture(outbound, picture.url);
   if (type === 'ArtCode') {
@@ -44,6 +44,7 @@ async function planDrawings(outbound: Outbound, { text, type, picture }: QrReque
 
 /** One channel where there is no colour: half the bytes in half the time. */
 async function rasterise({ svg, coloured }: Drawing): Promise<Buffer> {
+  const sharp = await loadSharp();
   const pixels = sharp(Buffer.from(svg));
   return (coloured ? pixels.removeAlpha() : pixels.extractChannel(0)).png({ compressionLevel: 6 }).toBuffer();
 }

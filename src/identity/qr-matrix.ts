@@ -1,5 +1,5 @@
 // In charge of turning a text into the modules of a QR code, before any look.
-import QRCode from 'qrcode';
+import type { QRCodeSegment } from 'qrcode';
 
 export type Matrix = Readonly<{
   /** Modules on a side, without the quiet zone. */
@@ -43,9 +43,10 @@ class MadeSegments extends Array<Segment> {
 
 /**
  * One mode for the whole text: the library's mixed segments save a module or two, cost more than drawing does, and
- * make some readers guess the character set piece by piece.
+ * make some readers guess the character set piece by piece. The library is loaded with the first code.
  */
-export function encodeText(text: string, withPicture: boolean): Matrix {
+export async function encodeText(text: string, withPicture: boolean): Promise<Matrix> {
+  const { default: QRCode } = await import('qrcode');
   const { modules } = QRCode.create(segmentsOf(text), {
     errorCorrectionLevel: withPicture ? 'H' : 'M',
     ...(withPicture && bitsOf(text) <= roomy.bits ? { version: roomy.version } : {}),
@@ -59,12 +60,12 @@ export function encodeText(text: string, withPicture: boolean): Matrix {
 
 const isAscii = (text: string) => Buffer.byteLength(text) === text.length;
 
-function segmentsOf(text: string): QRCode.QRCodeSegment[] {
+function segmentsOf(text: string): QRCodeSegment[] {
   if (/^\d+$/.test(text)) return [{ mode: 'numeric', data: text }];
   if (/^[0-9A-Z $%*+\-./:]+$/.test(text)) return [{ mode: 'alphanumeric', data: text }];
   const bytes = Buffer.from(text);
   if (isAscii(text)) return [{ mode: 'byte', data: bytes }];
-  return MadeSegments.of<Segment>(utf8Mark, byteSegment(bytes)) as unknown as QRCode.QRCodeSegment[];
+  return MadeSegments.of<Segment>(utf8Mark, byteSegment(bytes)) as unknown as QRCodeSegment[];
 }
 
 /** At most, in a code of up to version 9. */

@@ -1,7 +1,7 @@
 // In charge of the promise that a code scans: what is about to be returned is rasterised and read by a decoder that
 // shares nothing with the encoder.
-import jsqr from 'jsqr';
-import sharp, { type Sharp } from 'sharp';
+import type { Sharp } from 'sharp';
+import { loadSharp } from './load-sharp.ts';
 
 /**
  * Pixels for each module. The decoder works on the main thread, 3 ms for a short text and 100 ms for the longest, so
@@ -11,6 +11,7 @@ import sharp, { type Sharp } from 'sharp';
 const looks = [3, 4, 5];
 
 export async function readsBack(image: Buffer, modules: number, text: string): Promise<boolean> {
+  const sharp = await loadSharp();
   for (const pixels of looks) {
     const side = modules * pixels;
     if (await read(sharp(image).resize(side, side, { kernel: 'linear' }), 'dontInvert') === text) return true;
@@ -23,6 +24,7 @@ const ownMargin = 24;
 
 /** Whether a picture is a code of its own, which some readers would read in place of the one around it. */
 export async function holdsCode(picture: Buffer): Promise<boolean> {
+  const sharp = await loadSharp();
   return (
     (await read(
       sharp(picture)
@@ -34,6 +36,7 @@ export async function holdsCode(picture: Buffer): Promise<boolean> {
 }
 
 async function read(image: Sharp, inversionAttempts: 'dontInvert' | 'attemptBoth'): Promise<string | undefined> {
+  const { default: jsqr } = await import('jsqr');
   const { data, info } = await image.toColourspace('srgb').ensureAlpha().raw().toBuffer({ resolveWithObject: true });
   return jsqr.default(new Uint8ClampedArray(data.buffer, data.byteOffset, data.length), info.width, info.height, { inversionAttempts })?.data;
 }

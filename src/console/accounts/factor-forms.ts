@@ -25,10 +25,11 @@ export const codeInput = (hint: string) => renderInput({ name: 'code', label: 'C
 
 type Enrolling = { path: string; token: string; pending: PendingFactor; hidden?: Html | undefined };
 
-export function renderEnrolling({ path, token, pending, hidden }: Enrolling): Html {
+export async function renderEnrolling({ path, token, pending, hidden }: Enrolling): Promise<Html> {
+  const { svg } = drawPlain(await encodeText(pending.uri, false));
   return html`<ol>
 <li><p>Open an authenticator app on your phone, and scan this code with it.</p>
-<div class="scan" role="img" aria-label="QR code for an authenticator app">${new Html(drawPlain(encodeText(pending.uri, false)).svg)}</div>
+<div class="scan" role="img" aria-label="QR code for an authenticator app">${new Html(svg)}</div>
 <p>If you cannot scan it, type this secret into the app: <code class="id" id="secret">${pending.secret.match(/.{1,4}/g)?.join(' ')}</code></p></li>
 <li><p>Type the six digits that the app shows.</p>
 ${renderForm({

@@ -24,7 +24,7 @@ export const factorPage: Page = {
       ? renderOn(visit, await countRecoveryCodes(parts.db, operator.id), await isSecondFactorRequired(parts.db))
       : html`<section class="card narrow"><h1>Set up a second factor</h1>
 <p>After your password, the console will ask for a code that only your phone knows.</p>
-${renderEnrolling({ path: `${factorPath}/on`, token, pending: pendingOf(parts, operator, visit.typed?.one('sealed') ?? '') })}</section>`;
+${await renderEnrolling({ path: `${factorPath}/on`, token, pending: pendingOf(parts, operator, visit.typed?.one('sealed') ?? '') })}</section>`;
     return renderConsole(visit, { title: 'Second factor', section: 'account', body, back });
   },
 };

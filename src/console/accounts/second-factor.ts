@@ -64,13 +64,13 @@ async function enrolAndGo(parts: ConsoleParts, reply: FastifyReply, operator: Op
 
 type Shown = { to: string; problem?: string; sealed?: string };
 
-function show(parts: ConsoleParts, reply: FastifyReply, operator: Operator, { to, problem, sealed = '' }: Shown): FastifyReply {
+async function show(parts: ConsoleParts, reply: FastifyReply, operator: Operator, { to, problem, sealed = '' }: Shown): Promise<FastifyReply> {
   const token = formToken(operator.key);
   const leave = renderForm({ path: '/console/sign-out', token, id: 'sign-out', body: html`<button type="submit" class="second">Sign out</button>` });
   const [title, body] = operator.hasSecondFactor
     ? ['Your second factor', renderProving(token, to)] as const
     : ['Set up a second factor', html`<p>An admin requires a second factor of everybody who comes to the console.</p>
-${renderEnrolling({ path: provePath, token, pending: pendingOf(parts, operator, sealed), hidden: renderTo(to) })}`] as const;
+${await renderEnrolling({ path: provePath, token, pending: pendingOf(parts, operator, sealed), hidden: renderTo(to) })}`] as const;
   return sendCard(reply, { title, problem, body: html`${body}\n<hr>\n<p class="quiet">You are ${operator.name}.</p>${leave}` });
 }
 
