@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type dns from 'node:dns';
 import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
-import { Agent, buildConnector, errors } from 'undici';
+import type { Agent, buildConnector } from 'undici';
 import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
 import { Exchange, TimedOut, TooLarge } from './exchange.ts';
 import { resolveName, type ResolveName } from './resolve-name.ts';
@@ -56,14 +56,21 @@ const kept: Reached['phases'] = {};
 export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
   const sockets = new WeakMap<Socket, Reached>();
   let begins: Reached | undefined;
-  const agent = new Agent({
-    connect: guardedConnect(allowed, limits, sockets, resolve),
-    connections: connectionsPerOrigin,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: 16 * 1024,
-  });
+  let opened: Promise<Agent> | undefined;
+  let agent: Agent | undefined;
+
+  /** With the first call, and the library with it: 14 MB, which a service that calls nobody does not need. */
+  async function openAgent(): Promise<Agent> {
+    const { Agent, buildConnector } = await import('undici');
+    return new Agent({
+      connect: guardedConnect(buildConnector, allowed, limits, sockets, resolve),
+      connections: connectionsPerOrigin,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: 16 * 1024,
+    });
+  }
 
   /** Which connection a request goes out on is told by undici here only, right after it said that the request begins. */
   const onSent = (message: unknown) => {
@@ -76,7 +83,8 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
   };
   subscribe('undici:client:sendHeaders', onSent);
 
-  function call({ method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
+  async function call({ method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
+    const open = (agent ??= await (opened ??= openAgent()));
     return new Promise((tell) => {
       const started = performance.now();
       const reached: Reached = { address: undefined, phases: kept };
@@ -93,7 +101,7 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
       });
       try {
         const { origin, path } = parseTarget(url);
-        agent.dispatch({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body }, exchange);
+        open.dispatch({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body }, exchange);
       } catch (error) {
         exchange.end(error as Error);
       }
@@ -104,12 +112,18 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
     call,
     async close() {
       unsubscribe('undici:client:sendHeaders', onSent);
-      await agent.destroy();
+      await opened?.then((agent) => agent.destroy(), () => {});
     },
   };
 }
 
-function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: WeakMap<Socket, Reached>, resolve: ResolveName): buildConnector.connector {
+function guardedConnect(
+  build: typeof buildConnector,
+  allowed: AllowList,
+  limits: OutboundLimits,
+  sockets: WeakMap<Socket, Reached>,
+  resolve: ResolveName,
+): buildConnector.connector {
   const resolveAllowed = callbackify(async (name: string) => {
     const addresses = await resolve(name);
     for (const { address } of addresses) requireAllowedAddress(address, allowed);
@@ -137,7 +151,7 @@ function guardedConnect(allowed: AllowList, limits: OutboundLimits, sockets: Wea
       callback(refusal as Error, null);
       return;
     }
-    const connector = buildConnector({ timeout: limits.connectMs, lookup, allowH2: false, autoSelectFamily: true });
+    const connector = build({ timeout: limits.connectMs, lookup, allowH2: false, autoSelectFamily: true });
     const opening: unknown = connector(options, (error, socket) => {
       if (error) {
         callback(error, null);
@@ -191,7 +205,7 @@ function classify(error: unknown): { class: ErrorClass; message: string } {
   const code = cause.code ?? '';
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) return { class: 'protocol_error', message: `${message}: an unasked 100 or 101` };
   if (byCode[code]) return { class: byCode[code], message };
-  if (code.startsWith('HPE_') || given instanceof errors.HTTPParserError) return { class: 'protocol_error', message };
+  if (code.startsWith('HPE_') || given.name === 'HTTPParserError') return { class: 'protocol_error', message };
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code))
     return {
       class: 'tls_error',
