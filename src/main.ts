@@ -15,6 +15,7 @@ import { connectionsOf, policies } from './db/policies.ts';
 import { forgetThisProcess, noteProcess, noteProcessEveryMs } from './db/service-versions.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { endOnSignal } from './end-on-signal.ts';
+import { giveBackWhenQuiet } from './give-back.ts';
 import { createLogStream } from './http/log-lines.ts';
 import { startLagMeter } from './http/measure-process.ts';
 import { listenForMetrics } from './http/metrics.ts';
@@ -68,6 +69,8 @@ async function main(config: Config): Promise<void> {
     }
     // The worker and the API end at the same time.
     if (config.role !== 'api') closingApp.push(await startWork({ pools: createWorkPools(database.pool), seal, config, log: app.log }));
+    const stopGivingBack = giveBackWhenQuiet();
+    closing.push(async () => stopGivingBack());
     const counting = setInterval(() => void warnOfShortage(), countConnectionsEveryMs).unref();
     closing.push(async () => clearInterval(counting));
     await warnOfShortage();
