@@ -14,13 +14,22 @@ const program = join(root, isClone ? 'src/cli.ts' : 'dist/cli.js');
 const compiled = process.env.NODE_COMPILE_CACHE ?? findCache();
 /** The one that all of it is tested with; a newer one only where that did not come along. */
 const wanted = 24;
+/**
+ * Of the service alone, which lives for long; `npm start` says the same. Node would keep up to 128 MB for new objects, which makes no
+ * page faster than 16 do, and the C library a heap for each thread.
+ */
+const isService = process.argv[2] === 'start';
+const sparing = { flags: ['--max-semi-space-size=8'], env: { MALLOC_ARENA_MAX: '2' } };
 /** npx has a shell in between, which a SIGTERM ends without handing it on. */
 const isBelowNpx = process.env.npm_lifecycle_event === 'npx' && /schoolbell/.test(process.env.npm_lifecycle_script ?? '');
 
 if (isClone) await import(pathToFileURL(join(root, 'scripts/install.mjs')).href);
 const major = Number(process.versions.node.split('.')[0]);
+// From Node 22.15 on it becomes that process, but not on Windows, and not where its own parent has to be watched.
+const canBecome = process.execve !== undefined && process.platform !== 'win32' && !isBelowNpx;
 const better = major === wanted ? undefined : findNode();
 if (better !== undefined) handOver(better);
+else if (major >= wanted && isService && canBecome) handOver(process.execPath);
 else if (major >= wanted) {
   module.enableCompileCache(compiled);
   whenOrphaned(() => process.kill(process.pid, 'SIGTERM'));
@@ -72,10 +81,9 @@ function whenOrphaned(end) {
 
 /** Streams, signals and the way it ends are those of the one that takes over. */
 function handOver(node) {
-  const args = [program, ...process.argv.slice(2)];
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
-  // From Node 22.15 on it becomes that process, but not on Windows, and not where its own parent has to be watched.
-  if (process.execve && process.platform !== 'win32' && !isBelowNpx) process.execve(node, [node, ...args], env);
+  const args = [...(isService ? sparing.flags : []), program, ...process.argv.slice(2)];
+  const env = { ...(isService ? sparing.env : {}), ...process.env, NODE_COMPILE_CACHE: compiled };
+  if (canBecome) process.execve(node, [node, ...args], env);
   // What a terminal sends reaches both; the service takes what comes twice in a moment for one.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
   const child = spawn(node, args, { stdio: 'inherit', env });

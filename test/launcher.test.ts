@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -25,7 +25,8 @@ if (how === 'tell') {
   console.log(JSON.stringify({ major: Number(process.versions.node.split('.')[0]), rest, typed, from: import.meta.filename }));
   console.error('said');
   process.exitCode = 7;
-} else if (how === 'die') process.kill(process.pid, 'SIGKILL');
+} else if (how === 'start') console.log(JSON.stringify([process.execArgv, process.env.MALLOC_ARENA_MAX, rest]));
+else if (how === 'die') process.kill(process.pid, 'SIGKILL');
 else {
   let heard = 0;
   const end = (signal) => { heard += 1; setTimeout(() => { console.log(signal, heard); process.exit(3); }, 300); };
@@ -69,6 +70,17 @@ test('arguments, streams and the exit code are those of the program, on a Node t
 test('who begins ends as the program has, also by a signal', () => {
   const { status, signal } = spawnSync(node, [join(packed, 'bin/schoolbell.mjs'), 'die'], { env });
   assert.deepEqual([status, signal], [null, 'SIGKILL']);
+});
+
+test('the service is sparing with memory, as npm start has it too; what somebody else has set stands', () => {
+  const { start } = (JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { scripts: { start: string } }).scripts;
+  const begin = (by: string, own: Record<string, string>) =>
+    JSON.parse(spawnSync(by, [join(packed, 'bin/schoolbell.mjs'), 'start', 'x'], { env: { ...env, ...own }, encoding: 'utf8' }).stdout) as unknown;
+  for (const by of new Set([node, process.execPath])) {
+    assert.deepEqual(begin(by, {}), [['--max-semi-space-size=8'], '2', ['x']], by);
+    assert.deepEqual(begin(by, { MALLOC_ARENA_MAX: '4' }), [['--max-semi-space-size=8'], '4', ['x']], by);
+  }
+  assert.match(start, /^MALLOC_ARENA_MAX=2 .* node --max-semi-space-size=8 src\/main\.ts$/);
 });
 
 test('a signal to whoever begins reaches the program, and its end is waited for', async () => {
