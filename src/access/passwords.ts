@@ -49,7 +49,8 @@ export async function findPasswordFault(password: string, owner: PasswordOwner):
   if (/\p{Cc}/u.test(password)) return 'A password must not hold control characters.';
   // As it is hashed, so that no other spelling of a commonest one slips by.
   const plain = password.normalize('NFKC').toLowerCase();
-  if (hasCommonCore(plain, await (commonest ??= readCommonest()))) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
+  commonest ??= readCommonest();
+  if (hasCommonCore(plain, await commonest)) return 'This password is one of the commonest, or one with digits or signs added; choose another.';
   const core = lettersOf(plain);
   // A name within a long sentence of its own is fine.
   if (owner.names.map(lettersOf).some((name) => name.length > 2 && core.includes(name) && core.length < name.length * 2))

@@ -20,7 +20,11 @@ export function sendCard(reply: FastifyReply, { title, body, problem }: { title:
 }
 
 /** As it is inside: the page that they came from is shown again, with what they can put right. */
-export async function orAgain(reply: FastifyReply, work: () => Promise<FastifyReply>, again: (problem: string) => FastifyReply | Promise<FastifyReply>): Promise<FastifyReply> {
+export async function orAgain(
+  reply: FastifyReply,
+  work: () => Promise<FastifyReply>,
+  again: (problem: string) => FastifyReply | Promise<FastifyReply>,
+): Promise<FastifyReply> {
   try {
     return await work();
   } catch (error) {
