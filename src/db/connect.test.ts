@@ -290,13 +290,16 @@ test('a kept plan that a change of schema made stale is made anew, also in a tra
   assert.equal((await read(kept)).length, 1);
 });
 
-test('fixed statements are prepared once by name; those of filters are not', async () => {
+test('fixed statements are prepared once by name; those of filters and of cursors are not', async () => {
   const names = async (on: Db) => {
     for (const n of [1, 2, 3]) await on`select ${n}::int as n`;
     return (await on<{ name: string }[]>`select name from pg_prepared_statements where statement like 'select $1::int as n%'`).length;
   };
   assert.equal(await names(use({ max: 1, name: 'kept', plans: 'kept' })), 1);
   assert.equal(await names(use({ max: 1, name: 'made', plans: 'made' })), 0);
+  const reading = use({ max: 1, name: 'reading', plans: 'chosen' });
+  for await (const batch of reading`select n from generate_series(1, ${3}) n`.cursor(2)) assert.ok(batch.length > 0);
+  assert.deepEqual([...(await reading`select statement from pg_prepared_statements where statement like 'declare %'`)], []);
 });
 
 // ---- Waits --------------------------------------------------------------------------------------------------------

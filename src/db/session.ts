@@ -13,9 +13,15 @@ import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts'
 /** Whoever wants to see which statements are executed; the tests do. */
 const executed = channel('schoolbell:statement');
 
-/** A statement's name is made once. Composed ones differ without end where filters are, and those are not named. */
-const names = new Map<string, string>();
-const mostNames = 4_000;
+type Named = Readonly<{ name: string; text: string }>;
+
+/**
+ * A statement's name is made once, and its text is the same string for every connection, each of which holds on to it. Composed ones
+ * differ without end where filters are, and those are not named.
+ */
+const known = new Map<string, Named>();
+const mostCharacters = 4 * 1024 ** 2;
+let characters = 0;
 let cursors = 0;
 
 export class PooledSession implements Runner {
@@ -41,12 +47,12 @@ export class PooledSession implements Runner {
   }
 
   run(statement: Composed): Promise<Rows<Row[]>> {
-    return this.#inTurn(() => this.#ask(statement));
+    return this.#inTurn(() => this.#ask(statement, this.#named(statement)));
   }
 
   /** The same again after PostgreSQL has forgotten, or must forget, what it prepared under this name. */
   async forget({ text }: Composed): Promise<void> {
-    const name = nameOf(text);
+    const name = findNamed(text)?.name;
     if (name === undefined) return;
     const { parsedStatements } = (this.client as unknown as { connection: { parsedStatements: Record<string, string> } }).connection;
     delete parsedStatements[name];
@@ -58,7 +64,8 @@ export class PooledSession implements Runner {
   /** By cursors of SQL, in a transaction: each batch is a statement of its own, so that the server's limits hold between them too. */
   async *cursor({ text, values }: Composed, rowsAtOnce: number): AsyncGenerator<Row[]> {
     const name = `cursor_${(cursors += 1)}`;
-    await this.run({ text: `declare ${name} no scroll cursor for ${text}`, values });
+    // Never the same again, and so without a name of its own, which the connection would keep.
+    await this.#inTurn(() => this.#ask({ text: `declare ${name} no scroll cursor for ${text}`, values }));
     try {
       for (;;) {
         const rows = await this.run({ text: `fetch ${rowsAtOnce} from ${name}`, values: [] });
@@ -140,12 +147,12 @@ export class PooledSession implements Runner {
     return done;
   }
 
-  #ask({ text, values }: Composed): Promise<Rows<Row[]>> {
+  #ask({ text, values }: Composed, named?: Named): Promise<Rows<Row[]>> {
     if (executed.hasSubscribers) executed.publish({ text, pool: this.#policy.name });
     if (this.#broken) return Promise.reject(this.#broken);
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => this.giveUp(silence(this.#policy)), this.#policy.answerMs);
-      const query = { text, ...(values.length > 0 ? { values: values as unknown[] } : {}), ...this.#named(text, values.length) };
+      const query = { text, ...(values.length > 0 ? { values: values as unknown[] } : {}), ...named };
       this.client.query(query as pg.QueryConfig, (error: Error | undefined, answer: pg.QueryResult | pg.QueryResult[]) => {
         clearTimeout(late);
         if (error) reject(this.#explain(error));
@@ -154,10 +161,8 @@ export class PooledSession implements Runner {
     });
   }
 
-  #named(text: string, values: number): { name?: string } {
-    if (this.#policy.plans === 'made' || values === 0) return {};
-    const name = nameOf(text);
-    return name === undefined ? {} : { name };
+  #named({ text, values }: Composed): Named | undefined {
+    return this.#policy.plans === 'made' || values.length === 0 ? undefined : findNamed(text);
   }
 
   /** What the server did not say itself is about the connection. */
@@ -184,13 +189,15 @@ function silence({ answerMs, name }: PoolPolicy): DatabaseUnavailable {
   return new DatabaseUnavailable('silent', `the database did not answer within ${answerMs / 1000} s (pool ${name})`);
 }
 
-function nameOf(text: string): string | undefined {
-  let name = names.get(text);
-  if (name === undefined && names.size < mostNames) {
-    name = createHash('sha256').update(text).digest('base64url').slice(0, 24);
-    names.set(text, name);
+/** Undefined: there are too many already. */
+function findNamed(text: string): Named | undefined {
+  let named = known.get(text);
+  if (named === undefined && characters + text.length <= mostCharacters) {
+    named = { name: createHash('sha256').update(text).digest('base64url').slice(0, 24), text };
+    known.set(text, named);
+    characters += text.length;
   }
-  return name;
+  return named;
 }
 
 function toRows(answer: pg.QueryResult | undefined): Rows<Row[]> {
