@@ -35,11 +35,13 @@ export type Tokens = {
 /** Seconds that a token of this application lives, where that is not as usual. */
 export type FindTokenSeconds = (rp: string) => Promise<number | undefined>;
 
-const rememberedTokens = 10_000;
+/** A token has 400 to 1,000 characters, and what it says takes about as much again. */
+const rememberedCharacters = 4 * 1024 ** 2;
 
 export function createTokens(keys: TokenKeys, issuer: string, now: () => number = Date.now, findSeconds?: FindTokenSeconds): Tokens {
   // A signature is checked once; expiry at every call, and everything that can be revoked is read from the database.
   const verified = new Map<string, Claims>();
+  let characters = 0;
 
   return {
     async issue(given) {
@@ -65,14 +67,24 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
       let claims = verified.get(token);
       if (!claims) {
         claims = await check(token);
-        if (verified.size >= rememberedTokens) verified.delete(verified.keys().next().value ?? '');
-        verified.set(token, claims);
+        remember(token, claims);
       }
       if (claims.kind !== kind) throw new SchoolbellError('invalid_token', `The token is of another kind (${claims.kind}); this address takes ${kind} tokens.`);
       if (claims.expiresAt <= now()) throw new SchoolbellError('invalid_token', 'The token has expired; obtain a new one.');
       return claims;
     },
   };
+
+  /** The oldest go first. */
+  function remember(token: string, claims: Claims): void {
+    if (!verified.has(token)) characters += token.length;
+    verified.set(token, claims);
+    for (const oldest of verified.keys()) {
+      if (characters <= rememberedCharacters) break;
+      verified.delete(oldest);
+      characters -= oldest.length;
+    }
+  }
 
   async function check(token: string): Promise<Claims> {
     const kid = readKeyId(token);
