@@ -6,7 +6,6 @@ import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
-import yazl from 'yazl';
 import { SchoolbellError } from '../errors.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { isRequired, type CollectionName, type Edition, type Field, type Resource, type Status } from '../roster/resource.ts';
@@ -28,6 +27,7 @@ type ExportFile = Readonly<{ name: string; resource: Resource; header: string; p
 
 export async function exportRoster(reading: ExportReading, path: string, { leavers = false, edition = 'v1p1' }: ExportOptions = {}): Promise<Exported> {
   const status = leavers ? undefined : 'active';
+  const { default: yazl } = await import('yazl');
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
   const exported: Exported = { collections: {}, leftOut: 0 };

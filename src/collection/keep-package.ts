@@ -2,7 +2,6 @@
 // decides, here or on the school's page, decides on exactly this one.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import yazl from 'yazl';
 import type { Db } from '../db/connect.ts';
 import { openPackage } from './connectors/csv/package.ts';
 import { findHeld } from './held.ts';
@@ -28,6 +27,7 @@ export async function keepHeldPackage(db: Db, estab: string, path: string, dataD
 }
 
 async function packFolder(path: string, file: SpoolFile): Promise<void> {
+  const { default: yazl } = await import('yazl');
   const zip = new yazl.ZipFile();
   const opened = await openPackage(path);
   for (const { name } of opened.files.values()) zip.addFile(`${path}/${name}`, name);

@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
-import yauzl from 'yauzl';
+import type yauzl from 'yauzl';
 import { SourceError } from '../../problem.ts';
 import type { SpoolFile } from '../../spool.ts';
 
@@ -23,26 +23,23 @@ export async function openPackage(path: string): Promise<CsvPackage> {
   if (!found) throw new SourceError(path, 'there is no such zip or folder');
   if (found.isDirectory()) return openFolder(path);
   const head = await readHead(createReadStream(path, { end: headBytes - 1 }));
-  return openZip(path, head, (ready) => yauzl.open(path, zipOptions, ready));
+  return openZip(path, head, (library, ready) => library.open(path, zipOptions, ready));
 }
 
 /** A zip that was put into the spool; `name` is what a fault of it is said of. */
 export async function openSpooledPackage(file: SpoolFile, name: string): Promise<CsvPackage> {
   const head = await readHead(file.read(0, Math.min(headBytes, file.size)));
-  return openZip(name, head, (ready) => yauzl.fromRandomAccessReader(new SpoolReader(file), file.size, zipOptions, ready));
+  return openZip(name, head, (library, ready) => library.fromRandomAccessReader(createReader(library, file), file.size, zipOptions, ready));
 }
 
-class SpoolReader extends yauzl.RandomAccessReader {
-  readonly #file: SpoolFile;
+type Library = typeof yauzl;
 
-  constructor(file: SpoolFile) {
-    super();
-    this.#file = file;
-  }
-
-  override _readStreamForRange(start: number, end: number): Readable {
-    return this.#file.read(start, end);
-  }
+function createReader(library: Library, file: SpoolFile): yauzl.RandomAccessReader {
+  return new (class extends library.RandomAccessReader {
+    override _readStreamForRange(start: number, end: number): Readable {
+      return file.read(start, end);
+    }
+  })();
 }
 
 async function openFolder(path: string): Promise<CsvPackage> {
@@ -58,11 +55,12 @@ async function openFolder(path: string): Promise<CsvPackage> {
 const zipOptions = { lazyEntries: true, autoClose: false, validateEntrySizes: true, strictFileNames: true } as const;
 type Ready = (error: Error | null, zip: yauzl.ZipFile) => void;
 
-async function openZip(name: string, head: Buffer, open: (ready: Ready) => void): Promise<CsvPackage> {
+async function openZip(name: string, head: Buffer, open: (library: Library, ready: Ready) => void): Promise<CsvPackage> {
   const other = otherThanZip(head);
   if (other !== undefined) throw new SourceError(name, other);
+  const { default: library } = await import('yauzl');
   const zip = await new Promise<yauzl.ZipFile>((resolve, reject) => {
-    open((error, opened) => {
+    open(library, (error, opened) => {
       if (error) reject(new SourceError(name, cutOff));
       else resolve(opened);
     });

@@ -1,6 +1,5 @@
 // In charge of reading one CSV file as a stream: UTF-8 (a byte order mark is skipped), RFC 4180 quoting, CRLF or LF,
 // with the line on which each record begins. Memory stays flat: a record that does not end is refused, not collected.
-import Papa from 'papaparse';
 import { SourceError } from '../../problem.ts';
 import type { PackageFile } from './package.ts';
 
@@ -13,6 +12,7 @@ type LowLevelParser = {
 };
 
 export async function* readCsv(file: PackageFile, onBytes: (count: number) => void): AsyncGenerator<CsvRecord[]> {
+  const { default: Papa } = await import('papaparse');
   const decoder = new TextDecoder('utf-8', { fatal: true });
   // Papa.parse would read ahead without a bound; its parser, fed piece by piece, is also five times as fast as
   // the streaming parsers that were measured.
