@@ -27,6 +27,8 @@ export type Bench = {
   folder: string;
   /** Where the server of the benchmarks lives. */
   place: Place;
+  /** Where others find its database. */
+  databaseUrl: string;
   app: FastifyInstance;
   url: string;
   token: string;
@@ -78,6 +80,7 @@ export async function openBench(): Promise<Bench> {
     work,
     folder,
     place: embedded.place,
+    databaseUrl: url,
     app,
     url: `http://127.0.0.1:${port}`,
     token: '',
@@ -111,7 +114,7 @@ export async function openBench(): Promise<Bench> {
 }
 
 /** Requests a second over 16 connections, from a process of its own. `__n__` in the path is a number never used before, `__below:m__` a random one. */
-export async function load(bench: Bench, path: string, seconds = 5): Promise<number> {
+export async function load(bench: Pick<Bench, 'url' | 'token'>, path: string, seconds = 5): Promise<number> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

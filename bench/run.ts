@@ -12,6 +12,7 @@ import { benchIdentity } from './identity.ts';
 import { benchImport } from './import.ts';
 import { benchRestart } from './restart.ts';
 import { writeDelta, writeLargeSchool } from './large-school.ts';
+import { benchMemory } from './memory.ts';
 import { benchPages } from './page.ts';
 
 const enrollments = Number(process.argv[2] ?? 1_000_000);
@@ -30,6 +31,7 @@ try {
   await benchDeliveries(bench);
   await benchIdentity(bench);
   await benchAttendanceFile(bench);
+  await benchMemory(bench);
   await benchRestart(bench);
   await benchConsole(bench);
   console.log();
