@@ -21,14 +21,18 @@ const mailDomain = 'thistlebrook.example';
 const schoolId = 'org-9990001';
 const trustId = 'org-lanternway';
 
-/** By the number of summers since. */
+/** By the number of summers since. Each takes 8 MB, and a collection asks for it several times: kept until nobody has asked for a while. */
 const drawn: (readonly DemoFile[])[] = [];
+const keptMs = 4_000;
+let forgetting: NodeJS.Timeout | undefined;
 
 /**
  * The demo school as the files of a OneRoster 1.1 bulk CSV package (manifest.csv first); without an instant, unmoved. happenings: what
  * somebody asked for besides. rollsOver: school years go by; otherwise it stays in the one that it was drawn in.
  */
 export function demoSchool(at?: Date, { happenings = [], rollsOver = false }: Moved = {}): readonly DemoFile[] {
+  forgetting ??= setTimeout(() => void drawn.splice(0), keptMs).unref();
+  forgetting.refresh();
   const base = drawOnce(at && rollsOver ? countYears(at) : 0);
   return at === undefined ? base : letHappen(driftSchool(base, at), base, happenings);
 }
