@@ -706,6 +706,7 @@ create table reading (
   started integer default 0 not null,
   roster_merged integer default 0 not null,
   marks_merged integer default 0 not null,
+  taken jsonb,
   constraint reading_pkey PRIMARY KEY (estab),
   constraint reading_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );

@@ -1,6 +1,6 @@
 // In charge of a large made-up school: as many enrolments as asked for, as a CSV package in a folder, and a delta to it.
 import { createWriteStream } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { collections } from '../src/roster/collections.ts';
@@ -33,6 +33,19 @@ export async function writeDelta(folder: string, changed: number): Promise<void>
   await writeManifest(folder, { enrollments: 'delta' });
   const row = (at: number) => `${keyOf(at)},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,2027-06-30`;
   await writeRows(folder, 'enrollments', changed, row);
+}
+
+/** So many enrolments, all over the file, end a week earlier; asked for again, they are as they were. */
+export async function changeRows(folder: string, count: number): Promise<void> {
+  const path = join(folder, collections.enrollments.file);
+  const lines = (await readFile(path, 'utf8')).split('\r\n');
+  const [one, other] = ['2027-07-20', '2027-07-13'];
+  for (let at = 0; at < count; at += 1) {
+    const line = 1 + Math.floor((at * (lines.length - 2)) / count);
+    const before = lines[line] ?? '';
+    lines[line] = before.endsWith(one) ? before.replace(one, other) : before.replace(other, one);
+  }
+  await writeFile(path, lines.join('\r\n'));
 }
 
 const keyOf = (at: number) => `enr-${String((at * 7919) % 1_000_003).padStart(7, '0')}`;

@@ -27,13 +27,20 @@ export type Changes = Readonly<{
   empty: ReadonlySet<Resource>;
 }>;
 
-export async function compareStage(tx: Tx, reading: Reading, modes: Modes): Promise<Changes> {
+/** known: how many records were not staged, being as they were. */
+export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known: ReadonlyMap<Resource, number>): Promise<Changes> {
   const counts = new Map<Resource, MergeCount>();
   const few = new Map<Resource, readonly Keyed[]>();
   const empty = new Set<Resource>();
   for (const resource of allResources) {
     const mode = modes.get(resource);
     if (mode === undefined) continue;
+    const asBefore = known.get(resource) ?? 0;
+    if (asBefore > 0) {
+      few.set(resource, []);
+      counts.set(resource, { added: 0, changed: 0, removed: 0, unchanged: asBefore });
+      continue;
+    }
     const [size] = await tx<{ count: number; empty: boolean }[]>`
       select count(*)::int as count, not exists (select from ${tx(resource.table)} where estab = ${reading.estab}) as empty
       from ${staged(tx, resource, reading)} s`;

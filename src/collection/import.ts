@@ -26,6 +26,7 @@ import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type R
 import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
+import { findTaken, NotAsBefore, noteTaken, requireStanding, takenOf, type Taken } from './taken.ts';
 import { noteImport } from './uploads.ts';
 import { verifyStage, type Modes } from './verify.ts';
 
@@ -59,16 +60,19 @@ const rowsWorthCounting = 500;
 /** About a thousand rows. */
 const bytesWorthHashing = 100_000;
 
-type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; faults: SpoolFile; live: WatchedRoster }>;
+/** taken: by the merge before it, if what is as it was then need not be read again. */
+type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; taken: Taken | undefined; faults: SpoolFile; live: WatchedRoster }>;
 
 export async function importRoster(db: Db, openSource: () => Promise<RosterReading>, options: ImportOptions): Promise<ImportReport> {
   const begun = { id: options.id ?? randomUUID(), reading: await beginReading(db, options.estab), options };
+  let taken = await findTaken(db, options.estab);
   for (let left = mostReadings - 1; ; left -= 1) {
     try {
-      return await importOnce(db, openSource, begun);
+      return await importOnce(db, openSource, { ...begun, taken });
     } catch (error) {
-      if (!(error instanceof MovedMeanwhile)) throw error;
+      if (!(error instanceof MovedMeanwhile || error instanceof NotAsBefore)) throw error;
       if (left === 0) throw new MisError('Error', error.message, { cause: error });
+      taken = undefined;
     }
   }
 }
@@ -84,7 +88,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
     source = await openSource();
     const opened = source;
     refused.ignored = [...source.ignored];
-    spooled = await readRosterSource(source, run.reading, { dataDir, live: run.live }, read, onProgress);
+    spooled = await readRosterSource(source, run.reading, { dataDir, live: run.live, taken: run.taken }, read, onProgress);
     const whole = spooled;
     refused.ignored = [...whole.ignored];
     const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
@@ -181,10 +185,12 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const { estab } = options;
   const { onProgress: tell = () => {} } = options;
   const records = spooled.collections.reduce((sum, { count }) => sum + count, 0);
+  const known = new Map(spooled.collections.map(({ resource, known: count }) => [resource, count]));
   tell({ step: 'waiting', records });
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
   await run.live.requireUnmoved(tx);
+  if (spooled.taken) await requireStanding(tx, estab, spooled.taken);
   await renderRoster(tx, estab);
   if (spooled.bytes > bytesWorthHashing) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
@@ -211,11 +217,12 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
 
   await nameStagedAdministrators(tx, reading);
   tell({ step: 'comparing', records });
-  const changes = await compareStage(tx, reading, modes);
+  const changes = await compareStage(tx, reading, modes, known);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
   if (report.shrinkage.length > 0 && !options.force && !(options.approved && (await isApproved(tx, changes, report.shrinkage, options.approved))))
     return recordEnd(tx, run, source, { ...report, outcome: 'held' }, problems, changes);
-  report.version = await mergeStage(tx, changes, current, (merged, of) => tell({ step: 'merging', records: merged, of }));
+  const { version, still } = await mergeStage(tx, changes, current, (some, of) => tell({ step: 'merging', records: some, of }));
+  report.version = version;
   tell({ step: 'finishing', records });
   report.outcome = report.version === current ? 'unchanged' : 'done';
   for (const [resource, count] of changes.counts) {
@@ -228,6 +235,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   await countDependants(tx, reading, problems);
   const done = withProblems(report, problems);
   await recordMerged(tx, run, source, done, merged);
+  await noteTaken(tx, reading, done.problemsTotal === 0 && (still || !run.live.wasAsked()) ? takenOf(source, spooled, version) : undefined);
   if (merged) await sealMarks(tx, estab, merged);
   if (done.outcome === 'done') await sealVersion(tx, estab, done.version, run.id);
   return done;

@@ -12,18 +12,18 @@ import { mergeSilentColumns } from './silent-columns.ts';
 import { hasDerivedLate, sourceColumns, staged } from './stage.ts';
 import { noteTouches } from './touches.ts';
 
+export type Merged = Readonly<{ version: number; still: boolean }>;
+
 /**
- * Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed.
+ * Gives the version that the roster has then: the next one, or the same when nothing differs. Its instant is yet to be sealed. still: not even
+ * what is shown to nobody differed.
  * onMerged: how many of the records that differ are merged, again after each collection.
  */
-export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged: (records: number, of: number) => void): Promise<number> {
+export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged: (records: number, of: number) => void): Promise<Merged> {
   const { estab } = all.reading;
   const next = current + 1;
   const touched = new Set([...all.counts.keys()].filter((resource) => differ(all, resource) > 0));
-  if (touched.size === 0) {
-    await mergeSilentColumns(tx, all);
-    return current;
-  }
+  if (touched.size === 0) return { version: current, still: (await mergeSilentColumns(tx, all)) === 0 };
   const differing = new Map([...touched].map((resource) => [resource, differ(all, resource)]));
   const of = [...differing.values()].reduce((sum, count) => sum + count, 0);
   let merged = 0;
@@ -36,7 +36,7 @@ export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged
   onMerged(merged, of);
   await mergeSilentColumns(tx, all);
   await finishVersion(tx, estab, next, touched);
-  return next;
+  return { version: next, still: false };
 }
 
 function differ({ counts }: Changes, resource: Resource): number {

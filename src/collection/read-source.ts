@@ -11,8 +11,10 @@ import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { LiveRoster, Mode, Source } from './source.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
+import { isAsTaken, type Taken } from './taken.ts';
 
-type SpooledCollection = Readonly<{ resource: Resource; mode: Mode; rows: SpoolFile; count: number }>;
+/** count: of the records that were spooled. known: of those that were not, since they are as they were. */
+type SpooledCollection = Readonly<{ resource: Resource; mode: Mode; rows: SpoolFile | undefined; count: number; known: number }>;
 
 /** A roster that was read to its end. */
 export type SpooledRoster = Readonly<{
@@ -22,13 +24,15 @@ export type SpooledRoster = Readonly<{
   ignored: readonly string[];
   words: readonly ForeignWord[];
   bytes: number;
+  /** What it relies on, where not all of it was read. */
+  taken?: Taken;
   close(): Promise<void>;
 }>;
 
 export async function readRosterSource(
   source: Source,
   reading: Reading,
-  { dataDir, live }: Readonly<{ dataDir: string; live: LiveRoster }>,
+  { dataDir, live, taken }: Readonly<{ dataDir: string; live: LiveRoster; taken: Taken | undefined }>,
   problems: Problems,
   onProgress: OnImportProgress = () => {},
 ): Promise<SpooledRoster> {
@@ -41,8 +45,14 @@ export async function readRosterSource(
   const close = async () => {
     for (const file of files) await file.close();
   };
+  const spoolMarksOf = async ({ marks }: Source) => marks && spoolMarks(marks(problems), reading, await open(), problems);
   try {
     const rejected = await open();
+    if (taken && (await isAsTaken(source, taken))) {
+      const known = taken.collections.map(({ collection, mode, count }) => ({ resource: collections[collection], mode, rows: undefined, count: 0, known: count }));
+      const { ignored, words } = taken;
+      return { collections: known, rejected, marks: await spoolMarksOf(source), ignored, words, bytes: source.bytesRead(), taken, close };
+    }
     const [spooled, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
     let records = 0;
@@ -65,10 +75,9 @@ export async function readRosterSource(
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
       if (seen === 0) ignored.push(...names.map((name) => `${name} (no rows)`));
-      else spooled.push({ resource, mode, rows, count });
+      else spooled.push({ resource, mode, rows, count, known: 0 });
     }
-    const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));
-    return { collections: spooled, rejected, marks, ignored, words: words.list(), bytes: source.bytesRead(), close };
+    return { collections: spooled, rejected, marks: await spoolMarksOf(source), ignored, words: words.list(), bytes: source.bytesRead(), close };
   } catch (error) {
     await close();
     throw error;

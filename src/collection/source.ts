@@ -60,10 +60,24 @@ export type SourceCollection = Readonly<{
   read(problems: Problems, around: Around): AsyncIterable<SourceBatch>;
 }>;
 
+/** Of each file its digest, by its name. */
+export type FileDigests = Readonly<Record<string, string>>;
+
+/** The files that decide, together, what comes of a source. */
+export type SourceFiles = Readonly<{
+  names: readonly string[];
+  /** Of a file as it is now. */
+  look(name: string): Promise<string>;
+  /** Of what was read; nothing if not all of it was, to its end. */
+  read(): FileDigests | undefined;
+}>;
+
 export type Source = Readonly<{
   /** The provider's address, for whoever asks where a record came from; files have none. */
   provider?: string;
   collections: readonly SourceCollection[];
+  /** Where there are any that can be told from others by what is in them. Marks are not among them. */
+  files?: SourceFiles;
   /** Marks that came with it. */
   marks?: ((problems: Problems) => AsyncIterable<readonly MarkRow[]>) | undefined;
   /** Files that are there but not part of rostering. */

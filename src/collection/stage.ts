@@ -47,7 +47,7 @@ export async function stageRoster(tx: Tx, { collections, rejected }: SpooledRost
   let copied = 0;
   for (const { resource, rows, count } of collections) {
     onCopied(copied);
-    await copy(tx, stageTable(resource), stagedColumns(resource), rows);
+    if (rows) await copy(tx, stageTable(resource), stagedColumns(resource), rows);
     copied += count;
   }
   onCopied(copied);

@@ -5,8 +5,9 @@ import { rolesFile } from '../../../roster/resources/user-role.ts';
 import { attendanceFile } from '../../mark.ts';
 import type { Problems } from '../../problem.ts';
 import type { Source, SourceBatch, SourceCollection } from '../../source.ts';
+import { describeFiles, noteDigests } from './digest-files.ts';
 import { keepSecond } from './keep-second.ts';
-import { readManifest, type Manifest } from './manifest.ts';
+import { manifestFile, readManifest, type Manifest } from './manifest.ts';
 import type { CsvPackage } from './package.ts';
 import { readAttendance } from './read-attendance.ts';
 import { readPeople } from './read-people.ts';
@@ -15,10 +16,12 @@ import { readRows, type FileReading } from './read-rows.ts';
 export async function openCsvSource(opened: CsvPackage): Promise<Source> {
   let bytesRead = 0;
   try {
-    const manifest = await readManifest(opened);
+    const { noted, digests } = noteDigests(opened.files);
+    const manifest = await readManifest({ ...opened, files: noted });
     const marks = opened.files.get(attendanceFile);
     return {
-      collections: listCollections(opened, manifest, (count) => (bytesRead += count)),
+      files: describeFiles(opened.files, [manifestFile, ...manifest.modes.keys()], digests),
+      collections: listCollections({ ...opened, files: noted }, manifest, (count) => (bytesRead += count)),
       marks: marks && ((problems) => readAttendance(marks, problems)),
       ignored: manifest.ignored,
       totalBytes: [...manifest.modes.keys()].reduce((sum, name) => sum + (opened.files.get(name)?.size ?? 0), 0),

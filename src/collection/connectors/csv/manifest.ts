@@ -10,7 +10,8 @@ import type { CsvPackage } from './package.ts';
 import { nameInManifest, packageFiles } from './package-files.ts';
 import { readCsv } from './read-csv.ts';
 
-const file = 'manifest.csv';
+export const manifestFile = 'manifest.csv';
+const file = manifestFile;
 /** Not of the standard, but of ours: the manifest says nothing about it, and it is read on its own. */
 const beside = [attendanceFile];
 

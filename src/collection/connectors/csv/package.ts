@@ -9,7 +9,9 @@ import type yauzl from 'yauzl';
 import { SourceError } from '../../problem.ts';
 import type { SpoolFile } from '../../spool.ts';
 
-export type PackageFile = { name: string; size: number; open(): Promise<Readable> };
+/** watch: told of what is read of it, and of its end. */
+export type PackageFile = { name: string; size: number; open(): Promise<Readable>; watch?: () => FileWatch };
+export type FileWatch = Readonly<{ bytes(piece: Buffer): void; end(): void }>;
 export type CsvPackage = { files: ReadonlyMap<string, PackageFile>; close(): Promise<void> };
 
 export const maxUnpackedBytes = 8 * 1024 ** 3;

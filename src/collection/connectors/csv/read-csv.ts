@@ -45,13 +45,16 @@ export async function* readCsv(file: PackageFile, onBytes: (count: number) => vo
     return records;
   };
 
+  const watch = file.watch?.();
   const stream = await file.open();
   try {
     for await (const bytes of stream as AsyncIterable<Buffer>) {
       onBytes(bytes.length);
+      watch?.bytes(bytes);
       const records = take(rest + decode(bytes, true), false);
       if (records.length > 0) yield records;
     }
+    watch?.end();
     const text = rest + decode(undefined, false);
     if (text !== '') {
       rest = '';
