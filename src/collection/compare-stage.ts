@@ -5,7 +5,7 @@ import { allResources } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import type { Reading } from './reading.ts';
 import { hasDerivedLate, staged, stagedRejected } from './stage.ts';
-import type { Modes } from './verify.ts';
+import type { Known, Modes } from './verify.ts';
 
 /** new; changed; marked: changed from active to tobedeleted; missing: no longer in a bulk file. */
 export type Change = 'new' | 'changed' | 'marked' | 'missing';
@@ -27,20 +27,13 @@ export type Changes = Readonly<{
   empty: ReadonlySet<Resource>;
 }>;
 
-/** known: how many records were not staged, being as they were. */
-export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known: ReadonlyMap<Resource, number>): Promise<Changes> {
+export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known: Known): Promise<Changes> {
   const counts = new Map<Resource, MergeCount>();
   const few = new Map<Resource, readonly Keyed[]>();
   const empty = new Set<Resource>();
   for (const resource of allResources) {
     const mode = modes.get(resource);
     if (mode === undefined) continue;
-    const asBefore = known.get(resource) ?? 0;
-    if (asBefore > 0) {
-      few.set(resource, []);
-      counts.set(resource, { added: 0, changed: 0, removed: 0, unchanged: asBefore });
-      continue;
-    }
     const [size] = await tx<{ count: number; empty: boolean }[]>`
       select count(*)::int as count, not exists (select from ${tx(resource.table)} where estab = ${reading.estab}) as empty
       from ${staged(tx, resource, reading)} s`;
@@ -50,7 +43,9 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known
       counts.set(resource, { added: rows, changed: 0, removed: 0, unchanged: 0 });
       continue;
     }
-    const found = await noteChanges(tx, reading, resource, mode);
+    const { count: asBefore, missing } = known.get(resource) ?? { count: 0, missing: undefined };
+    const found = await noteChanges(tx, reading, resource, missing ? 'delta' : mode);
+    if (missing) found.set('missing', await noteMissing(tx, reading, resource, missing));
     const of = (what: Change) => found.get(what) ?? 0;
     const total = [...found.values()].reduce((sum, count) => sum + count, 0);
     if (total <= fewChanges) few.set(resource, total === 0 ? [] : await selectKeys(tx, reading, resource));
@@ -58,7 +53,7 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known
       added: of('new'),
       changed: of('changed'),
       removed: of('missing') + of('marked'),
-      unchanged: rows - of('new') - of('changed') - of('marked'),
+      unchanged: asBefore + rows - of('new') - of('changed') - of('marked'),
     });
   }
   return { reading, counts, few, empty };
@@ -82,6 +77,14 @@ async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: '
     )
     select what, count(*)::int as count from noted group by what`;
   return new Map(rows.map(({ what, count }) => [what, count]));
+}
+
+/** Of a collection of which not everything was staged. */
+async function noteMissing(tx: Tx, { estab, number }: Reading, { collection }: Resource, ids: readonly string[]): Promise<number> {
+  const { count } = await tx`
+    insert into stage_change (estab, reading, collection, sourced_id, what)
+    select ${estab}, ${number}, ${collection}, id, 'missing' from unnest(${[...ids]}::text[]) given (id)`;
+  return count;
 }
 
 async function selectKeys(tx: Tx, { estab, number }: Reading, { collection }: Resource): Promise<readonly Keyed[]> {

@@ -12,6 +12,7 @@ import { recordCollected, recordFailure, recordRefused } from './component-datab
 import { MisError, type ImportKind, type RosterReading } from './connector.ts';
 import { countDependants, keepFaults, spoolFaults } from './faults.ts';
 import { isApproved, noteLosses, replaceHeld } from './held.ts';
+import { findMissing } from './find-missing.ts';
 import { historyTable } from './history.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
@@ -57,8 +58,8 @@ export type ImportOptions = {
 /** What was completed out of a roster that moved meanwhile is opened and read again, so often at most. */
 const mostReadings = 5;
 const rowsWorthCounting = 500;
-/** About a thousand rows. */
-const bytesWorthHashing = 100_000;
+/** About a thousand rows; of one that relies on what is known, so many as are not few beside that. */
+const bytesWorthHashing = { whole: 400_000, part: 20_000_000 } as const;
 
 /** taken: by the merge before it, if what is as it was then need not be read again. */
 type Run = Readonly<{ id: string; reading: Reading; options: ImportOptions; taken: Taken | undefined; faults: SpoolFile; live: WatchedRoster }>;
@@ -185,14 +186,13 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const { estab } = options;
   const { onProgress: tell = () => {} } = options;
   const records = spooled.collections.reduce((sum, { count }) => sum + count, 0);
-  const known = new Map(spooled.collections.map(({ resource, known: count }) => [resource, count]));
   tell({ step: 'waiting', records });
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
   await run.live.requireUnmoved(tx);
-  if (spooled.taken) await requireStanding(tx, estab, spooled.taken);
+  if (spooled.relies) await requireStanding(tx, estab, spooled.relies.taken);
   await renderRoster(tx, estab);
-  if (spooled.bytes > bytesWorthHashing) {
+  if (spooled.bytes > bytesWorthHashing[spooled.relies ? 'part' : 'whole']) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
     await tx`set local enable_nestloop = off`;
     // Plans that the connection keeps from smaller imports do not know of that.
@@ -204,7 +204,10 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   await stageFaults(tx, run.faults);
   const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
-  const verified = await verifyStage(tx, reading, modes, problems);
+  const known = await findMissing(tx, reading, spooled);
+  const before = problems.total;
+  const verified = await verifyStage(tx, reading, modes, known, problems);
+  if (known.size > 0 && problems.total > before) throw new NotAsBefore();
   if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
   const words = spooled.words.length > 0 ? { words: [...spooled.words] } : {};

@@ -16,7 +16,7 @@ export class MovedMeanwhile extends Error {
   }
 }
 
-/** wasAsked: what was read may depend on it. requireUnmoved: to be asked under the lock of the roster. */
+/** wasAsked: what was read may depend on it; of lists that are only put into the order that they had, nothing does the next time. requireUnmoved: to be asked under the lock of the roster. */
 export type WatchedRoster = LiveRoster & Readonly<{ wasAsked(): boolean; requireUnmoved(tx: Tx): Promise<void> }>;
 
 export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
@@ -71,7 +71,7 @@ export function watchLiveRoster(db: Db, estab: string): WatchedRoster {
         select sourced_id as id, type from roster_org where estab = ${estab} and sourced_id = any(${[...ids]}::text[])`;
       return new Map(rows.map(({ id, type }) => [id, type]));
     },
-    wasAsked: () => first !== undefined || any !== undefined,
+    wasAsked: () => first !== undefined,
     async requireUnmoved(tx) {
       const [before, now] = [await first, first && (await readState(tx, estab))];
       if (before?.version !== now?.version || before?.merged !== now?.merged) throw new MovedMeanwhile();

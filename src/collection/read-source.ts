@@ -5,16 +5,28 @@ import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
 import { createWordCount, type ForeignWord } from './foreign-words.ts';
 import type { OnImportProgress } from './import-progress.ts';
+import { IdSet } from './id-set.ts';
 import { keepOrder } from './keep-order.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import type { LiveRoster, Mode, Source } from './source.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
-import { isAsTaken, type Taken } from './taken.ts';
+import { findPieces, findSame, findSameRows, NotAsBefore, type Same, type Taken } from './taken.ts';
 
-/** count: of the records that were spooled. known: of those that were not, since they are as they were. */
-type SpooledCollection = Readonly<{ resource: Resource; mode: Mode; rows: SpoolFile | undefined; count: number; known: number }>;
+/**
+ * count: of the records that were spooled. known: of those that were not, since they are as they were. marked: of both, as gone. partly: where there are both, the ids of
+ * both, and how many of those that are known are active.
+ */
+export type SpooledCollection = Readonly<{
+  resource: Resource;
+  mode: Mode;
+  rows: SpoolFile | undefined;
+  count: number;
+  known: number;
+  marked: number;
+  partly?: Readonly<{ ids: IdSet; active: number }> | undefined;
+}>;
 
 /** A roster that was read to its end. */
 export type SpooledRoster = Readonly<{
@@ -23,11 +35,19 @@ export type SpooledRoster = Readonly<{
   marks: SpoolFile | undefined;
   ignored: readonly string[];
   words: readonly ForeignWord[];
+  /** Of the rows that were spooled. */
   bytes: number;
-  /** What it relies on, where not all of it was read. */
-  taken?: Taken;
+  /** Where not all of it was read. */
+  relies: Same | undefined;
   close(): Promise<void>;
 }>;
+
+const withoutRows = (name: string) => `${name} (no rows)`;
+
+/** A row whose id was there before is for those who see both. */
+function requireNew(ids: IdSet | undefined, { sourcedId }: Readonly<{ sourcedId: string }>): void {
+  if (ids?.add(sourcedId) === false) throw new NotAsBefore();
+}
 
 export async function readRosterSource(
   source: Source,
@@ -45,24 +65,38 @@ export async function readRosterSource(
   const close = async () => {
     for (const file of files) await file.close();
   };
-  const spoolMarksOf = async ({ marks }: Source) => marks && spoolMarks(marks(problems), reading, await open(), problems);
   try {
     const rejected = await open();
-    if (taken && (await isAsTaken(source, taken))) {
-      const known = taken.collections.map(({ collection, mode, count }) => ({ resource: collections[collection], mode, rows: undefined, count: 0, known: count }));
-      const { ignored, words } = taken;
-      return { collections: known, rejected, marks: await spoolMarksOf(source), ignored, words, bytes: source.bytesRead(), taken, close };
-    }
+    const before = taken && (await findSame(source, taken));
     const [spooled, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
     let records = 0;
-    for (const { resource, mode, files: names = [resource.file], read } of source.collections) {
+    for (const collection of source.collections) {
+      const { resource, mode, files: names = [resource.file], read } = collection;
+      const same = before && findSameRows(before, collection);
+      if (same) {
+        if (same.count === 0) ignored.push(...names.map(withoutRows));
+        else spooled.push({ resource, mode, rows: undefined, count: 0, known: same.count, marked: same.marked });
+        continue;
+      }
       const rows = await open();
+      const pieces = before && findPieces(before, collection);
+      const ids = pieces && new IdSet();
+      let [known, active, marked] = [0, 0, 0];
       const encode = createRowEncoder(resource, reading);
       let [seen, count] = [0, 0];
-      for await (const batch of read(problems, { live, openSpool: open })) {
+      for await (const batch of read(problems, { live, openSpool: open, pieces })) {
         // Who is passed over without a fault says nothing of the others either.
         seen += batch.rows.length + batch.rejected.filter(({ fault }) => fault > 0 || mode === 'delta').length;
+        for (const one of batch.known ?? []) {
+          known += 1;
+          if (one.active) active += 1;
+          requireNew(ids, one);
+        }
+        for (const row of batch.rows) {
+          requireNew(ids, row);
+          if (row.status !== 'active') marked += 1;
+        }
         words.note(resource, batch.rows);
         let text = '';
         for (const row of resource === collections.users ? await keepOrder(batch.rows, live) : batch.rows) text += encode(row);
@@ -74,10 +108,15 @@ export async function readRosterSource(
         onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
-      if (seen === 0) ignored.push(...names.map((name) => `${name} (no rows)`));
-      else spooled.push({ resource, mode, rows, count, known: 0 });
+      if (seen + known === 0) ignored.push(...names.map(withoutRows));
+      else spooled.push({ resource, mode, rows, count, known, marked: marked + known - active, partly: ids && known > 0 ? { ids, active } : undefined });
     }
-    return { collections: spooled, rejected, marks: await spoolMarksOf(source), ignored, words: words.list(), bytes: source.bytesRead(), close };
+    const relies = spooled.some(({ known }) => known > 0) ? before : undefined;
+    // Whatever is wrong is told of everything together.
+    if (relies && (problems.total > 0 || rejected.size > 0)) throw new NotAsBefore();
+    const marks = source.marks && (await spoolMarks(source.marks(problems), reading, await open(), problems));
+    const bytes = spooled.reduce((sum, { rows }) => sum + (rows?.size ?? 0), 0);
+    return { collections: spooled, rejected, marks, ignored, words: [...(relies?.taken.words ?? []), ...words.list()], bytes, relies, close };
   } catch (error) {
     await close();
     throw error;

@@ -32,7 +32,13 @@ export type RejectedRow = Readonly<{ line: number; sourcedId: string | undefined
 /** A row of a file beside that of the collection, which gives somebody what the roster may have at another. */
 export type RejectedPart = Readonly<{ file: string; id: string }>;
 
-export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[] };
+/** Of a row that is as it was the last time, all that has to be known. */
+export type KnownRow = Readonly<{ sourcedId: string; active: boolean }>;
+
+export type SourceBatch = { rows: SourceRow[]; rejected: RejectedRow[]; known?: readonly KnownRow[] };
+
+/** Of a file that can be known in part: what names its columns, and the digests of its pieces, one after another. */
+export type FilePieces = Readonly<{ header: string; digests: string }>;
 
 /** values: in the order of the fields of a user. metadata: as its source wrote it. */
 export type LivePerson = Readonly<{ status: Status; values: readonly Value[]; metadata: string | undefined; lacks: readonly string[] | undefined }>;
@@ -50,11 +56,18 @@ export type LiveRoster = Readonly<{
 }>;
 
 /** What a source may use that hands over records out of several files, or only what changed of them. */
-export type Around = Readonly<{ live: LiveRoster; openSpool(): Promise<SpoolFile> }>;
+export type Around = Readonly<{
+  live: LiveRoster;
+  openSpool(): Promise<SpoolFile>;
+  /** Of the files as they were the last time, by their names: rows of pieces that are the same are handed over as known. */
+  pieces?: Readonly<Record<string, FilePieces>> | undefined;
+}>;
 
 export type SourceCollection = Readonly<{
   resource: Resource;
   mode: Mode;
+  /** Files that decide what its rows are, its own among them. */
+  from?: readonly string[];
   /** Where its rows stand, if not in the collection's own file. */
   files?: readonly string[];
   read(problems: Problems, around: Around): AsyncIterable<SourceBatch>;
@@ -68,8 +81,10 @@ export type SourceFiles = Readonly<{
   names: readonly string[];
   /** Of a file as it is now. */
   look(name: string): Promise<string>;
-  /** Of what was read; nothing if not all of it was, to its end. */
-  read(): FileDigests | undefined;
+  /** Of what was read to its end. */
+  read(): FileDigests;
+  /** Of those that were read in pieces. */
+  pieces(): Readonly<Record<string, FilePieces>>;
 }>;
 
 export type Source = Readonly<{

@@ -2,14 +2,12 @@
 // as a whole.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvPackage, type PackageOptions } from '../../test/csv-package.ts';
+import { bothWays } from '../../test/both-ways.ts';
+import { csvPackage } from '../../test/csv-package.ts';
 import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, deltaPackage, smallSchool, user } from '../../test/small-school.ts';
-import { allResources } from '../roster/collections.ts';
 import type { CsvPackage } from './connectors/csv/package.ts';
-import { historyTable } from './history.ts';
-import type { ImportReport } from './import-report.ts';
 
 const service = await useService();
 const { db } = service;
@@ -22,40 +20,12 @@ async function newSchool(given: CsvPackage = csvPackage(smallSchool)): Promise<s
   return estab;
 }
 
-const forget = (estab: string) => db`update reading set taken = null where estab = ${estab}`;
-
 /** Which collections were staged. */
 async function staging(work: () => Promise<unknown>): Promise<string[]> {
   return (await heardStatements(work)).flatMap((text) => /^\s*copy "?(stage_\w+)/.exec(text)?.[1] ?? []).filter((table) => table !== 'stage_mark');
 }
 
-/** All that is kept of a roster, but for what is of the one school alone. */
-async function contents(estab: string): Promise<Record<string, unknown>> {
-  const tables: Record<string, unknown> = {};
-  for (const table of ['roster_total', 'roster_mixed_total', 'roster_milestone', 'roster_touch', ...allResources.flatMap((one) => [one.table, historyTable(one)])])
-    tables[table] = await db`
-      select to_jsonb(t) - '{estab,head}'::text[] as row from ${db(table)} t where estab = ${estab} order by (to_jsonb(t) - '{estab,head}'::text[])::text collate "C"`;
-  tables.roster = await db`select version, history_from, history_to, rendered_to from roster where estab = ${estab}`;
-  tables.versions = await db`select version from roster_version where estab = ${estab} order by version`;
-  tables.database = await db`
-    select name, status, message, row_count, refreshing_since, changed_at = updated_at as changed from component_database where estab = ${estab} order by name`;
-  tables.marks = await db`select date, student_id, session, mark, version from attendance_mark where estab = ${estab} order by 1, 2, 3`;
-  tables.faults = await db`select number, file, line, column_name, value, rule, dependants from import_fault where estab = ${estab} order by import, number`;
-  tables.runs = await db`select outcome, version, kind, partial, reading from import_run where estab = ${estab} order by finished_at`;
-  return tables;
-}
-
-type Options = PackageOptions & { partial?: boolean; force?: boolean };
-
-/** The same into two schools, one of which reads everything. */
-async function loadBoth(one: string, whole: string, given: CsvPackage, options: Options = {}): Promise<ImportReport> {
-  const short = await service.load(one, given, options);
-  await forget(whole);
-  const long = await service.load(whole, given, options);
-  assert.deepEqual({ ...short, estab: '' }, { ...long, estab: '' });
-  assert.deepEqual(await contents(one), await contents(whole));
-  return short;
-}
+const { loadBoth, forget } = bothWays(service);
 
 test('the same package again is not staged again, and is said to be as it was', async () => {
   const given = csvPackage(smallSchool);

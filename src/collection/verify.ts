@@ -14,32 +14,42 @@ import { staged, stagedRejected, stageTable } from './stage.ts';
 
 export type Modes = ReadonlyMap<Resource, Mode>;
 
+/** Of collections of which not everything was staged: how many records are as they were, and those that are no longer in the source. */
+export type Known = ReadonlyMap<Resource, Readonly<{ count: number; missing: readonly string[] }>>;
+
 /** Terms are in years, families in families: what is real is not as deep. Each goes over all that was staged. */
 const mostRounds = 50;
 
 /** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. */
-export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, problems: Problems): Promise<boolean> {
+export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known: Known, problems: Problems): Promise<boolean> {
   for (const resource of modes.keys()) await rejectDuplicates(tx, reading, resource, problems);
   if (modes.has(collections.users)) await leaveOutPassedOver(tx, reading);
-  const references = allResources
-    .filter((resource) => modes.has(resource))
-    .flatMap((resource) => [...resource.fields, ...ownPerson(resource)].map((field) => ({ resource, field })))
-    .filter(({ field }) => field.csv !== undefined && field.to !== undefined);
+  const references = referencesOf(modes);
   // What is staged and what fell are, together, always the same: whether a record is nowhere does not change while more fall.
-  for (const { resource, field } of references) await rejectUnknown(tx, reading, modes, resource, field, problems);
+  for (const { resource, field } of references) await rejectUnknown(tx, { reading, modes, known }, resource, field, problems);
   // A row that fell may be what another refers to, so this goes round until nothing more falls.
   let fell = await findRejected(tx, reading);
   for (let round = 0; fell.size > 0 && round < mostRounds; round += 1) {
     const next = new Set<string>();
     for (const { resource, field } of references) {
       if (!fell.has(field.to ?? '') && !next.has(field.to ?? '')) continue;
-      if ((await rejectDependants(tx, reading, modes, resource, field)) > 0) next.add(resource.collection);
+      if ((await rejectDependants(tx, { reading, modes, known }, resource, field)) > 0) next.add(resource.collection);
     }
     const people = collections.users;
     if ((fell.has(people.collection) || next.has(people.collection)) && (await spareHolders(tx, reading)) > 0) next.add(people.collection);
     fell = next;
   }
   return fell.size === 0;
+}
+
+type Stage = Readonly<{ reading: Reading; modes: Modes; known: Known }>;
+
+/** All that records of these collections refer to. */
+export function referencesOf(of: Pick<Modes, 'has'>): { resource: Resource; field: Field }[] {
+  return allResources
+    .filter((resource) => of.has(resource))
+    .flatMap((resource) => [...resource.fields, ...ownPerson(resource)].map((field) => ({ resource, field })))
+    .filter(({ field }) => field.csv !== undefined && field.to !== undefined);
 }
 
 /** A demographics record refers to its user by its own sourcedId. */
@@ -68,7 +78,8 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
   });
 }
 
-async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field, problems: Problems): Promise<void> {
+async function rejectUnknown(tx: Tx, stage: Stage, resource: Resource, field: Field, problems: Problems): Promise<void> {
+  const { reading, modes } = stage;
   const target = collections[field.to ?? 'users'];
   // What goes with somebody who was passed over is passed over as well; whatever else still refers to them is wrong.
   const follows = resource.personColumn === field.column ? tx`w.status = 'tobedeleted'` : tx`false`;
@@ -77,7 +88,7 @@ async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: R
     faulty: tx`
       ${wanted(tx, reading, resource, field)}
       select distinct on (w.line, w.sourced_id) w.line, w.sourced_id, w.id as about, ${noSuchRecord(target.file, modes.has(target))}::text as rule from wanted w
-      where ${isNowhere(tx, reading, modes, target)}
+      where ${isNowhere(tx, stage, target)}
         and not exists (select from ${stagedRejected(tx, reading)} r where ${isOf(tx, target)} and r.sourced_id = w.id
           and (r.fault > 0 or ${follows}))
       order by w.line, w.sourced_id, w.id`,
@@ -85,7 +96,8 @@ async function rejectUnknown(tx: Tx, reading: Reading, modes: Modes, resource: R
 }
 
 /** What refers to a row that fell is no fault of its own: it is counted with the fault of that one. */
-async function rejectDependants(tx: Tx, reading: Reading, modes: Modes, resource: Resource, field: Field): Promise<number> {
+async function rejectDependants(tx: Tx, stage: Stage, resource: Resource, field: Field): Promise<number> {
+  const { reading } = stage;
   const target = collections[field.to ?? 'users'];
   const { count } = await tx`
     with fell as materialized (
@@ -94,7 +106,7 @@ async function rejectDependants(tx: Tx, reading: Reading, modes: Modes, resource
     ), faulty as materialized (
       ${wanted(tx, reading, resource, field)}
       select w.line, w.sourced_id, min(f.fault) as fault from wanted w join fell f on f.sourced_id = w.id
-      where ${isNowhere(tx, reading, modes, target)} group by w.line, w.sourced_id
+      where ${isNowhere(tx, stage, target)} group by w.line, w.sourced_id
     ), fallen as (
       delete from ${tx(stageTable(resource))} s using faulty f
       where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line and s.sourced_id = f.sourced_id
@@ -120,16 +132,22 @@ function wanted(tx: Tx, reading: Reading, resource: Resource, field: Field): Fra
 }
 
 /** That what a row of `wanted` w refers to is neither staged nor going to stay. */
-function isNowhere(tx: Tx, reading: Reading, modes: Modes, target: Resource): Fragment {
+function isNowhere(tx: Tx, { reading, modes, known }: Stage, target: Resource): Fragment {
   // A bulk file replaces its collection, so what is only in the old roster is about to go; unless its new row was rejected.
   const staysAnyway =
     modes.get(target) === 'bulk'
-      ? tx`(w.status = 'tobedeleted' or exists (select from ${stagedRejected(tx, reading)} r where r.collection = ${target.collection}
-        and r.sourced_id = w.id))`
+      ? tx`(w.status = 'tobedeleted' ${isKnown(tx, known, target)} or exists (select from ${stagedRejected(tx, reading)} r
+        where r.collection = ${target.collection} and r.sourced_id = w.id))`
       : tx`true`;
   return tx`
     not exists (select from ${staged(tx, target, reading)} k where k.sourced_id = w.id)
     and not exists (select from ${tx(target.table)} l where l.estab = ${reading.estab} and l.sourced_id = w.id and ${staysAnyway})`;
+}
+
+/** Where not everything was staged: that a record l of the roster was in the source, and still is. */
+function isKnown(tx: Tx, known: Known, target: Resource): Fragment {
+  const { missing } = known.get(target) ?? {};
+  return missing ? tx`or (l.status = 'active' and l.sourced_id <> all(${missing}::text[]))` : tx``;
 }
 
 type Fallen = { line: number; about: string; rule: string };

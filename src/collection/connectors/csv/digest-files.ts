@@ -17,7 +17,7 @@ export function noteDigests(files: CsvPackage['files']): { noted: CsvPackage['fi
 }
 
 /** names: of all that decides what comes of it. */
-export function describeFiles(files: CsvPackage['files'], names: readonly string[], digests: ReadonlyMap<string, string>): SourceFiles {
+export function describeFiles(files: CsvPackage['files'], names: readonly string[], digests: ReadonlyMap<string, string>): Omit<SourceFiles, 'pieces'> {
   return {
     names,
     look: async (name) => {
@@ -25,7 +25,7 @@ export function describeFiles(files: CsvPackage['files'], names: readonly string
       for await (const piece of (await files.get(name)?.open()) ?? []) hash.update(piece as Buffer);
       return ended(hash);
     },
-    read: () => (names.every((name) => digests.has(name)) ? Object.fromEntries(names.map((name) => [name, digests.get(name) ?? ''])) : undefined),
+    read: () => Object.fromEntries(digests),
   };
 }
 
