@@ -3,31 +3,43 @@
 
 /** One line in so many ends a piece. */
 const linesInPiece = 64;
-/** Whatever is in it. */
-const largestPiece = 1024 * 1024;
+/** Where lines are all alike; where none ends a piece. */
+const [smallestPiece, largestPiece] = [1024, 1024 * 1024];
+/** So much of a line decides, which is more than its id. */
+const decidingBytes = 64;
 const [newLine, quote] = [0x0a, 0x22];
 
 /** last: of what is left at the end, which may be nothing. */
 export type Piece = Readonly<{ bytes: Buffer; last: boolean }>;
 
 export async function* cutPieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
-  let parts: Buffer[] = [];
-  let [size, hash, quoted] = [0, 0, false];
+  let data: Buffer = Buffer.alloc(0);
+  // Where the next line begins, and whether within quotes.
+  let [at, quoted] = [0, false];
   for await (const bytes of stream) {
-    let from = 0;
-    for (let at = 0; at < bytes.length; at += 1) {
-      const byte = bytes[at] as number;
-      if (byte === quote) quoted = !quoted;
-      const ends = byte === newLine && !quoted && hash % linesInPiece === 0;
-      // FNV-1a of the line.
-      hash = byte === newLine ? 0 : Math.imul(hash ^ byte, 0x01000193);
-      if (!ends && size + at - from < largestPiece) continue;
-      parts.push(bytes.subarray(from, at + 1));
-      yield { bytes: Buffer.concat(parts), last: false };
-      [parts, size, from] = [[], 0, at + 1];
+    data = data.length === 0 ? bytes : Buffer.concat([data, bytes]);
+    let [from, quoteAt] = [0, data.indexOf(quote, at)];
+    for (let end = data.indexOf(newLine, at); end >= 0; end = data.indexOf(newLine, at)) {
+      for (; quoteAt >= 0 && quoteAt < end; quoteAt = data.indexOf(quote, quoteAt + 1)) quoted = !quoted;
+      const ends = !quoted && end - from >= smallestPiece && hashOf(data, at, end) % linesInPiece === 0;
+      at = end + 1;
+      if (!ends && at - from < largestPiece) continue;
+      yield { bytes: data.subarray(from, at), last: false };
+      from = at;
     }
-    if (from < bytes.length) parts.push(bytes.subarray(from));
-    size += bytes.length - from;
+    if (data.length - from >= largestPiece) {
+      yield { bytes: data.subarray(from), last: false };
+      [from, at] = [data.length, data.length];
+    }
+    data = data.subarray(from);
+    at -= from;
   }
-  yield { bytes: Buffer.concat(parts), last: true };
+  yield { bytes: data, last: true };
+}
+
+/** FNV-1a of how a line begins. */
+function hashOf(data: Buffer, from: number, end: number): number {
+  let hash = 0;
+  for (let at = from; at < end && at < from + decidingBytes; at += 1) hash = Math.imul(hash ^ (data[at] as number), 0x01000193);
+  return hash ^ (hash >>> 15);
 }

@@ -5,6 +5,8 @@ import { NotAsBefore } from '../../taken.ts';
 
 /** Of each piece so much of its digest is kept: more than 128 bits, written in base64. */
 const digestCharacters = 22;
+/** As of twenty million rows; of more nothing is known in part. */
+const mostPieces = 300_000;
 
 export type PieceReading = Readonly<{
   /** What the first line says of the columns: what is known is so only under the same. */
@@ -41,6 +43,6 @@ export function notePieces(known: FilePieces | undefined): PieceReading {
       if (relied) throw new NotAsBefore();
       spoiled = true;
     },
-    noted: () => (spoiled ? undefined : { header, digests }),
+    noted: () => (spoiled || digests.length > mostPieces * digestCharacters ? undefined : { header, digests }),
   };
 }
