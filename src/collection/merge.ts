@@ -35,7 +35,7 @@ export async function mergeStage(tx: Tx, all: Changes, current: number, onMerged
   }
   onMerged(merged, of);
   await mergeSilentColumns(tx, all);
-  await finishVersion(tx, estab, next, touched);
+  await finishVersion(tx, estab, next, touched, all.empty);
   return { version: next, still: false };
 }
 
@@ -44,13 +44,13 @@ function differ({ counts }: Changes, resource: Resource): number {
   return added + changed + removed;
 }
 
-/** Brings what depends on other records up to date and measures what changed. */
-export async function finishVersion(tx: Tx, estab: string, version: number, touched: Set<Resource>): Promise<void> {
+/** Brings what depends on other records up to date and measures what changed. fresh: collections of which nothing was there before. */
+export async function finishVersion(tx: Tx, estab: string, version: number, touched: Set<Resource>, fresh: ReadonlySet<Resource>): Promise<void> {
   for (const resource of allResources.filter(hasDerivedLate)) {
     if (touched.has(resource)) await deriveChildren(tx, estab, resource, version);
   }
   if (touched.has(collections.orgs) && (await deriveAdministrators(tx, estab, version))) touched.add(collections.users);
-  if (touched.has(collections.users)) for (const resource of await derivePersonKinds(tx, estab, version)) touched.add(resource);
+  if (touched.has(collections.users)) for (const resource of await derivePersonKinds(tx, estab, version, fresh)) touched.add(resource);
   for (const resource of touched) await measureCollection(tx, estab, resource);
   // A version that came about without its history being kept cannot be looked behind.
   await tx`

@@ -13,12 +13,13 @@ export function kindsByPerson(tx: Tx, { ownKind }: Resource, record: Fragment, p
 
 /**
  * Follows users whose role changed in this version; gives the collections in which that moved a record. To whoever may
- * see only one of the two kinds such a record comes or goes, so that it has changed.
+ * see only one of the two kinds such a record comes or goes, so that it has changed. fresh: of which nothing was there before, so that all
+ * follows the users as they are.
  */
-export async function derivePersonKinds(tx: Tx, estab: string, version: number): Promise<Resource[]> {
+export async function derivePersonKinds(tx: Tx, estab: string, version: number, fresh: ReadonlySet<Resource>): Promise<Resource[]> {
   const moved: Resource[] = [];
   for (const resource of allResources) {
-    if (!resource.personColumn) continue;
+    if (!resource.personColumn || fresh.has(resource)) continue;
     const [table, kinds] = [tx(resource.table), kindsByPerson(tx, resource, tx`t`, tx`p`)];
     const rows = await tx<{ sourcedId: string }[]>`
       select t.sourced_id as "sourcedId" from ${table} t join ${tx(collections.users.table)} p on t.${tx(resource.personColumn)} = p.sourced_id

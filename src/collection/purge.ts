@@ -84,7 +84,7 @@ async function purgeGroup(tx: Tx, estab: string, ripe: number, group: readonly s
   }
   if (purged === 0) return { purged, before, version: before };
   await markPurgedPeople(tx, estab, sourcedIdsOf(people));
-  await finishVersion(tx, estab, version, touched);
+  await finishVersion(tx, estab, version, touched, new Set());
   await sealVersion(tx, estab, version, null);
   return { purged, before, version };
 }
