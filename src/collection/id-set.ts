@@ -1,10 +1,16 @@
 // In charge of a set of a million ids in a few megabytes: of each only a hash of 53 bits is kept, so that an id may seem to be in it that is not.
 
 const smallest = 1024;
+/** Of more nobody should keep one: so many take 32 MB. */
+export const mostIds = 2_000_000;
 
 export class IdSet {
   #slots = new Float64Array(smallest);
   #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
 
   /** Gives whether it was new. */
   add(id: string): boolean {

@@ -205,8 +205,9 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
   const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
   const known = await findMissing(tx, reading, spooled);
+  const unique = new Set(spooled.collections.filter((one) => one.unique).map(({ resource }) => resource));
   const before = problems.total;
-  const verified = await verifyStage(tx, reading, modes, known, problems);
+  const verified = await verifyStage(tx, reading, modes, known, unique, problems);
   if (known.size > 0 && problems.total > before) throw new NotAsBefore();
   if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));

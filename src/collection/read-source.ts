@@ -5,7 +5,7 @@ import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
 import { createWordCount, type ForeignWord } from './foreign-words.ts';
 import type { OnImportProgress } from './import-progress.ts';
-import { IdSet } from './id-set.ts';
+import { IdSet, mostIds } from './id-set.ts';
 import { keepOrder } from './keep-order.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
@@ -25,6 +25,8 @@ export type SpooledCollection = Readonly<{
   count: number;
   known: number;
   marked: number;
+  /** No id is there twice, for certain. */
+  unique: boolean;
   partly?: Readonly<{ ids: IdSet; active: number }> | undefined;
 }>;
 
@@ -44,10 +46,8 @@ export type SpooledRoster = Readonly<{
 
 const withoutRows = (name: string) => `${name} (no rows)`;
 
-/** A row whose id was there before is for those who see both. */
-function requireNew(ids: IdSet | undefined, { sourcedId }: Readonly<{ sourcedId: string }>): void {
-  if (ids?.add(sourcedId) === false) throw new NotAsBefore();
-}
+/** Of more than can be remembered nobody knows. */
+const isNew = (ids: IdSet, { sourcedId }: Readonly<{ sourcedId: string }>) => ids.size < mostIds && ids.add(sourcedId);
 
 export async function readRosterSource(
   source: Source,
@@ -76,13 +76,13 @@ export async function readRosterSource(
       const same = before && findSameRows(before, collection);
       if (same) {
         if (same.count === 0) ignored.push(...names.map(withoutRows));
-        else spooled.push({ resource, mode, rows: undefined, count: 0, known: same.count, marked: same.marked });
+        else spooled.push({ resource, mode, rows: undefined, count: 0, known: same.count, marked: same.marked, unique: true });
         continue;
       }
       const rows = await open();
       const pieces = before && findPieces(before, collection);
-      const ids = pieces && new IdSet();
-      let [known, active, marked] = [0, 0, 0];
+      const ids = new IdSet();
+      let [known, active, marked, unique] = [0, 0, 0, true];
       const encode = createRowEncoder(resource, reading);
       let [seen, count] = [0, 0];
       for await (const batch of read(problems, { live, openSpool: open, pieces })) {
@@ -91,10 +91,10 @@ export async function readRosterSource(
         for (const one of batch.known ?? []) {
           known += 1;
           if (one.active) active += 1;
-          requireNew(ids, one);
+          unique &&= isNew(ids, one);
         }
         for (const row of batch.rows) {
-          requireNew(ids, row);
+          unique &&= isNew(ids, row);
           if (row.status !== 'active') marked += 1;
         }
         words.note(resource, batch.rows);
@@ -107,9 +107,11 @@ export async function readRosterSource(
         count += batch.rows.length;
         onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
+      // A row whose id was there before is for those who see both.
+      if (known > 0 && !unique) throw new NotAsBefore();
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.
       if (seen + known === 0) ignored.push(...names.map(withoutRows));
-      else spooled.push({ resource, mode, rows, count, known, marked: marked + known - active, partly: ids && known > 0 ? { ids, active } : undefined });
+      else spooled.push({ resource, mode, rows, count, known, marked: marked + known - active, unique, partly: known > 0 ? { ids, active } : undefined });
     }
     const relies = spooled.some(({ known }) => known > 0) ? before : undefined;
     // Whatever is wrong is told of everything together.

@@ -20,9 +20,12 @@ export type Known = ReadonlyMap<Resource, Readonly<{ count: number; missing: rea
 /** Terms are in years, families in families: what is real is not as deep. Each goes over all that was staged. */
 const mostRounds = 50;
 
-/** Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. */
-export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known: Known, problems: Problems): Promise<boolean> {
-  for (const resource of modes.keys()) await rejectDuplicates(tx, reading, resource, problems);
+/**
+ * Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. unique:
+ * of which no sourcedId is there twice, for certain.
+ */
+export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known: Known, unique: ReadonlySet<Resource>, problems: Problems): Promise<boolean> {
+  for (const resource of modes.keys()) if (!unique.has(resource)) await rejectDuplicates(tx, reading, resource, problems);
   if (modes.has(collections.users)) await leaveOutPassedOver(tx, reading);
   const references = referencesOf(modes);
   // What is staged and what fell are, together, always the same: whether a record is nowhere does not change while more fall.
