@@ -81,17 +81,18 @@ function checkWord(field: Field, given: string, broken: Broken, edition: Edition
   return text;
 }
 
+const writtenDate = /^\d{4}-\d{2}-\d{2}$/;
+
 /** By arithmetic: of a million enrolments each has two. */
 function isDate(text: string): boolean {
-  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
-  if (!parts || parts[1] === '0000') return false;
-  const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])];
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month);
+  if (!writtenDate.test(text)) return false;
+  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))];
+  return year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month);
 }
 
 function daysOf(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
 export function isDateTime(text: string): boolean {

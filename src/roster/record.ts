@@ -80,8 +80,8 @@ function renderValue(field: Field, value: Exclude<Value, undefined>): string {
   if (field.type === 'items') return `[${(value as readonly Item[]).map((item) => renderItem(field.items ?? [], item)).join(',')}]`;
   if (typeof value === 'string') {
     if (field.to) return renderReference(field.to, value);
-    // Its words need no escaping, and a placeholder would not outlive it.
-    if (field.type === 'enum') return `"${value}"`;
+    // What can stand there needs no escaping, and a placeholder would not outlive it.
+    if (field.type === 'enum' || field.type === 'date') return `"${value}"`;
     return JSON.stringify(field.type === 'uri' ? toUri(value) : value);
   }
   if (field.type === 'refs' && field.to) return `[${(value as string[]).map((id) => renderReference(field.to as CollectionName, id)).join(',')}]`;
@@ -104,6 +104,10 @@ export function toUri(id: string): string {
   return uri.test(id) ? id : ownUri + encodeURIComponent(id);
 }
 
+/** Ids that are the same in an address and in JSON; most are. */
+const plainId = /^[\w\-.!~*'()]+$/;
+
 export function renderReference(to: CollectionName, sourcedId: string): string {
+  if (plainId.test(sourcedId)) return `{"href":"${addressPlaceholder}/${to}/${sourcedId}","sourcedId":"${sourcedId}","type":"${collections[to].refType}"}`;
   return `{"href":"${addressPlaceholder}/${to}/${encodeURIComponent(sourcedId)}","sourcedId":${JSON.stringify(sourcedId)},"type":"${collections[to].refType}"}`;
 }
