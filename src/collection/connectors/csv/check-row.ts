@@ -19,18 +19,22 @@ export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRec
   const { file } = resource;
   const columns = header.cells.map((name) => name.trim());
   const position = requirePositions(resource.file, resource.headers[edition], header.line, columns);
-  const read = resource.fields.map((field) =>
-    field.csv === undefined || (field.only ?? edition) !== edition ? undefined : { field, csv: field.csv, at: position(field.csv) },
-  );
+  // Of the row that is being checked: of a million rows, each would else make a function for every cell.
+  let row: { line: number; failed: boolean; fail: (problem: Problem) => void } = { line: 0, failed: false, fail: () => {} };
+  const broken = (column: string | null, value: string | null, rule: string) => {
+    row.failed = true;
+    row.fail({ file, line: row.line, column, value, rule });
+  };
+  const read = resource.fields.map((field) => {
+    const { csv } = field;
+    if (csv === undefined || (field.only ?? edition) !== edition) return undefined;
+    return { field, at: position(csv), broken: (value: string, rule: string) => broken(csv, value, rule) };
+  });
   const metadata = columns.flatMap((name, at) => (name.startsWith(metadataPrefix) ? [{ key: name.slice(metadataPrefix.length), at }] : []));
   const [sourcedIdAt, statusAt, modifiedAt] = [position('sourcedId'), position('status'), position('dateLastModified')];
 
   return ({ line, cells }, fail) => {
-    let failed = false;
-    const broken = (column: string | null, value: string | null, rule: string) => {
-      failed = true;
-      fail({ file, line, column, value, rule });
-    };
+    row = { line, failed: false, fail };
     const sourcedId = (cells[sourcedIdAt] ?? '').trim();
     if (cells.length !== columns.length) {
       broken(null, null, `the row has ${cells.length} fields, the header ${columns.length}`);
@@ -39,17 +43,15 @@ export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRec
     }
     for (let at = 0; at < cells.length; at += 1) {
       const cell = cells[at] as string;
-      const fault = textRule(cell);
+      const fault = cell === '' ? undefined : textRule(cell);
       // A password stands in no report either.
       if (fault) broken(columns[at] ?? null, columns[at] === passwordColumn ? null : cell, fault);
     }
     const idFault = idRule(sourcedId);
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = checkStatus(cells[statusAt]?.trim() ?? '', cells[modifiedAt]?.trim() ?? '', mode, broken);
-    const values = read.map((column) =>
-      column ? checkCell(column.field, cells[column.at] ?? '', (value, rule) => broken(column.csv, value, rule), edition) : undefined,
-    );
-    if (failed) return { rejected: sourcedId || undefined };
+    const values = read.map((column) => column && checkCell(column.field, cells[column.at] ?? '', column.broken, edition));
+    if (row.failed) return { rejected: sourcedId || undefined };
     return { line, sourcedId, status, values, metadata: readMetadata(metadata, cells) };
   };
 }
