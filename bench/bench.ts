@@ -1,7 +1,7 @@
 // In charge of what the figures share: a cluster with the settings of production, a large school, a service, a load.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { chmodSync } from 'node:fs';
+import { chmodSync, createReadStream } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -20,6 +20,9 @@ import { freePort } from '../test/free-port.ts';
 
 export type Figure = { name: string; measured: string; goal: string; holds: boolean | undefined };
 
+/** What a value must reach, and what it is to reach; of what is better the smaller it is, at most. */
+export type Bars = { bar: number; goal: number; atMost?: true };
+
 export type Bench = {
   db: Db;
   /** The pool that a worker has. */
@@ -33,8 +36,15 @@ export type Bench = {
   url: string;
   token: string;
   requestToken(path?: string): Promise<string>;
+  /** Another service on the same database, whose answers are the same bytes. */
+  openApp(settings: Record<string, string>): Promise<{ url: string; close(): Promise<void> }>;
+  /** What `/bench/constant` answers. */
+  sendConstant(body: Buffer): void;
+  /** What `/bench/file` streams. */
+  sendFile(path: string): void;
   figures: Figure[];
   add(name: string, measured: string, goal?: string, holds?: boolean): void;
+  judge(name: string, value: number, measured: string, bars: Bars): void;
   close(): Promise<void>;
 };
 
@@ -49,16 +59,22 @@ export async function openBench(): Promise<Bench> {
   const url = embedded.where()[0] ?? '';
   const db = connect(embedded.where, { max: 10, name: 'bench' });
   const opened: Db[] = [db];
-  const pools = createPools((options) => {
-    const pool = connect(embedded.where, options);
-    opened.push(pool);
-    return pool;
-  });
+  const openPools = () => {
+    const own: Db[] = [];
+    const pools = createPools((options) => {
+      const pool = connect(embedded.where, options);
+      own.push(pool);
+      return pool;
+    });
+    return { pools, own };
+  };
+  const { pools, own } = openPools();
+  opened.push(...own);
   const workPools = createWorkPools((options) => connect(embedded.where, options));
   const work = workPools.outbox;
   opened.push(...Object.values(workPools));
   await migrate(db);
-  const config = readConfig({
+  const settings = {
     // With the sandbox, whose page is measured too; no application of the bench is one of the demo.
     DEMO: 'on',
     PORT: String(port),
@@ -68,10 +84,18 @@ export async function openBench(): Promise<Bench> {
     TRUST_PROXY: '127.0.0.1/32',
     RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: 'silent',
-  });
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
+  };
+  const config = readConfig(settings);
   const seal = createSeal(config.secretKeys);
   const app = createApp({ config, pools, seal });
   const figures: Figure[] = [];
+  const sent: { constant: Buffer; file: string } = { constant: Buffer.alloc(0), file: '' };
+  const tell = (figure: Figure) => {
+    figures.push(figure);
+    const { name, measured, goal, holds } = figure;
+    console.log(`${name}: ${measured}${goal && ` (${goal})`}${goal && !holds ? ' MISSED' : ''}`);
+  };
   await addEstablishment(db, { estab, name: 'Bench', email: 'bench@school.example' });
   await addApplication(db, seal, { rp: 'bench', name: 'Bench', callbackUrl: 'http://127.0.0.1:9/', scopes: 'School,Student,Staff,Contact', redirectUris: [] });
   const { schoolSecret } = await authorise(db, { rp: 'bench', estab });
@@ -89,10 +113,27 @@ export async function openBench(): Promise<Bench> {
       const response = await fetch(bench.url + path, { method: 'POST', headers: { authorization } });
       return ((await response.json()) as { access_token: string }).access_token;
     },
+    async openApp(others) {
+      const beside = openPools();
+      const besidePort = await freePort();
+      const besideApp = createApp({ config: readConfig({ ...settings, ...others, PORT: String(besidePort) }), pools: beside.pools, seal });
+      await besideApp.listen({ host: '127.0.0.1', port: besidePort });
+      return {
+        url: `http://127.0.0.1:${besidePort}`,
+        async close() {
+          await besideApp.close();
+          for (const pool of beside.own) await pool.end({ timeout: 5 });
+        },
+      };
+    },
+    sendConstant: (body) => void (sent.constant = body),
+    sendFile: (path) => void (sent.file = path),
     figures,
     add(name, measured, goal = '', holds = undefined) {
-      figures.push({ name, measured, goal, holds });
-      console.log(`${name}: ${measured}${goal ? ` (goal ${goal}${holds ? '' : ', MISSED'})` : ''}`);
+      tell({ name, measured, goal: goal && `goal ${goal}`, holds });
+    },
+    judge(name, value, measured, { bar, goal, atMost }) {
+      tell({ name, measured, goal: `bar ${bar}, goal ${goal}`, holds: atMost ? value <= bar : value >= bar });
     },
     async close() {
       await app.close();
@@ -101,29 +142,30 @@ export async function openBench(): Promise<Bench> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-  let constant = Buffer.alloc(0);
-  app.post('/bench/constant', async (request) => {
-    constant = Buffer.from(request.body as string);
-    return '';
-  });
-  app.addContentTypeParser('text/plain', { parseAs: 'string', bodyLimit: 64 * 1024 ** 2 }, (_request, body, done) => done(null, body));
-  app.get('/bench/constant', async (_request, reply) => reply.type('application/json; charset=utf-8').send(constant));
+  app.get('/bench/constant', async (_request, reply) => reply.type('application/json; charset=utf-8').send(sent.constant));
+  app.get('/bench/file', async (_request, reply) => reply.type('application/json; charset=utf-8').send(createReadStream(sent.file)));
   await app.listen({ host: '127.0.0.1', port });
   bench.token = await bench.requestToken();
   return bench;
 }
 
+/** Where requests go, and as whom. */
+export type Door = Pick<Bench, 'url' | 'token'>;
+
 /** Requests a second over 16 connections, from a process of its own. `__n__` in the path is a number never used before, `__below:m__` a random one. */
-export async function load(bench: Pick<Bench, 'url' | 'token'>, path: string, seconds = 5): Promise<number> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts'), bench.url + path, bench.token, String(seconds)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  for await (const chunk of child.stdout) output += String(chunk);
-  return Number(output);
+export async function load({ url, token }: Door, path: string, seconds = 4): Promise<number> {
+  return Number(await runChild('load.ts', [url + path, token, String(seconds)]));
 }
 
-export async function get(bench: Bench, path: string, token = bench.token): Promise<Response> {
+/** What a program of the bench prints, in a process of its own. */
+export async function runChild(program: string, args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  for await (const chunk of child.stdout) output += String(chunk);
+  return output;
+}
+
+export async function get(bench: Door, path: string, token = bench.token): Promise<Response> {
   const response = await fetch(bench.url + path, { headers: { authorization: `Bearer ${token}` } });
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return response;

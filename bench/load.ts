@@ -1,16 +1,14 @@
 // In charge of putting a load on one address from a process of its own: prints the requests a second.
 import autocannon from 'autocannon';
+import { fillPath } from './fill-path.ts';
 
 const [url = '', token = '', seconds = '5'] = process.argv.slice(2);
-let number = 0;
-const fill = (path: string) =>
-  path.replace('__n__', () => String((number += 1))).replace(/__below:(\d+)__/, (_, limit: string) => String(Math.floor(Math.random() * Number(limit))));
 const result = await autocannon({
   url,
   connections: 16,
   duration: Number(seconds),
   headers: { authorization: `Bearer ${token}` },
-  requests: [{ setupRequest: (request) => ({ ...request, path: fill(request.path ?? '') }) }],
+  requests: [{ setupRequest: (request) => ({ ...request, path: fillPath(request.path ?? '') }) }],
 });
 if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} answers other than 2xx, ${result.errors} errors`);
 process.stdout.write(String(result.requests.average));
