@@ -28,10 +28,10 @@ export async function writeLargeSchool(folder: string, size: LargeSchool): Promi
   );
 }
 
-/** A delta in which the first few enrolments end earlier. */
-export async function writeDelta(folder: string, changed: number): Promise<void> {
+/** A delta in which the first few enrolments end on another day. */
+export async function writeDelta(folder: string, changed: number, ends = '2027-06-30'): Promise<void> {
   await writeManifest(folder, { enrollments: 'delta' });
-  const row = (at: number) => `${keyOf(at)},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,2027-06-30`;
+  const row = (at: number) => `${keyOf(at)},active,2026-10-01T00:00:00.000Z,class-${at},school-1,user-${at},student,,2026-09-01,${ends}`;
   await writeRows(folder, 'enrollments', changed, row);
 }
 
