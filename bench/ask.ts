@@ -5,10 +5,11 @@ import type { Ask } from './one-connection.ts';
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-process.on('message', async ({ url, token, path, times }: Ask) => {
+process.on('message', async ({ url, tokens, path, times }: Ask) => {
   const taken: number[] = [];
   for (let at = 0; at < times; at += 1) {
     const asked = url + fillPath(path);
+    const token = tokens[Math.floor(Math.random() * tokens.length)] ?? '';
     const started = performance.now();
     await answer(asked, token);
     taken.push(performance.now() - started);

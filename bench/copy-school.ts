@@ -1,23 +1,54 @@
 // In charge of many schools in little time: a school that was imported is copied inside the database, with all that its roster has.
 import type { Db } from '../src/db/connect.ts';
 
-/** Those with the name of a school in each row; what is forgotten with a roster, and not what was done. */
-const copied = ['establishment', 'roster', 'component_database'];
+/** Of each school, those that others refer to first; everything else of a roster follows. */
+const firstOnes = ['establishment', 'roster'];
+const others = ['component_database', 'authorisation'];
+/** From so many rows on, indexes are made when these are there. */
+const manyRows = 1_000_000;
+
+type Table = { name: string; columns: string[] };
 
 /** Copies are named `<estab>-1` and so on, and authorise the applications that the school does. */
 export async function copySchool(db: Db, estab: string, copies: number): Promise<void> {
-  const tables = await db<{ name: string; columns: string[] }[]>`
+  const tables = await db<Table[]>`
     select c.table_name as name, array_agg(c.column_name::text) as columns from information_schema.columns c
     join information_schema.columns e on e.table_schema = c.table_schema and e.table_name = c.table_name and e.column_name = 'estab'
     where c.table_schema = 'public' and c.is_generated = 'NEVER' and c.column_name <> 'estab' and (c.table_name, c.column_name) <> ('roster', 'id')
-      and (c.table_name = any(${copied}) or starts_with(c.table_name, 'roster_') or c.table_name = 'authorisation')
+      and (c.table_name = any(${[...firstOnes, ...others]}) or starts_with(c.table_name, 'roster_'))
     group by 1`;
-  const first = (name: string) => (copied.includes(name) ? copied.indexOf(name) : copied.length);
-  for (const { name, columns } of tables.toSorted((a, b) => first(a.name) - first(b.name))) {
-    const list = db.unsafe(columns.map((column) => `"${column}"`).join(', '));
-    await db`
-      insert into ${db(name)} (estab, ${list}) select ${estab}::text || '-' || n, ${list}
-      from generate_series(1, ${copies}::int) n, ${db(name)} where estab = ${estab} order by n`;
-    await db`vacuum analyze ${db(name)}`;
+  const place = ({ name }: Table) => (firstOnes.includes(name) ? firstOnes.indexOf(name) : firstOnes.length);
+  for (const table of tables.toSorted((a, b) => place(a) - place(b))) await copyRows(db, table, estab, copies);
+}
+
+async function copyRows(db: Db, { name, columns }: Table, estab: string, copies: number): Promise<void> {
+  const [of] = await db<{ rows: number }[]>`select count(*)::int as rows from ${db(name)} where estab = ${estab}`;
+  const indexes = (of?.rows ?? 0) * copies < manyRows ? [] : await dropIndexes(db, name);
+  const list = db.unsafe(columns.map((column) => `"${column}"`).join(', '));
+  const copy = (from: number, to: number) => db`
+    insert into ${db(name)} (estab, ${list}) select ${estab}::text || '-' || n, ${list}
+    from generate_series(${from}::int, ${to}::int) n, ${db(name)} where estab = ${estab}`;
+  const half = Math.floor(copies / 2);
+  await Promise.all([copy(1, half), copy(half + 1, copies)]);
+  for (const index of indexes) {
+    await db.begin(async (tx) => {
+      await tx`set local maintenance_work_mem = '1GB'`;
+      await tx.unsafe(index);
+    });
   }
+  await db`vacuum analyze ${db(name)}`;
+}
+
+/** Gives the statements that bring them back; that of the primary key stays one. */
+async function dropIndexes(db: Db, table: string): Promise<string[]> {
+  const indexes = await db<{ name: string; definition: string; primary: boolean }[]>`
+    select c.relname as name, pg_get_indexdef(i.indexrelid) as definition, i.indisprimary as primary
+    from pg_index i join pg_class c on c.oid = i.indexrelid where i.indrelid = ${table}::regclass`;
+  for (const { name, primary } of indexes) {
+    if (primary) await db`alter table ${db(table)} drop constraint ${db(name)}`;
+    else await db`drop index ${db(name)}`;
+  }
+  return indexes.flatMap(({ name, definition, primary }) =>
+    primary ? [definition, `alter table ${table} add constraint ${name} primary key using index ${name}`] : [definition],
+  );
 }

@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Door } from './bench.ts';
 
-export type Ask = Door & { path: string; times: number };
+/** With several tokens, each request is made with any of them. */
+export type Asker = Pick<Door, 'url'> & ({ token: string } | { tokens: readonly string[] });
+export type Ask = { url: string; tokens: readonly string[]; path: string; times: number };
 
 export type OneConnection = {
   /** Milliseconds of each answer, the shortest first. */
-  ask(door: Door, path: string, times: number): Promise<number[]>;
+  ask(asker: Asker, path: string, times: number): Promise<number[]>;
   close(): void;
 };
 
@@ -19,9 +21,9 @@ export function openConnection(): OneConnection {
   });
   failed.catch(() => {});
   return {
-    async ask({ url, token }, path, times) {
+    async ask({ url, ...as }, path, times) {
       const answered = once(child, 'message');
-      child.send({ url, token, path, times } satisfies Ask);
+      child.send({ url, tokens: 'tokens' in as ? as.tokens : [as.token], path, times } satisfies Ask);
       const [taken] = (await Promise.race([answered, failed])) as [number[]];
       return taken.toSorted((a, b) => a - b);
     },
