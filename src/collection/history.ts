@@ -43,13 +43,17 @@ export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly stri
 /** Gives how many states were forgotten. */
 export async function forgetHistory(db: Db, days: number): Promise<number> {
   const hours = Math.max(shortestHours, days * 24);
-  // What was current back then can still be read; what had been replaced by then cannot.
-  const due = await db<{ estab: string; oldest: number | null }[]>`
-    select r.estab,
-      (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <= now() - make_interval(hours => ${hours}))::int as oldest
-    from roster r order by r.estab`;
+  // What was current back then can still be read; what had been replaced by then cannot. Of a thousand schools hardly any has some of it.
+  const left = allResources
+    .map((resource) => db`exists (select from ${db(historyTable(resource))} h where h.estab = r.estab and h.until_version <= v.oldest)`)
+    .reduce((all, one) => db`${all} or ${one}`);
+  const due = await db<{ estab: string; oldest: number }[]>`
+    select r.estab, v.oldest from roster r
+    cross join lateral (select max(version)::int as oldest from roster_version
+      where estab = r.estab and instant <= now() - make_interval(hours => ${hours})) v
+    where r.history_from < v.oldest or ${left} order by r.estab`;
   let forgotten = 0;
-  for (const { estab, oldest } of due) if (oldest !== null) forgotten += await forgetBefore(db, estab, oldest);
+  for (const { estab, oldest } of due) forgotten += await forgetBefore(db, estab, oldest);
   const purged = await db<{ estab: string }[]>`select estab from roster where purged_at < now() - make_interval(hours => ${shortestHours}) order by estab`;
   for (const { estab } of purged) forgotten += await db.begin((tx) => forgetPurged(tx, estab));
   return forgotten;

@@ -182,10 +182,10 @@ export const offenders: Offenders = [
         '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
       ],
       'src/collection/forget-versions.ts': [
-        '2caf0a5ec220 select estab from roster',
+        'b0a8bbc3d6c8 select r.estab from roster r where exists (select from roster_touch t where t.estab = r.estab and t.',
       ],
       'src/collection/history.ts': [
-        'd4fdb6efaf86 select r.estab, (select max(v.version) from roster_version v where v.estab = r.estab and v.instant <',
+        'b250feef0f78 select r.estab, v.oldest from roster r cross join lateral (select max(version)::int as oldest from r',
         '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
       ],
       'src/collection/purge.ts': [
