@@ -5,7 +5,7 @@ import { writeDelta } from './large-school.ts';
 import { middle, openConnection } from './one-connection.ts';
 import { importPackage, list, untilListFile } from './roster.ts';
 
-const merges = 7;
+const merges = 5;
 const changed = 100;
 
 export async function benchAfterMerge(bench: Bench, total: number): Promise<void> {

@@ -153,7 +153,7 @@ export async function openBench(): Promise<Bench> {
 export type Door = Pick<Bench, 'url' | 'token'>;
 
 /** Requests a second over 16 connections, from a process of its own. `__n__` in the path is a number never used before, `__below:m__` a random one. */
-export async function load({ url, token }: Door, path: string, seconds = 4): Promise<number> {
+export async function load({ url, token }: Door, path: string, seconds = 3): Promise<number> {
   return Number(await runChild('load.ts', [url + path, token, String(seconds)]));
 }
 

@@ -2,6 +2,7 @@
 // the database itself; a few of everything are in trouble.
 import type { Db, Sql } from '../src/db/connect.ts';
 import { countDeliveryHours } from '../src/outbox/delivery-hours.ts';
+import { dropIndexes } from './indexes.ts';
 
 export const sizes = { schools: 1_000, applications: 100, deliveries: 1_000_000, requests: 200_000, mails: 10_000 } as const;
 
@@ -67,6 +68,7 @@ async function addApplications(db: Db): Promise<void> {
 /** Over a month, nine of ten to the busy application; one of a hundred was given up. What they refer to is not looked up a million times. */
 async function addDeliveries(db: Sql): Promise<void> {
   await db`set local session_replication_role = 'replica'`;
+  const indexes = [...(await dropIndexes(db, 'outbox')), ...(await dropIndexes(db, 'outbox_attempt'))];
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, body, state, attempts, due_at, created_at, settled_at)
     select w.estab, 'console_' || n, w.rp, 'call', 'webhook ' || w.id, jsonb_build_object('event', 'database', 'method', 'POST', 'url', w.url,
@@ -79,6 +81,7 @@ async function addDeliveries(db: Sql): Promise<void> {
     insert into outbox_attempt (estab, id, number, at, success, error_class, detail)
     select estab, id, 1, settled_at, state = 'done', case when state = 'failed' then 'http' end, '{"status":200,"ms":12}' from outbox
     where starts_with(id, 'console_')`;
+  for (const index of indexes) await db.unsafe(index);
 }
 
 async function addOthers(db: Db): Promise<void> {

@@ -9,7 +9,7 @@ import { openSession } from '../src/operators/sessions.ts';
 import { benchSecretKey, estab, type Bench } from './bench.ts';
 import { busy, fillConsole, sizes } from './console-data.ts';
 
-const times = 25;
+const times = 15;
 const goal = { medianMs: 100, worstMs: 300 } as const;
 
 /** Values of the parameters in a path, of the first beginning that fits. */

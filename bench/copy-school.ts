@@ -1,5 +1,6 @@
 // In charge of many schools in little time: a school that was imported is copied inside the database, with all that its roster has.
 import type { Db } from '../src/db/connect.ts';
+import { dropIndexes } from './indexes.ts';
 
 /** Of each school, those that others refer to first; everything else of a roster follows. */
 const firstOnes = ['establishment', 'roster'];
@@ -37,18 +38,4 @@ async function copyRows(db: Db, { name, columns }: Table, estab: string, copies:
     });
   }
   await db`vacuum analyze ${db(name)}`;
-}
-
-/** Gives the statements that bring them back; that of the primary key stays one. */
-async function dropIndexes(db: Db, table: string): Promise<string[]> {
-  const indexes = await db<{ name: string; definition: string; primary: boolean }[]>`
-    select c.relname as name, pg_get_indexdef(i.indexrelid) as definition, i.indisprimary as primary
-    from pg_index i join pg_class c on c.oid = i.indexrelid where i.indrelid = ${table}::regclass`;
-  for (const { name, primary } of indexes) {
-    if (primary) await db`alter table ${db(table)} drop constraint ${db(name)}`;
-    else await db`drop index ${db(name)}`;
-  }
-  return indexes.flatMap(({ name, definition, primary }) =>
-    primary ? [definition, `alter table ${table} add constraint ${name} primary key using index ${name}`] : [definition],
-  );
 }

@@ -4,8 +4,8 @@ import { readPidFile } from '../src/db/embedded-server.ts';
 import type { Bench } from './bench.ts';
 
 const readers = 16;
-const seconds = 12;
-const restartAfterMs = 3_000;
+const seconds = 8;
+const restartAfterMs = 2_000;
 const longestGoalMs = 15_000;
 
 export async function benchRestart(bench: Bench): Promise<void> {

@@ -4,7 +4,7 @@ import { benchSecretKey, estab, ratio, runChild, type Bench, type Door } from '.
 import { list, untilListFile } from './roster.ts';
 import { startService } from './service.ts';
 
-const turns = 5;
+const turns = 3;
 
 type Read = { bytes: number; seconds: number; stated: boolean };
 
