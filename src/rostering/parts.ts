@@ -22,7 +22,9 @@ export function createFindParts({ facts, db }: Reader): FindParts {
     const { collection } = question.operation;
     const found = await Promise.all(
       question.targets.map(async (target) => {
-        const [totals, versions] = await Promise.all([facts.totals(db, target, collection), facts.versions(db, target)]);
+        // One after the other: what the first had to read is known to the second.
+        const totals = await facts.totals(db, target, collection);
+        const versions = await facts.versions(db, target);
         const view = viewOf(question, target, plain);
         return { target, count: sumOf(totals, { ...target, ...plain }), view, file: fileOf(view, target, versions) };
       }),
