@@ -7,7 +7,7 @@ import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/l
 import { isPast } from './as-of.ts';
 import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
-import { sliceParts, type FindParts, type Slice } from './parts.ts';
+import { sliceParts, type FindParts, type Part, type Slice } from './parts.ts';
 import type { Plain, Question } from './question.ts';
 import { bySchools, joinPage } from './render.ts';
 import { RosterMoved } from './roster-facts.ts';
@@ -30,16 +30,20 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
   async function page({ limit, offset }: { limit: number; offset: number }, margins: Margins): Promise<Page & { total: number }> {
     const { total, parts } = await findParts();
     const slices = sliceParts(parts, offset, Math.min(total, offset + limit));
-    const found = (files && (await pageFromFiles(files, slices, margins))) ?? (await pageFromRows(slices, margins));
+    const missing: Part[] = [];
+    const found = (files && (await pageFromFiles(files, slices, margins, missing))) ?? (await pageFromRows(slices, margins));
+    // Only now: whoever asked for the page need not wait beside the making of a file.
+    for (const part of missing) files?.maker.want(question, part);
     return { ...found, total };
   }
 
-  async function pageFromFiles({ folder, maker }: ListFiles, slices: readonly Slice[], margins: Margins): Promise<Page | undefined> {
+  /** Says which files are missing where there is no page because of that. */
+  async function pageFromFiles({ folder }: ListFiles, slices: readonly Slice[], margins: Margins, missing: Part[]): Promise<Page | undefined> {
     if (slices.length > mostFilesAPage) return undefined;
     const held = await Promise.all(slices.map((slice) => hold(folder, slice)));
     try {
       if (held.every((one) => one !== undefined)) return await readSlices(slices, held, margins);
-      slices.forEach(({ part }, at) => held[at] ?? maker.want(question, part));
+      missing.push(...slices.filter((_, at) => held[at] === undefined).map(({ part }) => part));
     } catch (error) {
       for (const { part } of slices) if (part.file !== undefined) await folder.discard(part.file, error as Error);
     } finally {
