@@ -68,6 +68,8 @@ async function addApplications(db: Db): Promise<void> {
 /** Over a month, nine of ten to the busy application; one of a hundred was given up. What they refer to is not looked up a million times. */
 async function addDeliveries(db: Sql): Promise<void> {
   await db`set local session_replication_role = 'replica'`;
+  // Those of other figures would be indexed once more.
+  await db`truncate outbox, outbox_attempt`;
   const indexes = [...(await dropIndexes(db, 'outbox')), ...(await dropIndexes(db, 'outbox_attempt'))];
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, body, state, attempts, due_at, created_at, settled_at)
