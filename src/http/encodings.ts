@@ -1,9 +1,9 @@
 // In charge of how answers may be compressed, and which of these ways a caller prefers.
 import negotiator from '@fastify/accept-negotiator';
+import type { Encoding } from '../roster/list-source.ts';
 
 /** What is preferred comes first: the other takes several times as long. */
-export const encodings = ['zstd', 'gzip'] as const;
-export type Encoding = (typeof encodings)[number];
+export const encodings: readonly Encoding[] = ['zstd', 'gzip'];
 
 /** Undefined: as it is. */
 export function chooseEncoding(accepted: string | string[] | undefined, offered: readonly Encoding[]): Encoding | undefined {

@@ -27,12 +27,14 @@ export async function* compressList(
     if (behind.length > 0) yield behind;
   }
   const compressed = pipeline(Readable.from(plain()), encoding === 'gzip' ? createDeflateRaw(open) : createZstdCompress({ chunkSize }), () => {});
+  let crc = 0;
   try {
     for await (const bytes of compressed as AsyncIterable<Buffer>) {
+      crc = crc32(bytes, crc);
       await draft?.attempt((handle) => writeAll(handle, [bytes]));
       yield bytes;
     }
-    await draft?.attempt((handle) => writeAll(handle, [encodeEnd({ ...list.end, indexCrc: 0 })]));
+    await draft?.attempt((handle) => writeAll(handle, [encodeEnd({ ...list.end, indexCrc: crc })]));
     await draft?.keep();
   } finally {
     await draft?.drop();

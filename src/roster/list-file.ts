@@ -20,7 +20,7 @@ const bytesPerRecord = Uint32Array.BYTES_PER_ELEMENT;
 const mostBytes = 2 ** 32 - 2;
 const bytesPerRead = 256 * 1024;
 
-/** plain: length and CRC-32 of what the bytes are when they are not compressed. */
+/** plain: length and CRC-32 of what the bytes are when they are not compressed. indexCrc: of the index, or of the bytes where they are compressed. */
 export type ListEnd = Readonly<{ plainLength: number; plainCrc: number; count: number; indexCrc: number }>;
 
 export function encodeEnd({ plainLength, plainCrc, count, indexCrc }: ListEnd): Buffer {
@@ -76,16 +76,23 @@ export async function readRecords({ handle, starts }: ListFile, from: number, to
   const bytes = Buffer.allocUnsafe(before + length + behind);
   await fill(handle.fd, bytes, before, length, start);
   if (bytes[before] !== openBrace || bytes[before + length - 1] !== closeBrace) throw new ListFileBroken('no record is where the index says');
+  // What a disk has lost is zeros, which no JSON has.
+  if (bytes.subarray(before, before + length).includes(0)) throw new ListFileBroken('some of it is lost');
   return bytes;
 }
 
 const [openBrace, closeBrace] = ['{'.charCodeAt(0), '}'.charCodeAt(0)];
 
-/** Records from one to before another, in pieces of about as many bytes as are read at once. */
+/** Records from one to before another, in pieces of about as many bytes as are read at once; the last of all is not given if they are not as written. */
 export async function* readPieces(file: ListFile, from: number, to: number): AsyncGenerator<{ bytes: Buffer; count: number }> {
+  const isWhole = from === 0 && to === file.end.count;
+  let crc = 0;
   for (let at = from; at < to; ) {
     const next = nextPlace(file, at, to);
-    yield { bytes: await readRecords(file, at, next), count: next - at };
+    const bytes = await readRecords(file, at, next);
+    if (isWhole) crc = crc32(bytes, at === 0 ? 0 : crc32(',', crc));
+    if (isWhole && next === to && crc !== file.end.plainCrc) throw new ListFileBroken('its records are damaged');
+    yield { bytes, count: next - at };
     at = next;
   }
 }
@@ -101,12 +108,16 @@ function nextPlace({ starts }: ListFile, from: number, to: number): number {
   return low;
 }
 
-/** All its bytes, in pieces. */
-export async function* streamBytes({ handle, length }: ListFile): AsyncGenerator<Buffer> {
+/** All its bytes, in pieces, the last of which is not given if they are not what was written. */
+export async function* streamBytes({ handle, length, end, starts }: ListFile): AsyncGenerator<Buffer> {
+  const expected = starts.length === 0 ? end.indexCrc : end.plainCrc;
+  let crc = 0;
   for (let at = 0; at < length; ) {
-    const bytes = Math.min(bytesPerRead, length - at);
-    yield await readAt(handle.fd, at, bytes);
-    at += bytes;
+    const bytes = await readAt(handle.fd, at, Math.min(bytesPerRead, length - at));
+    crc = crc32(bytes, crc);
+    at += bytes.length;
+    if (at === length && crc !== expected) throw new ListFileBroken('its bytes are damaged');
+    yield bytes;
   }
 }
 
@@ -175,7 +186,9 @@ export class ListWriter {
     let separate = true;
     for (let at = start; at < end; ) {
       const bytes = Math.min(bytesPerRead * 4, end - at);
-      await this.#write(await readAt(file.handle.fd, at, bytes), separate);
+      const copied = await readAt(file.handle.fd, at, bytes);
+      if (copied.includes(0)) throw new ListFileBroken('some of it is lost');
+      await this.#write(copied, separate);
       separate = false;
       at += bytes;
     }

@@ -288,11 +288,12 @@ test('leftovers of a killed process, files that nobody is to have and those of a
   for (const version of [1, 2]) await write(folder, nameOf(version), records(10));
   const young = `${nameOf(3)}.${randomUUID()}.part`;
   const old = `${nameOf(4)}.${randomUUID()}.part`;
-  for (const name of [young, old, 'whatever']) writeFileSync(join(path, name), 'half');
+  const unwanted = `${nameOf(5)}.${randomUUID()}.part`;
+  for (const name of [young, old, unwanted, 'whatever']) writeFileSync(join(path, name), 'half');
   setUsed(old, clock - 11 * minuteMs);
   setUsed(young, clock - 9 * minuteMs);
   const held = (await folder.hold(nameOf(1))) ?? assert.fail();
-  await folder.sweep(({ version }) => version === 2);
+  await folder.sweep(({ version }) => version > 1 && version < 5);
   assert.deepEqual(filesThere(), [nameOf(2), young].toSorted());
   assert.equal((await readRecords(held.file, 0, 1)).toString(), record(0), 'who reads it goes on');
   held.release();

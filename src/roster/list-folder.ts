@@ -40,9 +40,12 @@ export type ListFolder = {
 export type FolderParts = { folder: string; maxBytes: number; now?: () => number; tell?: TellTrouble };
 
 const unfinished = '.part';
+/** A dot, what tells drafts of one name apart, and the ending. */
+const unfinishedCharacters = 1 + 36 + unfinished.length;
 const unfinishedMs = 10 * 60_000;
 const touchedEveryMs = 60_000;
 const toldEveryMs = 60_000;
+const countedEveryMs = 10_000;
 /** After a failure nothing is written for so long. */
 const restMs = 60_000;
 const mostOpen = 1024;
@@ -67,6 +70,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
   /** What is larger than all may be, by the names that were tried last. */
   const tooLarge = new Set<string>();
   const writing = new Map<string, number>();
+  let counted = { bytes: 0, at: -Infinity };
   const told = new Map<string, number>();
 
   function tell(error: Error, words: string): void {
@@ -193,8 +197,10 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
       drop,
       async keep() {
         let isKept = false;
-        await attempt(async () => {
-          if (closed || !(await makeRoom())) return;
+        await attempt(async (open) => {
+          // Before it has its name, or a power cut could leave a name without what it names.
+          await open.datasync();
+          if (closed || !(await hasRoom((await open.stat()).size))) return;
           await rename(path, join(folder, name));
           isKept = true;
         });
@@ -218,6 +224,13 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
     }
   }
 
+  /** All files are looked at now and then, and whenever what this process has written since might be too much. */
+  async function hasRoom(written: number): Promise<boolean> {
+    counted.bytes += written;
+    if (now() - counted.at < countedEveryMs && counted.bytes < maxBytes / 8) return true;
+    return makeRoom();
+  }
+
   /** Over all that any process has here, unfinished ones included. */
   async function makeRoom(): Promise<boolean> {
     const files = await sizes();
@@ -227,6 +240,7 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
       await discard(name);
       held -= size;
     }
+    counted = { bytes: held, at: now() };
     return held <= maxBytes;
   }
 
@@ -258,19 +272,21 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
       }),
     async sweep(isWanted) {
       for (const { name, usedAt } of await sizes()) {
-        const list = parseListName(name);
-        const isLeftOver = name.endsWith(unfinished) ? now() - usedAt > unfinishedMs : !list || !isWanted(list, usedAt);
-        if (isLeftOver) await discard(name);
+        const isUnfinished = name.endsWith(unfinished);
+        const list = parseListName(isUnfinished ? name.slice(0, -unfinishedCharacters) : name);
+        if (!list || !isWanted(list, usedAt) || (isUnfinished && now() - usedAt > unfinishedMs)) await discard(name);
       }
       await makeRoom();
-      for (const [name, opening] of opened) {
+      // Meanwhile others are opened, and used again: those need not be looked at.
+      const before = [...opened];
+      for (const [name, opening] of before) {
         const one = await opening;
         if (one && (await one.file.handle.stat().catch(() => undefined))?.nlink !== 1) await letGo(name);
       }
     },
     async close() {
       closed = true;
-      for (const name of opened.keys()) await letGo(name);
+      await Promise.all([...opened.keys()].map(letGo));
     },
   };
 }

@@ -146,11 +146,22 @@ async function answerList(
 
 /** closing: what is done when it has gone out, or its reader has. */
 function streamed(headers: Record<string, string>, length: number | undefined, pieces: AsyncIterable<Buffer>, closing: readonly (() => void)[]): Answer {
-  const body = Readable.from(pieces, { objectMode: false });
+  const body = Readable.from(length === undefined ? pieces : exactly(length, pieces), { objectMode: false });
   body.once('close', () => {
     for (const close of closing) close();
   });
   return { status: 200, headers: { ...headers, ...(length === undefined ? {} : { 'content-length': String(length) }) }, body };
+}
+
+/** A reader would wait for what is missing: it is told instead that something is wrong. */
+async function* exactly(length: number, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest = length;
+  for await (const piece of pieces) {
+    rest -= piece.length;
+    if (rest < 0) break;
+    yield piece;
+  }
+  if (rest !== 0) throw new Error(`a list of ${length} bytes ended with ${Math.abs(rest)} ${rest > 0 ? 'missing' : 'too many'}`);
 }
 
 function select(bytes: Buffer, { before, behind }: { before: number; behind: number }, fields: readonly string[]): Buffer {

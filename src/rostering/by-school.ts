@@ -20,7 +20,7 @@ export type Reading = Reader & { findParts: FindParts; files: ListFiles | undefi
 
 /** A page over more schools than these is one statement rather than so many files. */
 const mostFilesAPage = 16;
-/** Of several schools, a smaller part is not worth a file. */
+/** Of several schools with fewer than these on average, parts are not worth files. */
 const fewestInFile = 100;
 
 export function bySchool(reading: Reading, question: Question, plain: Plain): ListSource {
@@ -60,7 +60,7 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
 
   async function open({ limit, offset }: { limit: number | undefined; offset: number }): Promise<OpenList> {
     const { total, parts } = await findParts();
-    const steps = await planSteps(files?.folder, sliceParts(parts, offset, limit === undefined ? total : Math.min(total, offset + limit)), parts.length > 1);
+    const steps = await planSteps(files?.folder, sliceParts(parts, offset, limit === undefined ? total : Math.min(total, offset + limit)), isWorthFiles(parts));
     let current: OpenRun | undefined;
     const first = steps[0];
     if (first && !first.file) current = await openRun(reading, ofSlices(question, first.slices), pagingOf(first.slices));
@@ -78,7 +78,7 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
         if (step.file && slice && files) rest = yield* readFile(files.folder, slice);
         if (rest.length === 0) continue;
         if (step !== first || step.file) current = await openRun(reading, ofSlices(await asOfNow(question, rest), rest), pagingOf(rest));
-        if (current) yield* readRun(files?.folder, current, rest, parts.length > 1);
+        if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
       }
     }
@@ -133,10 +133,10 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
 /** Either one slice of a file, or slices of which there is none. */
 type Step = Readonly<{ file: boolean; slices: readonly Slice[]; bytes: number }>;
 
-async function planSteps(folder: ListFolder | undefined, slices: readonly Slice[], several: boolean): Promise<Step[]> {
+async function planSteps(folder: ListFolder | undefined, slices: readonly Slice[], isWorth: boolean): Promise<Step[]> {
   const steps: Step[] = [];
   for (const slice of slices) {
-    const held = folder && isWorthFile(slice, several) ? await hold(folder, slice) : undefined;
+    const held = folder && isWorth ? await hold(folder, slice) : undefined;
     const last = steps.at(-1);
     if (held) steps.push({ file: true, slices: [slice], bytes: bytesOf(held.file, slice) });
     else if (last && !last.file) steps.splice(-1, 1, { ...last, slices: [...last.slices, slice] });
@@ -146,7 +146,9 @@ async function planSteps(folder: ListFolder | undefined, slices: readonly Slice[
   return steps;
 }
 
-const isWorthFile = ({ part }: Slice, several: boolean): boolean => !several || part.count >= fewestInFile;
+function isWorthFiles(parts: readonly Part[]): boolean {
+  return parts.length === 1 || parts.reduce((sum, { count }) => sum + count, 0) >= parts.length * fewestInFile;
+}
 
 async function hold(folder: ListFolder, { part }: Slice): Promise<Held | undefined> {
   const held = part.file === undefined ? undefined : await folder.hold(part.file);
@@ -180,7 +182,7 @@ function ofSlices(question: Question, slices: readonly Slice[]): Question {
 }
 
 /** Whole parts become files on the way. */
-async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, slices: readonly Slice[], several: boolean): AsyncGenerator<ListPiece> {
+async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, slices: readonly Slice[], isWorth: boolean): AsyncGenerator<ListPiece> {
   let estab: string | undefined;
   let keeping: Keeping | undefined;
   try {
@@ -191,7 +193,7 @@ async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, sl
           await keeping?.keep();
           estab = records[0]?.estab;
           const slice = slices.find(({ part }) => part.target.estab === estab);
-          keeping = folder && slice && isWorthFile(slice, several) ? await keepWhole(folder, slice) : undefined;
+          keeping = folder && slice && isWorth ? await keepWhole(folder, slice) : undefined;
         }
         if (keeping && !(await keeping.add(piece))) keeping = undefined;
         yield { bytes: piece.bytes, count: records.length, estab: estab ?? '' };

@@ -79,7 +79,12 @@ function* blocks(folder: ListFolder, sources: readonly Source[], around: readonl
   yield around.at(-1) as Blocks;
 }
 
-async function* copyOf(folder: ListFolder, { held, isCopy, copy }: Source, encoding: Encoding, around: Wrapper): AsyncGenerator<Buffer> {
-  if (isCopy) yield* streamBytes(held.file);
-  else yield* compressList(encoding, held.file, around, await folder.begin(copy));
+async function* copyOf(folder: ListFolder, { part, held, isCopy, copy }: Source, encoding: Encoding, around: Wrapper): AsyncGenerator<Buffer> {
+  try {
+    if (isCopy) yield* streamBytes(held.file);
+    else yield* compressList(encoding, held.file, around, await folder.begin(copy, { alone: true }));
+  } catch (error) {
+    await folder.discard(isCopy ? copy : (part.file ?? ''), error as Error);
+    throw error;
+  }
 }

@@ -42,15 +42,18 @@ export function openListFiles(reader: Reader, parts: FolderParts): ListFiles & {
   };
 }
 
-type Standing = { id: string; version: number; keptFrom: number; purging: boolean };
+type Standing = { id: string; version: number; instant: Date | null; keptFrom: number; purging: boolean };
 
 /** While people who left are still in the history of a roster, no file of an earlier version may outlive it: those are read from there. */
 export async function sweepLists(db: Db, folder: ListFolder, now: () => number): Promise<void> {
-  const rosters = await db<Standing[]>`select id, version, kept_from as "keptFrom", purged_at is not null as purging from roster`;
+  const rosters = await db<Standing[]>`
+    select r.id, r.version, v.instant, r.kept_from as "keptFrom", r.purged_at is not null as purging
+    from roster r left join roster_version v on v.estab = r.estab and v.version = r.version`;
   const byId = new Map(rosters.map((roster) => [roster.id, roster]));
-  await folder.sweep(({ rosterId, version }, usedAt) => {
+  await folder.sweep(({ rosterId, version, instant }, usedAt) => {
     const roster = byId.get(rosterId);
     if (!roster || version > roster.version || version < roster.keptFrom) return false;
-    return version === roster.version || (!roster.purging && now() - usedAt < unusedMs);
+    if (version === roster.version) return instant === roster.instant?.getTime();
+    return !roster.purging && now() - usedAt < unusedMs;
   });
 }

@@ -1,4 +1,5 @@
 // In charge of what a question is: which records of which schools, at which version of each, in which order and dialect.
+import { statuses } from '../roster/resource.ts';
 import type { ListRequest } from './list-request.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
@@ -29,5 +30,8 @@ export function countable({ operation, filter }: Pick<Question, 'operation' | 'f
   if (operation.relation || operation.single) return undefined;
   if (!filter) return { status: undefined };
   const [check, ...more] = filter.flat();
-  return check && more.length === 0 && check.path.name === 'status' && check.operator === '=' ? { status: check.value.toLowerCase() } : undefined;
+  if (!check || more.length > 0 || check.path.name !== 'status' || check.operator !== '=') return undefined;
+  // Of no other is anything known: it is looked for as any filter is.
+  const status = statuses.find((one) => one === check.value.toLowerCase());
+  return status && { status };
 }

@@ -80,13 +80,13 @@ async function answerProjection(
   const isWhole = request.updatedSince === undefined && request.row === undefined && projection.narrowed?.(sql, asked) === undefined;
   const isKept = isWhole && projection.ofRoster && request.fields === endpoint.fields;
   const file = isKept ? await findRowsFile(sql, { estab: who.estab, endpoint: endpoint.name, scopes: who.scopes }) : undefined;
+  const gone = await findGone(sql, projection, asked, request);
+  const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const kept = file ? await openKeptRows(folder, file, { number: request.page, size: request.pageSize }) : undefined;
   const [counted] = kept ? [{ count: kept.total }] : await sql<
     { count: number }[]
   >`${isWhole && projection.count ? projection.count(sql, asked) : sql`select count(*)::int as count from (${rows}) counted`}`;
   if (request.row !== undefined && counted?.count === 0) throw noSuchRow(endpoint, request.row);
-  const gone = await findGone(sql, projection, asked, request);
-  const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const total = counted?.count ?? 0;
   const frame: Frame = {
     meta: renderMeta(who, now, version?.version ?? 0),

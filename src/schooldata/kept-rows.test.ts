@@ -37,7 +37,7 @@ test('a page is a slice of the file, and one that is damaged is read from the da
     const bytes = readFileSync(join(folder, name), 'latin1');
     writeFileSync(join(folder, name), bytes.replaceAll('Given p4', 'Given p5'), 'latin1');
   }
-  assert.match(await (await everyone.s('s1', 'Students?pageSize=50')).text(), /Given p5/, 'it is the file that is read');
+  assert.match(await (await everyone.s('s1', 'Students?page=2&pageSize=2')).text(), /Given p5/, 'it is the file that is read');
   for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'damaged');
   const other = await service.join();
   const answer = await everyone.s('s1', 'Students', {}, other.url);
