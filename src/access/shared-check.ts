@@ -108,6 +108,5 @@ async function ask(db: Db, all: readonly Asked[], before: readonly (Reached | un
         ${all.map(({ secretId }) => secretId)}::uuid[], ${all.map(({ kid }) => kid)}::text[], ${before.map((one) => one?.digest ?? '')}::text[])
       as ask (place, rp, estab, secret, kid, known)
     cross join lateral (
-      select md5(coalesce(string_agg(concat_ws(' ', each.estab, each.state, each."rosterId", each.version, each."keptFrom", each.scopes::text), ','
-        order by each.estab), '')) as digest from ${each} each) now_at`;
+      select count(*) || ' ' || coalesce(sum(hash_record_extended(each, 0)), 0) as digest from ${each} each) now_at`;
 }

@@ -107,7 +107,7 @@ async function answerList(
   asked: Asked,
   countedAs: string,
 ): Promise<Answer> {
-  const source = findSource(reading, question, countedAs);
+  const source = await findSource(reading, question, countedAs);
   const wrapper = wrapperOf(collections[question.operation.collection]);
   const wish = [wishName, headers['x-roster-version'] ?? ''] as const;
   const tell = (counts: Counts) => leaves(asked) && disclose(asked.note, asked.rp, question, fields, counts);

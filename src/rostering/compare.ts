@@ -52,6 +52,12 @@ function compareList(sql: Sql, field: Fragment, operator: Check['operator'], val
 
 /** A record's dateLastModified is the instant of a version, so that times become ranges of versions, which are indexed. */
 function compareVersions(sql: Sql, operator: Check['operator'], value: string, { versions }: PathContext): Fragment {
+  const perEstab = [...versions].map(([estab, list]) => sql`(t.estab = ${estab} and ${inRanges(sql, versionRanges(operator, value, list))})`);
+  return sql`(${perEstab.reduce((all, one) => sql`${all} or ${one}`)})`;
+}
+
+/** The versions whose instant compares like that. */
+export function versionRanges(operator: Check['operator'], value: string, versions: readonly Version[]): [number, number][] {
   const wanted = parseInstant(value) ?? 0;
   const text = value.toUpperCase();
   const matches = ({ instant, stamp }: Version): boolean => {
@@ -65,8 +71,7 @@ function compareVersions(sql: Sql, operator: Check['operator'], value: string, {
       '<=': instant <= wanted,
     }[operator];
   };
-  const perEstab = [...versions].map(([estab, list]) => sql`(t.estab = ${estab} and ${inRanges(sql, findRanges(list, matches))})`);
-  return sql`(${perEstab.reduce((all, one) => sql`${all} or ${one}`)})`;
+  return findRanges(versions, matches);
 }
 
 function findRanges(list: readonly Version[], matches: (version: Version) => boolean): [number, number][] {

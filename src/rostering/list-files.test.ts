@@ -117,7 +117,8 @@ async function assertSame(asked: Asked, query = '', headers: Record<string, stri
 async function heardRows(work: () => Promise<unknown>): Promise<number> {
   let rows = 0;
   const heard = async (pool: string, inner: () => Promise<unknown>) => {
-    rows += (await heardStatements(inner, pool)).filter((text) => text.includes('.head')).length;
+    const heardThere = await heardStatements(inner, pool);
+    rows += heardThere.filter((text) => text.includes('.head')).length;
   };
   await heard(policies.reads.name, () => heard(policies.lists.name, () => heard(policies.searches.name, work)));
   return rows;
@@ -208,6 +209,25 @@ test('after each merge the next file is made from the one before, and the list i
     const some = questions.filter((_, at) => at % changes.length === turn || turn === 2);
     for (const asked of some) await waitForFile(asked);
     await assertAllSame(some);
+  }
+});
+
+test('what was changed since an instant is a list too: another instant between the same versions finds its file', async () => {
+  const instants = await db<{ at: Date }[]>`select instant as at from roster_version where estab = ${estab} order by version`;
+  const asked = questions.filter(({ dialect, path }) => dialect.name !== 'A' && path === '/users');
+  const since = (at: number, operator: string, more: number) =>
+    `filter=${encodeURIComponent(`dateLastModified${operator}'${new Date((instants.at(at)?.at.getTime() ?? 0) + more).toISOString()}'`)}`;
+  for (const [turn, one] of asked.entries()) {
+    for (const [operator, at] of [['>', -2], ['>=', -2], ['<', -2], ['!=', -1], ['>', -1]] as const) {
+      const total = Number((await assertSame(one, `${since(at, operator, 0)}&limit=3&offset=1`)).headers['x-total-count']);
+      if (turn === 0) assert.equal(total === 0, operator === '>' && at === -1, `${operator} ${at}: ${total}`);
+      await assertSame(one, since(at, operator, 0));
+    }
+    await assertSame(one, `${since(-2, '>', 0)}&limit=5`);
+    // An instant that nobody asked for, a moment later and still before the next version.
+    assert.ok((await assertSame(one, `${since(-2, '>', 1)}&limit=4`)).fromFile, 'another instant');
+    const both = await assertSame(one, `filter=${encodeURIComponent("dateLastModified>'2001-01-01' and status='active'")}&limit=4`);
+    assert.ok(!both.fromFile, 'a filter by more than that is asked of the database');
   }
 });
 

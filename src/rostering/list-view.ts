@@ -13,10 +13,10 @@ import type { Target } from './visibility.ts';
 const format = 1;
 
 /** Of no version in particular. */
-export function viewOf({ dialect, operation, address }: Question, { kinds, people, byAnyKind }: Target, { status }: Plain): string {
+export function viewOf({ dialect, operation, address }: Question, { kinds, people, byAnyKind }: Target, { status, versions }: Plain): string {
   // Whom else the caller may see shows in people alone.
   const others = operation.collection === 'users' ? people.toSorted() : [];
-  const shaping = [format, product, operation.collection, dialect.edition, address, kinds.toSorted(), others, byAnyKind, status ?? null];
+  const shaping = [format, product, operation.collection, dialect.edition, address, kinds.toSorted(), others, byAnyKind, status ?? null, versions ?? null];
   return createHash('sha256').update(JSON.stringify(shaping)).digest('base64url').slice(0, 22);
 }
 

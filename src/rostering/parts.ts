@@ -3,7 +3,7 @@
 import { fileOf, viewOf } from './list-view.ts';
 import { sumOf } from './milestones.ts';
 import type { Plain, Question } from './question.ts';
-import type { Reader } from './statements.ts';
+import { countMatches, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** start: how many records precede it. file: undefined where the version has no name any more. */
@@ -15,7 +15,8 @@ export type Slice = Readonly<{ part: Part; from: number; to: number }>;
 export type FindParts = (question: Question, plain: Plain) => Promise<Parts>;
 
 /** Targets that are the same object are the same schools at the same versions, seen alike. */
-export function createFindParts({ facts, db }: Reader): FindParts {
+export function createFindParts(reader: Reader): FindParts {
+  const { facts, db } = reader;
   const known = new WeakMap<readonly Target[], Map<string, Promise<Parts>>>();
 
   async function find(question: Question, plain: Plain): Promise<Parts> {
@@ -26,7 +27,9 @@ export function createFindParts({ facts, db }: Reader): FindParts {
         const totals = await facts.totals(db, target, collection);
         const versions = await facts.versions(db, target);
         const view = viewOf(question, target, plain);
-        return { target, count: sumOf(totals, { ...target, ...plain }), view, file: fileOf(view, target, versions) };
+        const file = fileOf(view, target, versions);
+        const count = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : await countMatches(reader, question, `${file} ${view}`);
+        return { target, count, view, file };
       }),
     );
     let total = 0;
@@ -42,7 +45,7 @@ export function createFindParts({ facts, db }: Reader): FindParts {
     const { targets, address } = question;
     const ofTargets = known.get(targets) ?? new Map<string, Promise<Parts>>();
     known.set(targets, ofTargets);
-    const key = JSON.stringify([plain.status, address, question.operation.collection]);
+    const key = JSON.stringify([plain.status, plain.versions, address, question.operation.collection]);
     const parts = ofTargets.get(key) ?? find(question, plain);
     ofTargets.set(key, parts);
     parts.catch(() => ofTargets.delete(key));

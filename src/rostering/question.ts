@@ -1,5 +1,8 @@
 // In charge of what a question is: which records of which schools, at which version of each, in which order and dialect.
 import { statuses } from '../roster/resource.ts';
+import { isPast } from './as-of.ts';
+import { versionRanges } from './compare.ts';
+import type { Version } from './field-path.ts';
 import type { ListRequest } from './list-request.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
@@ -17,8 +20,8 @@ export type Question = Readonly<{
   address: string;
 }>;
 
-/** A question about a collection in its own order, narrowed by nothing but kinds and a status. */
-export type Plain = Readonly<{ status: string | undefined }>;
+/** A question about a collection in its own order, narrowed by nothing but kinds, a status, and the versions that records are of. */
+export type Plain = Readonly<{ status: string | undefined; versions?: string }>;
 
 /** How a question is plain, or that it is not. */
 export function plainness({ operation, filter, sort }: Question): Plain | undefined {
@@ -34,4 +37,15 @@ export function countable({ operation, filter }: Pick<Question, 'operation' | 'f
   // Of no other is anything known: it is looked for as any filter is.
   const status = statuses.find((one) => one === check.value.toLowerCase());
   return status && { status };
+}
+
+/** Whatever the instant is that records are compared with: those of one school that match are those of certain versions. */
+export function versionsAsked({ operation, filter, sort, targets }: Question, versions: readonly Version[]): Plain | undefined {
+  const [target, ...others] = targets;
+  const [check, ...more] = filter?.flat() ?? [];
+  if (!target || !check || others.length + more.length > 0 || check.path.comparison !== 'instant' || check.operator === '~') return undefined;
+  if (sort || operation.relation || operation.single || isPast(target)) return undefined;
+  // Of those up to the newest the next version will have more.
+  const ranges = versionRanges(check.operator, check.value, versions).map(([from, to]) => `${from}-${to === target.version ? '' : to}`);
+  return { status: undefined, versions: ranges.join() };
 }

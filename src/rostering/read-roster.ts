@@ -44,7 +44,7 @@ export async function readRoster(db: Db, estab: string) {
   return {
     version: at.version,
     metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reader, question(resource, status)),
-    count: (resource: Resource, status?: Status) => findSource(reading, question(resource, status), '').total(),
+    count: async (resource: Resource, status?: Status) => (await findSource(reading, question(resource, status), '')).total(),
     hasProfiles: async (status?: Status) => {
       const [row] = await db`
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
@@ -58,7 +58,8 @@ export async function readRoster(db: Db, estab: string) {
     },
     rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),
     async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
-      const { pieces, close } = await findSource(reading, question(resource, status), '').open({ limit: undefined, offset: 0 });
+      const source = await findSource(reading, question(resource, status), '');
+      const { pieces, close } = await source.open({ limit: undefined, offset: 0 });
       try {
         for await (const { bytes } of pieces) yield bytes.toString();
       } finally {

@@ -1,15 +1,20 @@
 // In charge of where the records of a question come from: lists in their own order school by school, out of files where there are any;
-// whatever is filtered, sorted or nested, out of one statement over all schools.
+// whatever else is filtered, sorted or nested, out of one statement over all schools.
 import type { ListPiece, ListSource, OpenList } from '../roster/list-source.ts';
 import { bySchool, type Reading } from './by-school.ts';
-import { countable, plainness, type Question } from './question.ts';
+import { countable, plainness, versionsAsked, type Plain, type Question } from './question.ts';
 import { bySchools, joinPage, type Listed } from './render.ts';
 import { countMatches, openRun, readPage, requireReadable, type Paging } from './statements.ts';
 
 /** countedAs: names the question, at the versions that it is asked of. */
-export function findSource(reading: Reading, question: Question, countedAs: string): ListSource {
-  const plain = plainness(question);
+export async function findSource(reading: Reading, question: Question, countedAs: string): Promise<ListSource> {
+  const plain = plainness(question) ?? (await findVersionsAsked(reading, question));
   return plain ? bySchool(reading, question, plain) : byStatement(reading, question, countedAs);
+}
+
+async function findVersionsAsked({ facts, db }: Reading, question: Question): Promise<Plain | undefined> {
+  const [target, ...others] = question.targets;
+  return target && question.filter && others.length === 0 ? versionsAsked(question, await facts.versions(db, target)) : undefined;
 }
 
 function byStatement(reading: Reading, question: Question, countedAs: string): ListSource {
