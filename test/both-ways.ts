@@ -26,7 +26,8 @@ export function bothWays({ db, load }: Pick<Service, 'db' | 'load'>) {
     tables.roster = await db`select version, history_from, history_to, rendered_to from roster where estab = ${estab}`;
     tables.versions = await db`select version from roster_version where estab = ${estab} order by version`;
     tables.database = await db`
-      select name, status, message, row_count, refreshing_since, changed_at = updated_at as changed from component_database where estab = ${estab} order by name`;
+      select name, status, message, row_count, refreshing_since, changed_at = updated_at as changed from component_database
+      where estab = ${estab} order by name`;
     tables.marks = await db`select date, student_id, session, mark, version from attendance_mark where estab = ${estab} order by 1, 2, 3`;
     tables.faults = await db`
       select f.number, f.file, f.line, f.column_name, f.value, f.rule, f.dependants from import_fault f

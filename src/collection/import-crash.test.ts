@@ -72,7 +72,8 @@ const asked = [
   'copy "stage_mark"',
   'insert into stage_change', '"roster_org_history"', 'update "roster_user"', 'insert into "roster_user"', 'insert into "roster_enrollment"', 'child_ids',
   'insert into roster_milestone', 'update roster set version', 'insert into attendance_mark', 'update component_database',
-  'update reading', 'insert into import_run', 'delete from "stage_user"', 'update reading set taken', 'insert into attendance_version', 'insert into roster_version', 'commit',
+  'update reading', 'insert into import_run', 'delete from "stage_user"', 'update reading set taken', 'insert into attendance_version',
+  'insert into roster_version', 'commit',
 ];
 
 test('killed at every step of both phases, it is the old roster; killed after the last one, the new', async () => {

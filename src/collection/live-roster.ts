@@ -16,7 +16,10 @@ export class MovedMeanwhile extends Error {
   }
 }
 
-/** wasAsked: what was read may depend on it; of lists that are only put into the order that they had, nothing does the next time. requireUnmoved: to be asked under the lock of the roster. */
+/**
+ * wasAsked: what was read may depend on it; of lists that are only put into the order that they had, nothing does the next time.
+ * requireUnmoved: to be asked under the lock of the roster.
+ */
 export type WatchedRoster = LiveRoster & Readonly<{ wasAsked(): boolean; requireUnmoved(tx: Tx): Promise<void> }>;
 
 export function watchLiveRoster(db: Db, estab: string): WatchedRoster {

@@ -15,8 +15,8 @@ import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { findPieces, findSame, findSameRows, NotAsBefore, type Same, type Taken } from './taken.ts';
 
 /**
- * count: of the records that were spooled. known: of those that were not, since they are as they were. marked: of both, as gone. partly: where there are both, the ids of
- * both, and how many of those that are known are active.
+ * count: of the records that were spooled. known: of those that were not, since they are as they were. marked: of both, as gone. partly: where
+ * there are both, the ids of both, and how many of those that are known are active.
  */
 export type SpooledCollection = Readonly<{
   resource: Resource;

@@ -59,15 +59,15 @@ function listCollections(
     }
     const [mode, file] = [modes.get(resource.file), files.get(resource.file)];
     if (!mode || !file) return [];
-    const read = (problems: Problems) => readBatches({ checked: resource, mode, file, edition, onBytes }, problems);
+    const given: FileReading = { checked: resource, mode, file, edition, onBytes };
+    const read = (problems: Problems) => readBatches(given, problems);
     // What 1.2 shows of an administrator depends on the organisation.
     const from = resource === collections.users ? [manifestFile, resource.file, collections.orgs.file] : [manifestFile, resource.file];
     if (edition === 'v1p2' && resource === collections.orgs) {
       const note = (id: string, values?: SourceRow['values']) => orgTypes.set(id, values?.[typeAt] as string | undefined);
       return [{ resource, mode, from: ofPeople, read: (problems) => noteRows(read(problems), note) }];
     }
-    if (mode === 'bulk')
-      return [{ resource, mode, from, read: (problems, around) => readInPieces({ checked: resource, mode, file, edition, onBytes }, problems, around, pieces) }];
+    if (mode === 'bulk') return [{ resource, mode, from, read: (problems, around) => readInPieces(given, problems, around, pieces) }];
     return [{ resource, mode, from, read: (problems, { live }) => (resource === collections.users ? keepSecond(read(problems), live) : read(problems)) }];
   });
 }
