@@ -193,7 +193,7 @@ export const offenders: Offenders = [
       ],
       'src/collection/render-editions.ts': ['9c7e946a1622 select estab from roster where rendered_to <> version order by estab'],
       'src/rostering/list-files.ts': [
-        '53792355eb68 select id, version, kept_from as "keptFrom", purged_at is not null as purging from roster',
+        '5ad5c3c2e443 select r.id, r.version, v.instant, r.kept_from as "keptFrom", r.purged_at is not null as purging fro',
       ],
       'src/collection/uploads.ts': [
         'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
@@ -240,7 +240,7 @@ export const offenders: Offenders = [
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
       'src/access/shared-check.ts': [
-        "125a35bf3ad3 select ask.place, now_at.digest, case when now_at.digest <> ask.known then (select coalesce(json_agg",
+        "ff5df22c67eb select ask.place, now_at.digest, case when now_at.digest <> ask.known then (select coalesce(json_agg",
       ],
       'src/access/last-requests.ts': [
         '6d6bac382c9c select p.rp, l.at from unnest($n::text[]) as p (rp) cross join lateral (select at from request_line',
