@@ -1,7 +1,6 @@
 // In charge of putting the API together: which features stand behind which addresses.
 import type { FastifyInstance } from 'fastify';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { createApplicationCaller } from './access/application-caller.ts';
 import { createAuthenticate } from './access/authenticate.ts';
 import { createFindTokenSeconds, createIsDemo, createRequireAnswer, refuseAtTimes } from './access/demo-faults.ts';
@@ -57,6 +56,7 @@ import { followRoutes } from './reference/describe-surfaces.ts';
 import { docsRoutes } from './reference/docs-routes.ts';
 import { referenceRoutes } from './reference/routes.ts';
 import { createRemembered } from './rostering/remembered.ts';
+import { listsFolder } from './roster/sweep-lists.ts';
 import { openListFiles } from './rostering/list-files.ts';
 import { createFactsReader } from './rostering/roster-facts.ts';
 import { dialects } from './rostering/dialects/all.ts';
@@ -165,7 +165,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const totals = createRemembered<number>(rememberedTotalsBytes);
   const reader = { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals };
   const files = openListFiles(reader, {
-    folder: join(config.dataDir, 'lists'),
+    folder: listsFolder(config.dataDir),
     maxBytes: config.listCacheMb * 1024 ** 2,
     tell: (error, words) => app.log.warn({ err: error }, words),
     now,

@@ -3,7 +3,7 @@ import { keptMarksFiles } from './collection/connectors/csv/forget-marks-files.t
 import type { Config } from './config.ts';
 import { keptDays, type Age } from './kept.ts';
 import { retention } from './retention.ts';
-import { keptLists } from './rostering/list-files.ts';
+import { keptLists } from './roster/sweep-lists.ts';
 
 /** where: tables. days: how many, where it is so many after something. */
 export type Retained = Readonly<{ what: string; where: readonly string[]; days: number | undefined; howLong: string; purged: string; less: string }>;

@@ -9,6 +9,7 @@ import { retention } from './retention.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
+import { sweepListsIn } from './roster/sweep-lists.ts';
 
 /** One kind that cannot be forgotten at present does not keep the others. */
 export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays'>): Promise<void> {
@@ -27,6 +28,7 @@ export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays
 export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
   await sweepSpool(dataDir);
   await forgetMarksFiles(db, dataDir, keptDays(keptMarksFiles.days, true, { purgeAfterDays }));
+  await sweepListsIn(db, dataDir);
 }
 
 /** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */

@@ -14,7 +14,7 @@ import { until } from '../../test/until.ts';
 import { forgetHistory } from '../collection/history.ts';
 import { purgeRosters } from '../collection/purge.ts';
 import { createListFolder } from '../roster/list-folder.ts';
-import { sweepLists } from './list-files.ts';
+import { sweepLists } from '../roster/sweep-lists.ts';
 
 const estab = '9990001';
 const { root } = byName.B;

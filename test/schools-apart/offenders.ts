@@ -192,7 +192,7 @@ export const offenders: Offenders = [
         '9dcba45b361c select r.estab, v.ripe from roster r join (select estab, max(version) as ripe from roster_version wh',
       ],
       'src/collection/render-editions.ts': ['9c7e946a1622 select estab from roster where rendered_to <> version order by estab'],
-      'src/rostering/list-files.ts': [
+      'src/roster/sweep-lists.ts': [
         '5ad5c3c2e443 select r.id, r.version, v.instant, r.kept_from as "keptFrom", r.purged_at is not null as purging fro',
       ],
       'src/collection/uploads.ts': [
