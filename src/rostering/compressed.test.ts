@@ -30,7 +30,7 @@ const decode = { gzip: gunzipSync, zstd: zstdDecompressSync };
 const copies = () => readdirSync(folder).filter((name) => /\.(?:gzip|zstd)$/.test(name));
 
 for (const [of, encoding, made] of [['one', 'gzip', 1], ['one', 'zstd', 1], ['all', 'gzip', 3], ['all', 'zstd', 0]] as const)
-  test(`${of === 'one' ? 'one school' : 'several schools'} in ${encoding}: the same bytes, from ${made === 0 ? 'no copy' : 'copies that are made once'}`, async () => {
+  test(`${of} in ${encoding}: the same bytes, from ${made === 0 ? 'no copy' : 'copies that are made once'}`, async () => {
     const plain = await read(of, 'identity');
     const before = copies().length;
     for (let time = 0; time < 3; time += 1) {

@@ -12,7 +12,9 @@ const past = await service.join({ LIST_CACHE_MB: '0' });
 const folder = join(service.dataDir, 'lists');
 await service.addSchool('s1', smallPackage());
 const [everyone, some] = [await service.addClient('everyone', ['s1']), await service.addClient('some', ['s1'], 'School,Staff,Contact')];
-const paths = ['Students', 'Staff', 'Contacts', 'Groups', 'Students?page=2&pageSize=2', 'Groups?pageSize=5', 'Staff?page=9&pageSize=1', 'Staff?select=Id,Surname'];
+const paths = [
+  'Students', 'Staff', 'Contacts', 'Groups', 'Students?page=2&pageSize=2', 'Groups?pageSize=5', 'Staff?page=9&pageSize=1', 'Staff?select=Id,Surname',
+];
 
 async function assertSame(client: typeof everyone): Promise<void> {
   for (const path of paths) {
