@@ -318,7 +318,7 @@ test('the ledger counts the same through files and past them, of pages, whole li
   const counted = async (rp: string) => {
     const [row] = await db<{ requests: number; records: number; fields: string[] }[]>`
       select requests::int, records::int, fields from disclosure where rp = ${rp}`;
-    return row ?? { requests: 0, records: 0, fields: [] };
+    return { requests: row?.requests ?? 0, records: row?.records ?? 0, fields: row?.fields.toSorted() };
   };
   const sums: unknown[] = [];
   for (const [at, url] of [service.url, past.url].entries()) {
