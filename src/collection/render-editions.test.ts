@@ -8,7 +8,8 @@ import { allResources } from '../roster/collections.ts';
 import { historyTable } from './history.ts';
 import { renderRosters } from './render-editions.ts';
 
-const service = await useService();
+// What is unmade here was made at the same version before: no list is to come out of a file.
+const service = await useService({ LIST_CACHE_MB: '0' });
 const { db } = service;
 
 const person = (sourcedId: string, role: string, more: Readonly<Record<string, string>> = {}) => ({

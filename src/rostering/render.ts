@@ -65,13 +65,12 @@ export function renderOne(resource: Resource, record: string): string {
 /** A whole list; each piece holds some records separated by commas. */
 export async function* renderPieces({ before, behind }: Wrapper, pieces: AsyncIterable<Buffer>, fields: readonly string[] | undefined): AsyncGenerator<Buffer> {
   let isFirst = true;
-  yield before;
   for await (const piece of pieces) {
-    if (!isFirst) yield comma;
+    const shown = fields ? selectFields(piece, fields) : piece;
+    yield Buffer.concat([isFirst ? before : comma, shown]);
     isFirst = false;
-    yield fields ? selectFields(piece, fields) : piece;
   }
-  yield behind;
+  yield isFirst ? Buffer.concat([before, behind]) : behind;
 }
 
 const comma = Buffer.from(',');
