@@ -10,6 +10,9 @@ export type Piece = Readonly<{ bytes: Buffer; lengths: readonly number[] }>;
 /** The file is damaged, or was cut while it was read. */
 export class ListFileBroken extends Error {}
 
+/** Some of what was read is not what was written, and nobody knows which. */
+export class ListDamaged extends ListFileBroken {}
+
 /** It is longer than a list file can be, or than there is room for. */
 export class NoRoom extends Error {}
 
@@ -91,7 +94,7 @@ export async function* readPieces(file: ListFile, from: number, to: number): Asy
     const next = nextPlace(file, at, to);
     const bytes = await readRecords(file, at, next);
     if (isWhole) crc = crc32(bytes, at === 0 ? 0 : crc32(',', crc));
-    if (isWhole && next === to && crc !== file.end.plainCrc) throw new ListFileBroken('its records are damaged');
+    if (isWhole && next === to && crc !== file.end.plainCrc) throw new ListDamaged('its records are damaged');
     yield { bytes, count: next - at };
     at = next;
   }
@@ -116,7 +119,7 @@ export async function* streamBytes({ handle, length, end, starts }: ListFile): A
     const bytes = await readAt(handle.fd, at, Math.min(bytesPerRead, length - at));
     crc = crc32(bytes, crc);
     at += bytes.length;
-    if (at === length && crc !== expected) throw new ListFileBroken('its bytes are damaged');
+    if (at === length && crc !== expected) throw new ListDamaged('its bytes are damaged');
     yield bytes;
   }
 }

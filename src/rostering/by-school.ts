@@ -1,7 +1,7 @@
 // In charge of lists in their own order, school by school: a slice of each school's file where there is one, else rows of the database,
 // which become files as they go by.
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
-import { readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
+import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
 import type { Held, ListFolder } from '../roster/list-folder.ts';
 import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/list-source.ts';
 import { isPast } from './as-of.ts';
@@ -96,6 +96,8 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
       }
     } catch (error) {
       await folder.discard(slice.part.file ?? '', error as Error);
+      // What went out already may be wrong.
+      if (error instanceof ListDamaged) throw error;
     } finally {
       held.release();
     }

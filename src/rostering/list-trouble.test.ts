@@ -112,6 +112,15 @@ test('a file that is cut or damaged under the reader of a whole list: the rest c
   }
 });
 
+test('damage that shows only when all was read: a whole list is broken off, and the next one is right', async () => {
+  const joined = await service.join();
+  const file = await makeFile('/courses', joined.url);
+  overwrite(file, 200, 'FILLER');
+  const broken = await read('/courses', joined.url);
+  assert.notEqual(broken.fault, undefined);
+  await assertRight('/courses', joined.url);
+});
+
 test('a roster that moves on under the reader of a damaged file: the rest is of the version that was begun', async () => {
   const joined = await service.join();
   const file = await makeFile('/courses', joined.url);
