@@ -28,7 +28,8 @@ export function createFindParts(reader: Reader): FindParts {
         const versions = await facts.versions(db, target);
         const view = viewOf(question, target, plain);
         const file = fileOf(view, target, versions);
-        const count = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : await countMatches(reader, question, [target.rosterId, target.version, view].join(' '));
+        const known = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : undefined;
+        const count = known ?? (await countMatches(reader, question, [target.rosterId, target.version, view].join(' ')));
         return { target, count, view, file };
       }),
     );
