@@ -2,7 +2,7 @@
 import negotiator from '@fastify/accept-negotiator';
 import type { Encoding } from '../roster/list-source.ts';
 
-/** What is preferred comes first: the other takes several times as long. */
+/** What is preferred comes first: of two that a caller takes alike, the one that costs less. */
 export const encodings: readonly Encoding[] = ['zstd', 'gzip'];
 
 /** Undefined: as it is. */

@@ -1,11 +1,11 @@
 // In charge of views: everything that shapes the bytes of one school's list. Two callers who would get the same bytes have the same
 // view; its file is named by it, by the roster and by the version.
-import { createHash } from 'node:crypto';
 import { listName } from '../roster/list-folder.ts';
 import { version as product } from '../version.ts';
 import type { Version } from './field-path.ts';
 import type { Plain, Question } from './question.ts';
 import { findVersion } from './render.ts';
+import { digest } from './sight.ts';
 import { seesEveryone } from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
@@ -17,7 +17,7 @@ export function viewOf({ dialect, operation, address }: Question, { kinds, peopl
   // Whom else the caller may see shows in people alone.
   const others = operation.collection === 'users' ? people.toSorted() : [];
   const shaping = [format, product, operation.collection, dialect.edition, address, kinds.toSorted(), others, byAnyKind, status ?? null, versions ?? null];
-  return createHash('sha256').update(JSON.stringify(shaping)).digest('base64url').slice(0, 22);
+  return digest(JSON.stringify(shaping));
 }
 
 /** A version is known by its instant too: after a restore another may have the same number. None where that is forgotten. */
