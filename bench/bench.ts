@@ -157,6 +157,11 @@ export async function load({ url, token }: Door, path: string, seconds = 3): Pro
   return Number(await runChild('load.ts', [url + path, token, String(seconds)]));
 }
 
+/** As many requests as are wanted, however long they take. */
+export async function loadTimes({ url, token }: Door, path: string, times: number): Promise<number> {
+  return Number(await runChild('load.ts', [url + path, token, '', String(times)]));
+}
+
 /** What a program of the bench prints, in a process of its own. */
 export async function runChild(program: string, args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });

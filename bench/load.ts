@@ -1,12 +1,12 @@
-// In charge of putting a load on one address from a process of its own: prints the requests a second.
+// In charge of putting a load on one address from a process of its own, for some seconds or of so many requests: prints the requests a second.
 import autocannon from 'autocannon';
 import { fillPath } from './fill-path.ts';
 
-const [url = '', token = '', seconds = '5'] = process.argv.slice(2);
+const [url = '', token = '', seconds = '5', amount] = process.argv.slice(2);
 const result = await autocannon({
   url,
   connections: 16,
-  duration: Number(seconds),
+  ...(amount === undefined ? { duration: Number(seconds) } : { amount: Number(amount) }),
   headers: { authorization: `Bearer ${token}` },
   requests: [{ setupRequest: (request) => ({ ...request, path: fillPath(request.path ?? '') }) }],
 });

@@ -40,7 +40,7 @@ async function benchMemory(bench: Bench): Promise<void> {
     await read(door, list);
     const growth = service.memory().most - before.now;
     const name = 'whole list from its file: growth of memory, the reader in another process';
-    bench.judge(name, growth, `${Math.round(growth)} MB`, { bar: 40, goal: 20, atMost: true });
+    bench.judge(name, growth, `${Math.round(growth)} MB, to ${Math.round(before.now + growth)}`, { bar: 40, goal: 20, atMost: true });
   } finally {
     await service.stop();
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getHeapStatistics } from 'node:v8';
-import { giveBack, isWorthIt } from './give-back.ts';
+import { giveBack, isWorthIt, notePassing } from './give-back.ts';
 
 const mebibyte = 1024 ** 2;
 
@@ -30,4 +30,15 @@ test('what nobody holds any more goes back to the system, the room for what is n
   assert.ok(full.total_heap_size - left.total_heap_size > 32 * mebibyte, `${left.total_heap_size} of ${full.total_heap_size}`);
   assert.ok(left.total_heap_size < left.used_heap_size + 8 * mebibyte, `${left.total_heap_size} for ${left.used_heap_size}`);
   assert.equal('gc' in globalThis, false, 'nobody else can call it');
+});
+
+test('buffers that are used once do not pile up', () => {
+  const most = Math.max(
+    ...Array.from({ length: 192 }, () => {
+      const { length } = Buffer.alloc(mebibyte / 4, 1);
+      notePassing(length);
+      return process.memoryUsage().arrayBuffers;
+    }),
+  );
+  assert.ok(most < 16 * mebibyte, `${most}`);
 });

@@ -5,13 +5,18 @@ import { performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-type Collect = (how: { type: 'major'; execution: 'async'; flavor: 'last-resort' }) => Promise<void>;
+type Collect = {
+  (how: { type: 'major'; execution: 'async'; flavor: 'last-resort' }): Promise<void>;
+  (how: { type: 'minor'; execution: 'sync' }): void;
+};
 
 const mebibyte = 1024 ** 2;
 const lookEveryMs = 5_000;
 /** Of the time since the last look. What is given back costs a pause of 0.1 to 0.2 s, in which nobody should be waiting. */
 const quietShare = 0.05;
 const worthBytes = 16 * mebibyte;
+/** Of buffers that were used once. */
+const mostPassing = 8 * mebibyte;
 
 /** before: what there was after the last time, at first that of a process which has loaded nothing. */
 export const isWorthIt = (seen: { busyShare: number; bytes: number; before: number }): boolean =>
@@ -43,6 +48,20 @@ let collect: Collect | undefined;
 export async function giveBack(): Promise<void> {
   collect ??= findCollect();
   await collect({ type: 'major', execution: 'async', flavor: 'last-resort' });
+}
+
+let passing = 0;
+
+/**
+ * Told of buffers that are used once and forgotten: they lie outside of V8's heap, which collects them only when 64 MB of them are there. Early
+ * on, while the next can still be laid where the last ones were, it is less work too: memory that is fetched anew is cleared by the system first.
+ */
+export function notePassing(bytes: number): void {
+  passing += bytes;
+  if (passing < mostPassing) return;
+  passing = 0;
+  collect ??= findCollect();
+  collect({ type: 'minor', execution: 'sync' });
 }
 
 /** The function is put into contexts that are made while the flag is set, and is nowhere else. */

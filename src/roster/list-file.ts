@@ -3,6 +3,7 @@
 import { constants, open, type FileHandle } from 'node:fs/promises';
 import { read } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { notePassing } from '../give-back.ts';
 
 /** Some finished records separated by commas, and how many bytes each has. */
 export type Piece = Readonly<{ bytes: Buffer; lengths: readonly number[] }>;
@@ -77,6 +78,7 @@ export async function readRecords({ handle, starts }: ListFile, from: number, to
   const start = starts[from] ?? 0;
   const length = (starts[to] ?? 0) - 1 - start;
   const bytes = Buffer.allocUnsafe(before + length + behind);
+  notePassing(bytes.length);
   await fill(handle.fd, bytes, before, length, start);
   if (bytes[before] !== openBrace || bytes[before + length - 1] !== closeBrace) throw new ListFileBroken('no record is where the index says');
   // What a disk has lost is zeros, which no JSON has.
@@ -117,6 +119,7 @@ export async function* streamBytes({ handle, length, end, starts }: ListFile): A
   let crc = 0;
   for (let at = 0; at < length; ) {
     const bytes = await readAt(handle.fd, at, Math.min(bytesPerRead, length - at));
+    notePassing(bytes.length);
     crc = crc32(bytes, crc);
     at += bytes.length;
     if (at === length && crc !== expected) throw new ListDamaged('its bytes are damaged');
