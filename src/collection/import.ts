@@ -21,11 +21,12 @@ import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
-import { readRosterSource, type SpooledRoster } from './read-source.ts';
+import { readRosterSource, type SpooledRoster, type Spooling } from './read-source.ts';
 import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
+import { mergeWhenRead } from './stage-ahead.ts';
 import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
 import { findTaken, NotAsBefore, noteTaken, requireStanding, takenOf, type Taken } from './taken.ts';
 import { noteImport } from './uploads.ts';
@@ -84,15 +85,18 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
   const refused: ImportReport = { ...emptyReport(estab), outcome: 'refused' };
   const read = new Problems(spoolFaults(run.reading, run.faults));
   let source: RosterReading | undefined;
-  let spooled: SpooledRoster | undefined;
+  let spooling: Promise<SpooledRoster> | undefined;
   try {
     source = await openSource();
     const opened = source;
     refused.ignored = [...source.ignored];
-    spooled = await readRosterSource(source, run.reading, { dataDir, live: run.live, taken: run.taken }, read, onProgress);
-    const whole = spooled;
-    refused.ignored = [...whole.ignored];
-    const report = await db.begin((tx) => mergeRead(tx, run, opened, whole, read.copy()));
+    const many = Promise.withResolvers<Spooling | undefined>();
+    spooling = readRosterSource(source, run.reading, { dataDir, live: run.live, taken: run.taken, onMany: many.resolve }, read, onProgress);
+    void spooling.catch(() => {}).then(() => many.resolve(undefined));
+    const report = await mergeWhenRead(db, await many.promise, spooling, (tx, spooled, already) => {
+      refused.ignored = [...spooled.ignored];
+      return mergeRead(tx, run, opened, spooled, already, read.copy());
+    });
     await refreshStatistics(db, report);
     return report;
   } catch (error) {
@@ -104,6 +108,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
       return recordEnd(tx, run, opened, { ...refused, ...said, version: roster?.version ?? 0 }, read);
     });
   } finally {
+    const spooled = await spooling?.catch(() => undefined);
     await Promise.all([spooled?.close(), source?.close(), run.faults.close()]);
   }
 }
@@ -181,7 +186,14 @@ const tooDeep: Problem = {
 };
 
 /** The second phase. What it does can be undone as a whole, and repeated: the spool is still there. */
-async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: SpooledRoster, problems: Problems): Promise<ImportReport> {
+async function mergeRead(
+  tx: Tx,
+  run: Run,
+  source: RosterReading,
+  spooled: SpooledRoster,
+  already: Spooling | undefined,
+  problems: Problems,
+): Promise<ImportReport> {
   const { reading, options } = run;
   const { estab } = options;
   const { onProgress: tell = () => {} } = options;
@@ -200,7 +212,7 @@ async function mergeRead(tx: Tx, run: Run, source: RosterReading, spooled: Spool
     // A school's rows are sorted once; on disk that takes a tenth of the import.
     await tx`set local work_mem = '128MB'`;
   }
-  await stageRoster(tx, spooled, (copied) => tell({ step: 'copying', records: copied, of: records }));
+  await stageRoster(tx, spooled, already, (copied) => tell({ step: 'copying', records: copied, of: records }));
   await stageFaults(tx, run.faults);
   const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });

@@ -1,6 +1,6 @@
 // In charge of the first phase of a collection: the source is read to its end, each row checked and rendered, into the
 // spool. Nothing of the database is held meanwhile, however slow the source is.
-import { collections } from '../roster/collections.ts';
+import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';
 import { createWordCount, type ForeignWord } from './foreign-words.ts';
@@ -44,15 +44,25 @@ export type SpooledRoster = Readonly<{
   close(): Promise<void>;
 }>;
 
+/** A collection whose rows are still being spooled. */
+export type Spooling = Readonly<{ resource: Resource; rows: SpoolFile }>;
+
+/** About twenty thousand rows. */
+const bytesOfMany = 8 * 1024 ** 2;
+
 const withoutRows = (name: string) => `${name} (no rows)`;
 
 /** Of more than can be remembered nobody knows. */
 const isNew = (ids: IdSet, { sourcedId }: Readonly<{ sourcedId: string }>) => ids.size < mostIds && ids.add(sourcedId);
 
+/**
+ * onMany: told of a collection that has many rows, once it is clear that from now on nothing takes long and nothing is asked of the roster: what
+ * is read are files, and people were among them before.
+ */
 export async function readRosterSource(
   source: Source,
   reading: Reading,
-  { dataDir, live, taken }: Readonly<{ dataDir: string; live: LiveRoster; taken: Taken | undefined }>,
+  { dataDir, live, taken, onMany }: Readonly<{ dataDir: string; live: LiveRoster; taken: Taken | undefined; onMany: (many: Spooling) => void }>,
   problems: Problems,
   onProgress: OnImportProgress = () => {},
 ): Promise<SpooledRoster> {
@@ -71,6 +81,7 @@ export async function readRosterSource(
     const [spooled, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
     let records = 0;
+    let toldOf: SpoolFile | undefined;
     for (const collection of source.collections) {
       const { resource, mode, files: names = [resource.file], read } = collection;
       const same = before && findSameRows(before, collection);
@@ -84,6 +95,7 @@ export async function readRosterSource(
       const ids = new IdSet();
       let [known, active, marked, unique] = [0, 0, 0, true];
       const encode = createRowEncoder(resource, reading);
+      const isLater = source.files !== undefined && allResources.indexOf(resource) > allResources.indexOf(collections.users);
       let [seen, count] = [0, 0];
       for await (const batch of read(problems, { live, openSpool: open, pieces })) {
         // Who is passed over without a fault says nothing of the others either.
@@ -101,12 +113,17 @@ export async function readRosterSource(
         let text = '';
         for (const row of resource === collections.users ? await keepOrder(batch.rows, live) : batch.rows) text += encode(row);
         await rows.write(text);
+        if (isLater && toldOf === undefined && rows.size > bytesOfMany) {
+          toldOf = rows;
+          onMany({ resource, rows });
+        }
         await problems.flush();
         await rejected.write(batch.rejected.map((row) => encodeRejected(resource, reading, row)).join(''));
         records += batch.rows.length;
         count += batch.rows.length;
         onProgress({ step: 'reading', records, ...(source.totalBytes === 0 ? {} : { share: source.bytesRead() / source.totalBytes }) });
       }
+      rows.end();
       // A row whose id was there before is for those who see both.
       if (known > 0 && !unique) throw new NotAsBefore();
       // A file without rows says nothing; taken as "nobody is left" it would remove everything.

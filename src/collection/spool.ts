@@ -12,6 +12,10 @@ export type SpoolFile = {
   readonly size: number;
   write(bytes: Buffer | string): Promise<void>;
   read(from?: number, to?: number): Readable;
+  /** Nothing more will be written. */
+  end(): void;
+  /** All of it, while more is written, until the end is said. */
+  follow(): Readable;
   close(): Promise<void>;
 };
 
@@ -46,6 +50,8 @@ const namesIn = (folder: string) => readdir(folder).catch((): string[] => []);
 class Spooled implements SpoolFile {
   readonly #file: FileHandle;
   #size = 0;
+  #state: 'open' | 'ended' | 'closed' = 'open';
+  #changed = Promise.withResolvers<void>();
 
   constructor(file: FileHandle) {
     this.#file = file;
@@ -62,10 +68,36 @@ class Spooled implements SpoolFile {
       at += bytesWritten;
       this.#size += bytesWritten;
     }
+    this.#tellChanged();
   }
 
   read(from = 0, to = this.#size): Readable {
     return Readable.from(this.#pieces(from, to), { objectMode: false, highWaterMark: pieceBytes });
+  }
+
+  end(): void {
+    this.#state = 'ended';
+    this.#tellChanged();
+  }
+
+  follow(): Readable {
+    return Readable.from(this.#following(), { objectMode: false, highWaterMark: pieceBytes });
+  }
+
+  #tellChanged(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  async *#following(): AsyncGenerator<Buffer> {
+    for (let at = 0; ; ) {
+      const [size, state, changed] = [this.#size, this.#state, this.#changed.promise];
+      yield* this.#pieces(at, size);
+      at = size;
+      if (state === 'ended') return;
+      if (state === 'closed') throw new Error('the spool was closed before its end');
+      await changed;
+    }
   }
 
   async *#pieces(from: number, to: number): AsyncGenerator<Buffer> {
@@ -79,6 +111,8 @@ class Spooled implements SpoolFile {
   }
 
   async close(): Promise<void> {
+    if (this.#state === 'open') this.#state = 'closed';
+    this.#tellChanged();
     await this.#file.close();
   }
 }

@@ -6,7 +6,7 @@ import { allResources } from '../roster/collections.ts';
 import { isGiven, renderedColumns, type Resource } from '../roster/resource.ts';
 import { faultColumns, markColumns, ownColumns, rejectedColumns, stagedColumns } from './encode-row.ts';
 import type { Reading } from './reading.ts';
-import type { SpooledRoster } from './read-source.ts';
+import type { SpooledRoster, Spooling } from './read-source.ts';
 import type { SpoolFile } from './spool.ts';
 
 export const stageTable = (resource: Resource) => resource.table.replace('roster_', 'stage_');
@@ -42,16 +42,26 @@ export function hasDerivedLate(resource: Resource): boolean {
   return resource.fields.some((field) => field.late && !isGiven(field));
 }
 
-/** onCopied: how many records are staged, again after each collection. */
-export async function stageRoster(tx: Tx, { collections, rejected }: SpooledRoster, onCopied: (records: number) => void): Promise<void> {
+/** Everything but `already`. onCopied: how many records are staged, again after each collection. */
+export async function stageRoster(
+  tx: Tx,
+  { collections, rejected }: SpooledRoster,
+  already: Spooling | undefined,
+  onCopied: (records: number) => void,
+): Promise<void> {
   let copied = 0;
   for (const { resource, rows, count } of collections) {
     onCopied(copied);
-    if (rows) await copy(tx, stageTable(resource), stagedColumns(resource), rows);
+    if (rows && rows !== already?.rows) await copy(tx, stageTable(resource), stagedColumns(resource), rows);
     copied += count;
   }
   onCopied(copied);
   await copy(tx, 'stage_rejected', rejectedColumns, rejected);
+}
+
+/** While it is read. */
+export async function stageSpooling(tx: Tx, { resource, rows }: Spooling): Promise<void> {
+  await pipeline(rows.follow(), await tx`copy ${tx(stageTable(resource))} (${tx(stagedColumns(resource))}) from stdin`.writable());
 }
 
 export async function stageMarks(tx: Tx, marks: SpoolFile): Promise<void> {

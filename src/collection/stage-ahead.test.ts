@@ -1,0 +1,102 @@
+// Tests that a large collection is staged while it is read, and that nothing depends on that: whatever becomes of the connection or of the
+// rest of the package, the roster is the whole new one or the old one.
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
+import { useService } from '../../test/service.ts';
+import { enrolment, smallSchool } from '../../test/small-school.ts';
+import { until } from '../../test/until.ts';
+import { allResources } from '../roster/collections.ts';
+import { openCsvSource } from './connectors/csv/csv-source.ts';
+import type { CsvPackage } from './connectors/csv/package.ts';
+import { importRoster } from './import.ts';
+import type { ImportReport } from './import-report.ts';
+import { stageTable } from './stage.ts';
+
+const service = await useService();
+const { db, dataDir } = service;
+
+const many = 30_000;
+const pupils = ['p1', 'p2', 'p3', 'p9'];
+const files = {
+  ...smallSchool,
+  enrollments: Array.from({ length: many }, (_, at) => enrolment(`e${at}`, pupils[at % pupils.length] ?? '', 'k1', { role: 'student' })),
+};
+
+async function load(estab: string, given: CsvPackage): Promise<ImportReport> {
+  return importRoster(db, () => openCsvSource(given), { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 });
+}
+
+async function untilStaging(): Promise<number> {
+  let pid = 0;
+  await until('it is staged while more is read', async () => {
+    const [row] = await db<{ pid: number }[]>`
+      select pid from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy "stage_enrollment"%'`;
+    pid = row?.pid ?? 0;
+    return pid > 0;
+  });
+  return pid;
+}
+
+const count = async (estab: string) =>
+  (await db<{ count: number }[]>`select count(*)::int as count from roster_enrollment where estab = ${estab} and status = 'active'`)[0]?.count;
+
+async function assertNothingStaged(): Promise<void> {
+  for (const table of [...allResources.map(stageTable), 'stage_rejected', 'stage_fault', 'stage_change'])
+    assert.equal((await db`select from ${db(table)}`).length, 0, table);
+}
+
+/** The last rows come when something has happened. */
+function beforeItsEnd(given: CsvPackage, name: string, does: () => Promise<unknown>): CsvPackage {
+  const file = given.files.get(name);
+  assert.ok(file);
+  async function* read(bytes: Buffer): AsyncGenerator<Buffer> {
+    yield bytes.subarray(0, -1000);
+    await does();
+    yield bytes.subarray(-1000);
+  }
+  const open = async () => Readable.from(read(await buffer(await file.open())), { objectMode: false });
+  return { ...given, files: new Map([...given.files, [name, { ...file, open }]]) };
+}
+
+test('a large file is staged while it is read', async () => {
+  await service.addSchool('ahead');
+  const report = await load('ahead', beforeItsEnd(csvPackage(files), 'enrollments.csv', untilStaging));
+  assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('ahead')], ['done', many, many]);
+  await assertNothingStaged();
+});
+
+test('a connection that is lost meanwhile costs nothing but time', async () => {
+  await service.addSchool('lost');
+  const lose = async () => {
+    const pid = await untilStaging();
+    await db`select pg_terminate_backend(${pid})`;
+  };
+  const report = await load('lost', beforeItsEnd(csvPackage(files), 'enrollments.csv', lose));
+  assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('lost')], ['done', many, many]);
+  await assertNothingStaged();
+});
+
+test('what is wrong with a later file is told of that file, and the old roster stands', async () => {
+  await service.addSchool('wrong', csvPackage(smallSchool));
+  const broken = csvPackage(files, { raw: { 'demographics.csv': 'sourcedId,birthDate\np1,"2015-01-01' } });
+  const report = await load('wrong', broken);
+  assert.deepEqual([report.outcome, report.problems[0]?.file], ['refused', 'demographics.csv'], JSON.stringify(report.problems));
+  assert.equal(await count('wrong'), smallSchool.enrollments.length);
+  await assertNothingStaged();
+});
+
+test('a source that fails while its rows are staged is told as it failed', async () => {
+  await service.addSchool('fails');
+  const fail = async () => {
+    await untilStaging();
+    throw new Error('the disk is gone');
+  };
+  const report = await load('fails', beforeItsEnd(csvPackage(files), 'enrollments.csv', fail));
+  assert.deepEqual([report.outcome, report.problems[0]?.file], ['refused', 'enrollments.csv'], JSON.stringify(report.problems));
+  assert.match(report.problems[0]?.rule ?? '', /the disk is gone/);
+  assert.equal(await count('fails'), 0);
+  await assertNothingStaged();
+});
