@@ -1,0 +1,130 @@
+// In charge of list files that are being written: each under a name of its own until it is kept, so that a name never has less than a
+// whole list. What fails ends a draft and is told; after a failure nothing is written for a while.
+import { mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { NoRoom } from './list-file.ts';
+
+/** One that is being written, under a name of its own until it is kept. What fails ends it, and is told. */
+export type Draft = {
+  /** How many bytes it may have. */
+  room: number;
+  /** False where it has come to nothing. */
+  attempt(work: (handle: FileHandle) => Promise<unknown>): Promise<boolean>;
+  keep(): Promise<boolean>;
+  drop(): Promise<void>;
+};
+
+export type Drafts = {
+  /** Undefined where none can be written now; with `alone`, also where this process is writing it already. */
+  begin(name: string, how?: { alone: boolean }): Promise<Draft | undefined>;
+  /** None is kept any more. */
+  close(): void;
+};
+
+/** room: how many bytes each may have. hasRoom: whether all may be as many, with those of one that is to be kept. */
+export type DraftsParts = {
+  folder: string;
+  room: number;
+  hasRoom(bytes: number): Promise<boolean>;
+  now(): number;
+  tell(error: Error, words: string): void;
+};
+
+const unfinished = '.part';
+/** A dot, what tells drafts of one name apart, and the ending. */
+const unfinishedCharacters = 1 + 36 + unfinished.length;
+/** After a failure nothing is written for so long. */
+const restMs = 60_000;
+const mostTooLarge = 1024;
+
+export const isDraft = (name: string): boolean => name.endsWith(unfinished);
+/** The name that it would have been kept under. */
+export const draftedName = (name: string): string => name.slice(0, -unfinishedCharacters);
+
+export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts): Drafts {
+  let restUntil = 0;
+  let closed = false;
+  /** What is larger than all may be, by the names that were tried last. */
+  const tooLarge = new Set<string>();
+  const writing = new Map<string, number>();
+
+  async function begin(name: string, { alone } = { alone: false }): Promise<Draft | undefined> {
+    if (closed || now() < restUntil || tooLarge.has(name)) return undefined;
+    const others = writing.get(name) ?? 0;
+    if (alone && others > 0) return undefined;
+    writing.set(name, others + 1);
+    let isWriting = true;
+    const path = join(folder, `${name}.${randomUUID()}${unfinished}`);
+    let handle: FileHandle | undefined;
+    const drop = async () => {
+      const open = handle;
+      handle = undefined;
+      if (isWriting) noteWritten(name);
+      isWriting = false;
+      await open?.close().catch(() => {});
+      await unlink(path).catch(() => {});
+    };
+    const attempt = async (work: (open: FileHandle) => Promise<unknown>): Promise<boolean> => {
+      try {
+        if (handle) await work(handle);
+      } catch (error) {
+        await drop();
+        if (error instanceof NoRoom) noteTooLarge(name);
+        else noteFailure(error as Error);
+      }
+      return handle !== undefined;
+    };
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      handle = await open(path, 'wx', 0o600);
+    } catch (error) {
+      noteWritten(name);
+      noteFailure(error as Error);
+      return undefined;
+    }
+    return {
+      room,
+      attempt,
+      drop,
+      async keep() {
+        let isKept = false;
+        await attempt(async (open) => {
+          // Before it has its name, or a power cut could leave a name without what it names.
+          await open.datasync();
+          if (closed || !(await hasRoom((await open.stat()).size))) return;
+          await rename(path, join(folder, name));
+          isKept = true;
+        });
+        await drop();
+        return isKept;
+      },
+    };
+  }
+
+  function noteFailure(error: Error): void {
+    restUntil = now() + restMs;
+    tell(error, 'A list file cannot be written; lists are read from the database instead.');
+  }
+
+  function noteWritten(name: string): void {
+    const others = (writing.get(name) ?? 1) - 1;
+    if (others > 0) writing.set(name, others);
+    else writing.delete(name);
+  }
+
+  function noteTooLarge(name: string): void {
+    tooLarge.add(name);
+    for (const oldest of tooLarge) {
+      if (tooLarge.size <= mostTooLarge) break;
+      tooLarge.delete(oldest);
+    }
+  }
+
+  return {
+    begin,
+    close() {
+      closed = true;
+    },
+  };
+}
