@@ -26,7 +26,7 @@ export type Drafts = {
 export type DraftsParts = {
   folder: string;
   room: number;
-  hasRoom(bytes: number): Promise<boolean>;
+  hasRoom(name: string, bytes: number): Promise<boolean>;
   now(): number;
   tell(error: Error, words: string): void;
 };
@@ -36,7 +36,9 @@ const unfinished = '.part';
 const unfinishedCharacters = 1 + 36 + unfinished.length;
 /** After a failure nothing is written for so long. */
 const restMs = 60_000;
-const mostTooLarge = 1024;
+/** What found no room beside those that are in use is not begun again for so long. */
+const crowdedMs = 5 * 60_000;
+const mostWithoutRoom = 1024;
 
 export const isDraft = (name: string): boolean => name.endsWith(unfinished);
 /** The name that it would have been kept under. */
@@ -45,12 +47,12 @@ export const draftedName = (name: string): string => name.slice(0, -unfinishedCh
 export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts): Drafts {
   let restUntil = 0;
   let closed = false;
-  /** What is larger than all may be, by the names that were tried last. */
-  const tooLarge = new Set<string>();
+  /** Until when there is no room for what was tried last, by its name; for ever, where it is larger than all may be. */
+  const withoutRoom = new Map<string, number>();
   const writing = new Map<string, number>();
 
   async function begin(name: string, { alone } = { alone: false }): Promise<Draft | undefined> {
-    if (closed || now() < restUntil || tooLarge.has(name)) return undefined;
+    if (closed || now() < restUntil || now() < (withoutRoom.get(name) ?? 0)) return undefined;
     const others = writing.get(name) ?? 0;
     if (alone && others > 0) return undefined;
     writing.set(name, others + 1);
@@ -70,7 +72,7 @@ export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts):
         if (handle) await work(handle);
       } catch (error) {
         await drop();
-        if (error instanceof NoRoom) noteTooLarge(name);
+        if (error instanceof NoRoom) noteNoRoom(name, Infinity);
         else noteFailure(error as Error);
       }
       return handle !== undefined;
@@ -92,7 +94,8 @@ export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts):
         await attempt(async (open) => {
           // Before it has its name, or a power cut could leave a name without what it names.
           await open.datasync();
-          if (closed || !(await hasRoom((await open.stat()).size))) return;
+          if (closed) return;
+          if (!(await hasRoom(name, (await open.stat()).size))) return noteNoRoom(name, now() + crowdedMs);
           await rename(path, join(folder, name));
           isKept = true;
         });
@@ -113,11 +116,12 @@ export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts):
     else writing.delete(name);
   }
 
-  function noteTooLarge(name: string): void {
-    tooLarge.add(name);
-    for (const oldest of tooLarge) {
-      if (tooLarge.size <= mostTooLarge) break;
-      tooLarge.delete(oldest);
+  function noteNoRoom(name: string, until: number): void {
+    withoutRoom.delete(name);
+    withoutRoom.set(name, until);
+    for (const oldest of withoutRoom.keys()) {
+      if (withoutRoom.size <= mostWithoutRoom) break;
+      withoutRoom.delete(oldest);
     }
   }
 

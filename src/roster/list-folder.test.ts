@@ -262,6 +262,39 @@ test('all processes keep one bound, unfinished files included, and what was used
   assert.deepEqual(filesThere().filter((name) => !name.endsWith('.part')), [nameOf(21)]);
 });
 
+test('what is in use is not removed for another list, which is not begun again for five minutes; its own earlier versions are', async () => {
+  const some = records(200);
+  await write(openFolder(), nameOf(1, 'used'), some);
+  const maxBytes = Math.ceil(statSync(join(path, nameOf(1, 'used'))).size * 1.5);
+  const folder = openFolder({ maxBytes });
+  assert.equal(await write(folder, nameOf(1, 'other'), some), false);
+  assert.deepEqual(filesThere(), [nameOf(1, 'used')]);
+  clock += 4 * minuteMs;
+  assert.equal(await folder.begin(nameOf(1, 'other')), undefined, 'it would find no room again');
+  await assertHolds(folder, nameOf(1, 'used'), some);
+  clock += minuteMs;
+  assert.equal(await write(folder, nameOf(1, 'other'), some), false, 'the first was used a minute ago');
+  assert.ok(await write(folder, nameOf(2, 'used'), some));
+  assert.deepEqual(filesThere(), [nameOf(2, 'used')]);
+  clock += 5 * minuteMs;
+  setUsed(nameOf(2, 'used'), clock - 5 * minuteMs);
+  assert.ok(await write(folder, nameOf(1, 'other'), some), 'nobody used it for so long');
+  assert.deepEqual(filesThere(), [nameOf(1, 'other')]);
+  assert.deepEqual(told, []);
+});
+
+test('a bound that was lowered holds at the next look around, whatever is in use', async () => {
+  const some = records(200);
+  for (const version of [1, 2, 3]) await write(openFolder(), nameOf(version), some);
+  const maxBytes = Math.ceil(bytesThere() / 2);
+  const unfinished = `${nameOf(4)}.${randomUUID()}.part`;
+  await openFolder({ maxBytes }).sweep(() => true);
+  assert.equal(filesThere().length, 1);
+  writeFileSync(join(path, unfinished), Buffer.alloc(maxBytes + 1));
+  await openFolder({ maxBytes }).sweep(() => true);
+  assert.deepEqual(filesThere(), [unfinished], 'also where more is being written than all may take');
+});
+
 test('a list larger than the bound is given up where it passes it, is not begun again, and removes no other', async () => {
   const small = records(10);
   const folder = openFolder({ maxBytes: 10_000 });

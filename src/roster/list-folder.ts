@@ -32,6 +32,10 @@ export type FolderParts = { folder: string; maxBytes: number; now?: () => number
 const unfinishedMs = 10 * 60_000;
 const toldEveryMs = 60_000;
 const countedEveryMs = 10_000;
+/** What was used within this time is in use. */
+const inUseMs = 5 * 60_000;
+
+type Sized = Readonly<{ name: string; size: number; usedAt: number }>;
 
 export const listName = ({ rosterId, version, instant, view, compressed }: NamedList): string =>
   `${rosterId}.${version}.${instant}.${view}${compressed === undefined ? '' : `.${compressed}`}`;
@@ -76,26 +80,38 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
   }
 
   /** All files are looked at now and then, and whenever what this process has written since might be too much. */
-  async function hasRoom(written: number): Promise<boolean> {
+  async function hasRoom(name: string, written: number): Promise<boolean> {
     counted.bytes += written;
     if (now() - counted.at < countedEveryMs && counted.bytes < maxBytes / 8) return true;
-    return makeRoom();
+    return makeRoom(parseListName(name));
   }
 
-  /** Over all that any process has here, unfinished ones included. */
-  async function makeRoom(): Promise<boolean> {
+  /**
+   * Over all that any process has here, unfinished ones included. For one that is added nothing goes that is in use: lists that do not fit
+   * side by side would push each other out with every page.
+   */
+  async function makeRoom(added?: NamedList): Promise<boolean> {
     const files = await sizes();
-    let held = files.reduce((sum, { size }) => sum + size, 0);
-    for (const { name, size } of files.filter((one) => !isDraft(one.name)).toSorted((a, b) => a.usedAt - b.usedAt)) {
-      if (held <= maxBytes) break;
-      await discard(name);
-      held -= size;
+    const removable = files.filter((one) => !isDraft(one.name) && !(added && isInUse(one, added)));
+    let held = sumOf(files);
+    if (!added || held - sumOf(removable) <= maxBytes) {
+      for (const { name, size } of removable.toSorted((a, b) => a.usedAt - b.usedAt)) {
+        if (held <= maxBytes) break;
+        await discard(name);
+        held -= size;
+      }
     }
     counted = { bytes: held, at: now() };
     return held <= maxBytes;
   }
 
-  async function sizes(): Promise<{ name: string; size: number; usedAt: number }[]> {
+  /** Earlier versions make room for the next, which whoever used them will ask for. */
+  function isInUse({ name, usedAt }: Sized, added: NamedList): boolean {
+    const list = parseListName(name);
+    return list !== undefined && !(list.rosterId === added.rosterId && list.version < added.version) && now() - usedAt < inUseMs;
+  }
+
+  async function sizes(): Promise<Sized[]> {
     const found = await Promise.all(
       (await names()).map(async (name) => {
         const at = await stat(join(folder, name)).catch(() => undefined);
@@ -139,6 +155,8 @@ export function createListFolder({ folder, maxBytes, now = Date.now, ...parts }:
     },
   };
 }
+
+const sumOf = (files: readonly Sized[]): number => files.reduce((sum, { size }) => sum + size, 0);
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
