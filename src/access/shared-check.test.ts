@@ -165,3 +165,39 @@ test('under load, a call after the revocation is refused, and others are not', a
   assert.deepEqual([...(statuses.get(kept) ?? [])], [200]);
   assert.deepEqual([...(statuses.get(revoked) ?? [])].toSorted(), [200, 403]);
 });
+
+test('of more callers than are remembered the oldest are read anew, and each gets what it reaches', async () => {
+  const most = 50_000;
+  let sent = 0;
+  const passed = passing(async (run) => {
+    const rows = (await run()) as { rows: unknown }[];
+    sent += rows.filter((row) => row.rows !== null).length;
+    return rows;
+  });
+  const check = createSharedCheck(passed);
+  const sentFor = async (all: readonly Asked[]) => {
+    sent = 0;
+    const checked = await Promise.all(all.map(check));
+    return { sent, checked };
+  };
+  const one = await askedOf('one');
+  const expected = verdictOf(await createSharedCheck(db)(one));
+  const nobody = (at: number): Asked => ({ ...one, rp: `nobody${at}` });
+  const some = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => nobody(from + at));
+  const reached = expected[0].length;
+  assert.ok(reached > 1);
+  assert.equal((await sentFor([one])).sent, 1);
+  // Each counts by what it reaches, and one more.
+  await sentFor(some(0, most - reached - 1));
+  const full = await sentFor([one]);
+  assert.deepEqual([full.sent, full.checked.map(verdictOf)], [0, [expected]], 'there is room for just these');
+  await sentFor([nobody(most)]);
+  const anew = await sentFor([one]);
+  assert.deepEqual([anew.sent, anew.checked.map(verdictOf)], [1, [expected]], 'for one more there is not');
+  // The room that it had was used for one alone: of the others one had to go.
+  const kept = await sentFor(some(1, most - reached - 1));
+  assert.equal(kept.sent, 0);
+  assert.ok(kept.checked.every(({ rows, secretHolds }) => rows.length === 0 && !secretHolds));
+  assert.equal((await sentFor([nobody(0)])).sent, 1);
+  assert.deepEqual(verdictOf(await check(one)), expected);
+});
