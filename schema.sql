@@ -775,6 +775,7 @@ CASE
     ELSE version
 END) stored,
   rendered_to integer default 0 not null,
+  rendered_later integer default 0 not null,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );

@@ -115,7 +115,7 @@ async function settle(tx: Tx, estab: string): Promise<void> {
     await correctPersonKinds(tx, estab);
     for (const resource of allResources.filter(canBeMixed)) await measureCollection(tx, estab, resource);
   }
-  await tx`update roster set rendered_to = version where estab = ${estab}`;
+  await tx`update roster set rendered_to = version, rendered_later = version where estab = ${estab}`;
 }
 
 /** Who got another role from whoever does not know that there can be several has that one. */

@@ -17,10 +17,10 @@ const oneOf = 4;
 /** Each record that is not what it was, in the order of their ids; null where the list has it no more. */
 type Changed = { sourcedId: string; json: string | null };
 
-/** False where too much changed. The question is of one school as it stands. */
+/** False where too much changed, or what did is not known. The question is of one school as it stands. */
 export async function spliceList(reader: Reader, question: Question, base: { file: ListFile; version: number }, keeping: Keeping): Promise<boolean> {
   const changed = await readChanged(reader, question, base.version);
-  if (changed.length > mostChanged || changed.length * oneOf > base.file.end.count) return false;
+  if (!changed || changed.length > mostChanged || changed.length * oneOf > base.file.end.count) return false;
   const versions = await readVersions(reader, question);
   const finish = createFinish(question.address, versions);
   let copied = 0;
@@ -34,14 +34,19 @@ export async function spliceList(reader: Reader, question: Question, base: { fil
   return true;
 }
 
-/** Of one snapshot, in which the roster stands at the version that is asked for and the earlier one is still kept. */
-async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[]> {
+/**
+ * Of one snapshot, in which the roster stands at the version that is asked for and the earlier one is still kept. Undefined where records
+ * changed since that do not say so.
+ */
+async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[] | undefined> {
   const { table, history } = tablesOf(question);
   const target = question.targets[0] as Target;
   const { sql, close } = await openSnapshot(reader.lists);
   try {
     await requireReadable(reader, { ...question, targets: [{ ...target, version: since }] }, sql);
     await requireReadable(reader, question, sql);
+    const [carried] = await sql`select from roster r where r.estab = ${target.estab} and ${question.dialect.unchangedSince(sql)} <= ${since}`;
+    if (!carried) return undefined;
     const plan = makePlan(sql, question, await readVersions(reader, question));
     return await sql<Changed[]>`
       with touched as (
