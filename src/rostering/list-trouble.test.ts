@@ -1,7 +1,10 @@
 // What may happen to list files while lists are read: they are removed, cut, damaged, made by two processes at once or cannot be written,
 // readers stop or go away, people are purged. The answer is right or an error, never short, and whoever was purged is in no file.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync, closeSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync,
+} from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -190,6 +193,18 @@ test('two processes that make the same file at once answer the same and leave on
   await Promise.all(range(3, () => joined.map(({ url }) => assertRight('/users', url))).flat());
   assert.equal(files().length, 1);
   for (const { url } of joined) await assertRight('/users?limit=7&offset=99', url);
+});
+
+test('what a killed process left half made goes as the next one starts; what may still be written stays', async () => {
+  const file = await makeFile('/users');
+  const [left, fresh] = ['left', 'fresh'].map(() => `${file}.${randomUUID()}.part`);
+  for (const draft of [left, fresh]) writeFileSync(draft ?? '', readFileSync(file).subarray(0, 1000));
+  const elevenMinutesAgo = new Date(Date.now() - 11 * 60_000);
+  utimesSync(left ?? '', elevenMinutesAgo, elevenMinutesAgo);
+  const joined = await service.join();
+  await until('it is gone', () => !files().includes(left ?? ''), files);
+  assert.deepEqual(files().toSorted(), [file, fresh].toSorted());
+  for (const path of ['/users', '/users?limit=20&offset=70']) await assertRight(path, joined.url);
 });
 
 test('without a folder that can be read or written, all is read from the database', async () => {
