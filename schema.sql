@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION public.roster_head(estab text, sourced_id text, statu
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$
-  select '{"sourcedId":"' || replace(replace(sourced_id, '\', '\\'), '"', '\"') || '","status":"' || status || '","dateLastModified":"' || chr(2) || estab || ' ' || version || chr(2) || '"'
+  select '{"sourcedId":"' || replace(replace(sourced_id, '\', '\\'), '"', '\"') || '","status":"' || status || '","dateLastModified":"' || chr(2) || estab || ' ' || version::text || chr(2) || '"'
 $function$;
 
 CREATE OR REPLACE FUNCTION public.roster_letters(words text)
