@@ -83,6 +83,7 @@ async function addDeliveries(db: Sql): Promise<void> {
     insert into outbox_attempt (estab, id, number, at, success, error_class, detail)
     select estab, id, 1, settled_at, state = 'done', case when state = 'failed' then 'http' end, '{"status":200,"ms":12}' from outbox
     where starts_with(id, 'console_')`;
+  await db`set local maintenance_work_mem = '512MB'`;
   for (const index of indexes) await db.unsafe(index);
 }
 

@@ -6,7 +6,7 @@ const [url = '', token = '', seconds = '5', amount] = process.argv.slice(2);
 const result = await autocannon({
   url,
   connections: 16,
-  ...(amount === undefined ? { duration: Number(seconds) } : { amount: Number(amount) }),
+  ...(amount === undefined ? { duration: Number(seconds) } : { amount: Number(amount), pipelining: 4 }),
   headers: { authorization: `Bearer ${token}` },
   requests: [{ setupRequest: (request) => ({ ...request, path: fillPath(request.path ?? '') }) }],
 });

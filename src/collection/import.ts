@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
-import { allResources, collections } from '../roster/collections.ts';
+import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks, type MarksCount } from './attendance.ts';
 import { compareStage, type Changes } from './compare-stage.ts';
@@ -13,7 +13,6 @@ import { MisError, type ImportKind, type RosterReading } from './connector.ts';
 import { countDependants, keepFaults, spoolFaults } from './faults.ts';
 import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { findMissing } from './find-missing.ts';
-import { historyTable } from './history.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
 import { MovedMeanwhile, watchLiveRoster, type WatchedRoster } from './live-roster.ts';
@@ -24,6 +23,7 @@ import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster, type Spooling } from './read-source.ts';
 import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
+import { refreshStatistics } from './refresh-statistics.ts';
 import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { mergeWhenRead } from './stage-ahead.ts';
@@ -58,7 +58,6 @@ export type ImportOptions = {
 
 /** What was completed out of a roster that moved meanwhile is opened and read again, so often at most. */
 const mostReadings = 5;
-const rowsWorthCounting = 500;
 /** About a thousand rows; of one that relies on what is known, so many as are not few beside that. */
 const bytesWorthHashing = { whole: 400_000, part: 20_000_000 } as const;
 
@@ -163,17 +162,6 @@ async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterRe
   // A package that is refused takes the place of one that is held only if it was uploaded there.
   if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id, options.upload);
   if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
-}
-
-/** Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. */
-async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
-  for (const resource of allResources) {
-    const { collection, table } = resource;
-    const count = report.collections[collection];
-    if (report.outcome !== 'done' || !count || count.added + count.changed + count.removed < rowsWorthCounting) continue;
-    await db`analyze ${db(table)}`;
-    await db`analyze ${db(historyTable(resource))}`;
-  }
 }
 
 /** What cannot be followed to its end cannot be left out. */
