@@ -267,6 +267,40 @@ test('a reserved connection that dies rejects what follows, and is not handed ou
   }
 });
 
+test('statements that are sent together are one transaction, in their order, and leave the connection as it was', async () => {
+  const single = use({ max: 1, name: 'single' });
+  await single`create table told (n int check (n < 10))`;
+  const put = (n: number) => single`insert into told values (${n})`;
+  const read = () => single<{ n: number }[]>`select n from told order by n`;
+  for (const n of [1, 2]) {
+    const [before, put1, after] = await single.together(read(), put(n), single<{ n: number; at: Date }[]>`select n, now() as at from told where n = ${n}`);
+    assert.deepEqual([before.length, put1.count, after.map((row) => row.n)], [n - 1, 1, [n]]);
+  }
+  await assert.rejects(single.together(put(3), put(11), put(4)), { code: '23514' });
+  await assert.rejects(single.together(put(3), single`select 1 / ${0}::int`), { code: '22012' });
+  assert.deepEqual((await read()).map(({ n }) => n), [1, 2]);
+  const [[one], [two]] = await single.together(single`select pg_current_xact_id()::text as id`, single`select pg_current_xact_id()::text as id`);
+  assert.equal(one?.id, two?.id);
+  const written = (await single`copy told from stdin`.writable().catch((error: unknown) => error)) as Error;
+  assert.match(written.message, /a transaction or a reserved connection/);
+  await single.begin(async (tx) => pipeline(Readable.from(['7\n']), await tx`copy told from stdin`.writable()));
+  assert.deepEqual((await read()).map(({ n }) => n), [1, 2, 7]);
+});
+
+test('a connection that dies under statements that were sent together rejects them, and none of them was done', async () => {
+  await db`create table undone (n int)`;
+  const asked = pool.together(pool`insert into undone values (${1})`, pool`select pg_sleep(${60})`, pool`insert into undone values (${2})`);
+  const gone = assert.rejects(asked, isUnavailable);
+  await until('it sleeps', async () => {
+    const [row] = await db`select pid from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active' and pid <> pg_backend_pid()`;
+    if (row) await kill(row.pid);
+    return row !== undefined;
+  });
+  await gone;
+  assert.deepEqual([...(await db`select from undone`)], []);
+  assert.deepEqual(await askOne(), one);
+});
+
 // ---- Plans --------------------------------------------------------------------------------------------------------
 
 test('a kept plan that a change of schema made stale is made anew, also in a transaction', async () => {
@@ -277,7 +311,7 @@ test('a kept plan that a change of schema made stale is made anew, also in a tra
   for (const column of ['b', 'c', 'd']) {
     await read(kept);
     await db`alter table changing add ${db(column)} int`;
-    const [row] = column === 'c' ? await kept.begin(async (tx) => read(tx)) : await read(kept);
+    const [row] = column === 'b' ? await read(kept) : column === 'c' ? await kept.begin(async (tx) => read(tx)) : (await kept.together(read(kept)))[0];
     assert.ok(row && column in row, column);
   }
   const works: number[] = [];

@@ -4,8 +4,8 @@ import { createListener, type Listen } from './listen.ts';
 import { policies, type PoolPolicy } from './policies.ts';
 import { SessionPool, type PoolLoad, type Where } from './pool.ts';
 import { isStalePlan, type PooledSession } from './session.ts';
-import { createSql, type Runner, type Sql } from './statement.ts';
-import { command, runTransaction, type Tx } from './transaction.ts';
+import { createSql, type Runner, type Sql, type Statement } from './statement.ts';
+import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
 export type { Fragment, Sql } from './statement.ts';
 export type { Tx } from './transaction.ts';
@@ -19,6 +19,8 @@ export type Connection = Sql & { release(): void };
 export type Db = Sql & {
   /** Work that reads from somewhere else can be done but once. */
   begin<T>(work: (tx: Tx) => Promise<T>, how?: { repeatable: boolean }): Promise<T>;
+  /** A transaction of these statements, sent at once: each sees what those before it did, but none can be given what they answered. */
+  together<T extends readonly Statement<readonly unknown[]>[]>(...statements: T): Promise<{ [At in keyof T]: Awaited<T[At]> }>;
   reserve(): Promise<Connection>;
   listen: Listen;
   end(how?: { timeout: number }): Promise<void>;
@@ -71,6 +73,8 @@ export function connect(where: string | Where, options: PoolOptions): Db {
     policy,
     load: () => pool.load(),
     begin: <T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }) => withSession((session) => runTransaction(session, work, repeatable)),
+    together: <T extends readonly Statement<readonly unknown[]>[]>(...statements: T) =>
+      withSession((session) => runTogether(session, statements.map((statement) => statement.compose()))) as Promise<never>,
     async reserve() {
       const session = await pool.take();
       let held = true;

@@ -50,6 +50,27 @@ export class PooledSession implements Runner {
     return this.#inTurn(() => this.#ask(statement, this.#named(statement)));
   }
 
+  /**
+   * One after the other, without waiting for the answers between: none can depend on what Node makes of those before it. After one that
+   * failed inside a transaction the server refuses the others. Rejects with the first failure, when all have been answered.
+   */
+  runAtOnce(statements: readonly Composed[]): Promise<Rows<Row[]>[]> {
+    return this.#inTurn(async () => {
+      const client = this.client as pg.Client & { pipeline: boolean };
+      const socket = socketOf(client);
+      client.pipeline = true;
+      socket.cork();
+      const asked = statements.map((statement) => this.#ask(statement, this.#named(statement)));
+      socket.uncork();
+      const answers = await Promise.allSettled(asked);
+      client.pipeline = false;
+      return answers.map((answer) => {
+        if (answer.status === 'rejected') throw answer.reason;
+        return answer.value;
+      });
+    });
+  }
+
   /** The same again after PostgreSQL has forgotten, or must forget, what it prepared under this name. */
   async forget({ text }: Composed): Promise<void> {
     const name = findNamed(text)?.name;

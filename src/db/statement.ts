@@ -57,7 +57,7 @@ export class Statement<T extends readonly unknown[]> implements Promise<Rows<T>>
     whenDone?: ((rows: Rows<T>) => A | PromiseLike<A>) | null,
     whenFailed?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#running ??= this.#runner.run(this.#compose()) as unknown as Promise<Rows<T>>;
+    this.#running ??= this.#runner.run(this.compose()) as unknown as Promise<Rows<T>>;
     return this.#running.then(whenDone, whenFailed);
   }
 
@@ -71,20 +71,20 @@ export class Statement<T extends readonly unknown[]> implements Promise<Rows<T>>
 
   /** The rows in batches, fetched as they are asked for. */
   cursor(rowsAtOnce: number): AsyncGenerator<T[number][]> {
-    return this.#runner.cursor(this.#compose(), rowsAtOnce) as AsyncGenerator<T[number][]>;
+    return this.#runner.cursor(this.compose(), rowsAtOnce) as AsyncGenerator<T[number][]>;
   }
 
   /** For `copy … from stdin`. */
   writable(): Promise<Writable> {
-    return this.#runner.copyIn(this.#compose());
+    return this.#runner.copyIn(this.compose());
   }
 
   /** For `copy … to stdout`. */
   readable(): Promise<Readable> {
-    return this.#runner.copyOut(this.#compose());
+    return this.#runner.copyOut(this.compose());
   }
 
-  #compose(): Composed {
+  compose(): Composed {
     const values: BoundValue[] = [];
     let text = '';
     for (const part of this.#parts) {

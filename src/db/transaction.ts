@@ -1,7 +1,7 @@
 // In charge of transactions on one connection: all of it or nothing, with savepoints inside.
 import { setTimeout as pause } from 'node:timers/promises';
 import { isStalePlan, type PooledSession } from './session.ts';
-import { createSql, type Composed, type Runner, type Sql } from './statement.ts';
+import { createSql, type Composed, type Row, type Rows, type Runner, type Sql } from './statement.ts';
 import { isDeadlock } from './unavailable.ts';
 
 export type Tx = Sql & {
@@ -17,17 +17,35 @@ export const command = (text: string): Composed => ({ text, values: [] });
  */
 const stepsAside = [20, 60, 180];
 
+/** Does the work in a transaction. */
+export function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
+  return untilDone(session, repeatable, (stale) => runOnce(session, work, stale));
+}
+
+/** These statements are a transaction, and are sent at once. */
+export function runTogether(session: PooledSession, statements: readonly Composed[]): Promise<Rows<Row[]>[]> {
+  return untilDone(session, true, async (stale) => {
+    try {
+      const answers = await session.runAtOnce([command('begin'), ...statements, command('commit')]);
+      return answers.slice(1, -1);
+    } catch (error) {
+      if (isStalePlan(error)) stale.push(...statements);
+      throw error;
+    }
+  });
+}
+
 /**
- * Does the work in a transaction. A kept plan that has gone stale after a change of schema ends the transaction, as does
- * having stood in the way of another one; then everything is done again, unless the work cannot be repeated.
+ * A kept plan that has gone stale after a change of schema ends the transaction, as does having stood in the way of another one; then
+ * everything is done again, unless the work cannot be repeated.
  */
-export async function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, repeatable: boolean): Promise<T> {
+async function untilDone<T>(session: PooledSession, repeatable: boolean, once: (stale: Composed[]) => Promise<T>): Promise<T> {
   const waits = stepsAside.values();
   let plansForgotten = false;
   for (;;) {
     const stale: Composed[] = [];
     try {
-      return await runOnce(session, work, stale);
+      return await once(stale);
     } catch (error) {
       for (const statement of stale) await session.forget(statement);
       if (!repeatable) throw error;
