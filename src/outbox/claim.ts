@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, Sql } from '../db/connect.ts';
 import { processTag } from '../db/pool.ts';
+import { heldLanes, holdLanes } from './held-lanes.ts';
 
 export type ClaimedWork = {
   estab: string;
@@ -34,32 +35,34 @@ export class AnotherClaims extends Error {}
 /** healthyOnly: leave out lanes that have failed lately, when there is little room left. */
 export async function claimWork(db: Db, leaseSeconds: number, most: number, healthyOnly = false): Promise<ClaimedWork[]> {
   const claim = randomUUID();
-  return db.begin(async (tx) => {
-    // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond.
-    const [turn] = await tx<{ mine: boolean }[]>`select pg_try_advisory_xact_lock(${advisoryLock}) as mine`;
-    if (!turn?.mine) throw new AnotherClaims('another worker is claiming');
-    // Locked before the statement that reads their rows begins: what is put into these lanes is either seen by it, or
+  const [[turn], claimed] = await db.together(
+    // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond. The lanes are
+    // locked before the statement that reads their rows begins: what is put into these lanes is either seen by it, or
     // waits for it and arms them afterwards. Lanes of a host that is full are passed over, however many there are.
-    const lanes = await tx<{ key: string }[]>`
-      with full_host as materialized (
-        select n.host from (select lane, count(*) as count from outbox where state = 'running' group by lane) r join lane n on n.key = r.lane
+    db<{ mine: boolean }[]>`
+      with turn as materialized (select pg_try_advisory_xact_lock(${advisoryLock}) as mine
+      ), full_host as materialized (
+        select n.host from (select lane, count(*)::int as count from outbox where state = 'running' group by lane) r join lane n on n.key = r.lane
           where n.host is not null group by n.host having sum(r.count) >= ${widthOfHost}
+      ), locked as materialized (
+        select key from lane
+        where (select mine from turn) and next_at <= now() and disabled_at is null and paused_at is null and (open_until is null or open_until <= now())
+          and (host is null or host not in (select host from full_host)) and (failures = 0 or not ${healthyOnly}::boolean)
+        order by next_at limit ${lanesPerClaim} for update skip locked
       )
-      select key from lane
-      where next_at <= now() and disabled_at is null and paused_at is null and (open_until is null or open_until <= now())
-        and (host is null or host not in (select host from full_host)) and (failures = 0 or not ${healthyOnly}::boolean)
-      order by next_at limit ${lanesPerClaim} for update skip locked`;
-    if (lanes.length === 0) return [];
-    return tx<ClaimedWork[]>`
+      select mine, ${holdLanes(db, db`select key from locked`)} from turn`,
+    db<ClaimedWork[]>`
       with due as materialized (
-        select key, host, width, open_until, epoch from lane where key = any(${lanes.map((lane) => lane.key)})
+        select key, host, width, open_until, epoch from lane where key = any(${heldLanes(db)})
       ), running as materialized (
-        select r.lane, n.host, r.count from (select lane, count(*) as count from outbox where state = 'running' group by lane) r join lane n on n.key = r.lane
+        select r.lane, n.host, r.count from (select lane, count(*)::int as count from outbox where state = 'running' group by lane) r
+          join lane n on n.key = r.lane
+      ), of_host as materialized (
+        select host, sum(count) as count from running where host is not null group by host
       ), roomy as materialized (
         select key, host, epoch,
           greatest(0, case when open_until is null then width else 1 end - coalesce((select count from running where running.lane = due.key), 0)) as free,
-          case when host is not null then greatest(0, ${widthOfHost} - coalesce((select sum(count) from running where running.host = due.host), 0)) end
-            as host_free
+          case when host is not null then greatest(0, ${widthOfHost} - coalesce((select count from of_host where of_host.host = due.host), 0)) end as host_free
         from due
       ), candidate as materialized (
         select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free,
@@ -85,8 +88,10 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
         claimed_by = ${processTag}
       from picked where o.estab = picked.estab and o.id = picked.id
       returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim,
-        extract(epoch from clock_timestamp())::float8 as "claimedAt"`;
-  });
+        extract(epoch from clock_timestamp())::float8 as "claimedAt"`,
+  );
+  if (!turn?.mine) throw new AnotherClaims('another worker is claiming');
+  return claimed;
 }
 
 /** Only of what the worker still holds: a row that it lost track of must come free. Gives the ids of those that are still its own. */

@@ -1,7 +1,9 @@
 // In charge of saying what became of claimed work: the attempt and its outcome in one statement, fenced by the claim,
 // together with what it means for the lane (its breaker, its next turn, its end after days of nothing but failures).
-import type { Db, Tx } from '../db/connect.ts';
+import type { Db } from '../db/connect.ts';
+import type { Statement } from '../db/statement.ts';
 import type { ClaimedWork } from './claim.ts';
+import { heldLanes, holdLanes } from './held-lanes.ts';
 
 export type Outcome = {
   success: boolean;
@@ -38,25 +40,27 @@ const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 }
 export const endAfterHours = 120;
 
 export async function settleWork(db: Db, finished: readonly Finished[]): Promise<Settled> {
-  return db.begin(async (tx) => {
-    // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
-    // somebody holds for long must not keep the others waiting.
-    const lanes = [...new Set(finished.map(({ work }) => work.lane))];
-    const free = await tx<{ key: string }[]>`select key from lane where key = any(${lanes}) order by key for update skip locked`;
-    const locked = new Set(free.map((lane) => lane.key));
-    const there = new Set(
-      locked.size === lanes.length ? lanes : (await tx<{ key: string }[]>`select key from lane where key = any(${lanes})`).map((lane) => lane.key),
-    );
-    const now = finished.filter(({ work }) => locked.has(work.lane));
-    const ended = now.length === 0 ? [] : await settle(tx, now.map(describe));
-    if (ended.length > 0)
-      await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended.map((lane) => lane.key)}) and state = 'waiting'`;
-    return { later: finished.filter(({ work }) => there.has(work.lane) && !locked.has(work.lane)), ended };
-  });
+  const lanes = [...new Set(finished.map(({ work }) => work.lane))];
+  // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
+  // somebody holds for long must not keep the others waiting.
+  const [[held], settled] = await db.together(
+    db<{ keys: string[] }[]>`
+      with locked as materialized (select key from lane where key = any(${lanes}) order by key for update skip locked)
+      select ${holdLanes(db, db`select key from locked`)}`,
+    settle(db, finished.map(describe)),
+    // With a value, so that its plan is kept.
+    db`update outbox set state = ${'failed'}, settled_at = now() where state = 'waiting'
+      and lane in (select key from lane where key = any(${heldLanes(db)}) and disabled_at = now())`,
+  );
+  const locked = new Set(held?.keys);
+  const busy = finished.filter(({ work }) => !locked.has(work.lane));
+  const there = busy.length === 0 ? [] : await db<{ key: string }[]>`select key from lane where key = any(${busy.map(({ work }) => work.lane)})`;
+  return { later: busy.filter(({ work }) => there.some(({ key }) => key === work.lane)), ended: settled.filter(hasEnded) };
 }
 
 function describe({ work, outcome }: Finished): object {
   return {
+    lane: work.lane,
     estab: work.estab,
     id: work.id,
     claim: work.claim,
@@ -75,17 +79,22 @@ function describe({ work, outcome }: Finished): object {
   };
 }
 
-async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; why: string }[]> {
+type Judged = { key: string; why: string | null };
+const hasEnded = (lane: Judged): lane is Judged & { why: string } => lane.why !== null;
+
+/** Of what was given, that whose lane is held. */
+function settle(tx: Db, given: readonly object[]): Statement<Judged[]> {
   // What the receiver before would not take is for the one that was registered meanwhile.
   const moved = tx`(given.state = 'failed' and given.epoch <> l.epoch and o.topic is not null)`;
   const newer = tx`exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq and n.state in ('waiting', 'running', 'done'))`;
   const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
   // Somebody woke the lane while this was under way: it may have found what is no longer so.
   const missed = tx`(given.waits_for is not null and l.woken_at > to_timestamp(given.claimed_at))`;
-  return tx<{ key: string; why: string }[]>`
+  return tx<Judged[]>`
     with given as (
-      select * from jsonb_to_recordset(${tx.json(given)}) as given (estab text, id text, claim uuid, epoch int, state text, success boolean, charged boolean,
-        forgiven boolean, delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
+      select * from jsonb_to_recordset(${tx.json(given)}) as given (lane text, estab text, id text, claim uuid, epoch int, state text, success boolean,
+        charged boolean, forgiven boolean, delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
+      where lane = any(${heldLanes(tx)})
     ), settled as (
       update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.forgiven then 1
         else 0 end, claim = null, lease_until = null,
@@ -95,18 +104,19 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
         waits_for = given.waits_for,
         settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
       from given, lane l
-      where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim and o.state = 'running'
-      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.epoch, given.success, given.charged,
+      -- By its key alone: only what runs has a claim, and by the index of what runs everything would be compared with everything.
+      where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim
+      returning o.estab, o.id, o.lane, o.attempts, o.state, o.due_at, given.epoch = l.epoch as same, given.success, given.charged,
         given.error_class, given.detail, given.response, given.disable
     ), logged as (
       insert into outbox_attempt (estab, id, number, success, error_class, detail, response, next_at)
       select estab, id, attempts, success, error_class, detail, decode(response, 'base64'), case when state = 'waiting' then due_at end from settled
     ), per_lane as (
       -- What another receiver answered, before this one was registered, is no fault of this one.
-      select s.lane, bool_or(s.success and s.epoch = l.epoch) as ok,
-        (count(*) filter (where not s.success and s.epoch = l.epoch and s.state <> 'cancelled' and s.charged))::int as failed,
-        min(s.due_at) filter (where s.state = 'waiting') as due, max(s.disable) filter (where s.epoch = l.epoch) as disable
-      from settled s join lane l on l.key = s.lane group by s.lane
+      select s.lane, bool_or(s.success and s.same) as ok,
+        (count(*) filter (where not s.success and s.same and s.state <> 'cancelled' and s.charged))::int as failed,
+        min(s.due_at) filter (where s.state = 'waiting') as due, max(s.disable) filter (where s.same) as disable
+      from settled s group by s.lane
     ), judged as (
       select l.key, p.ok, p.due,
         case when p.ok then 0 else l.failures + p.failed end as failures,
@@ -131,5 +141,5 @@ async function settle(tx: Tx, given: readonly object[]): Promise<{ key: string; 
         least(coalesce(j.due, 'infinity'), coalesce((select min(o.due_at) from outbox o where o.lane = l.key and o.state = 'waiting'), 'infinity')),
         case when j.opens then ${pause} else '-infinity' end), 'infinity') end
     from judged j where l.key = j.key
-    returning l.key, j.ends as why`.then((rows) => rows.filter((row) => row.why !== null));
+    returning l.key, j.ends as why`;
 }
