@@ -1,6 +1,7 @@
 // In charge of where outgoing calls may go: which URLs and which addresses. The same rules hold when a URL is
 // registered and at every call, and a refusal says why in words that help.
 import ipaddr from 'ipaddr.js';
+import { lately } from './lately.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type AllowList = readonly [Address, number][];
@@ -48,8 +49,17 @@ export function parseTarget(url: string): CallTarget {
   };
 }
 
+const mostJudged = 1_000;
+const judges = new WeakMap<AllowList, (text: string) => boolean>();
+
 /** Whether the address is public, or in one of these ranges. */
 export function isAllowedAddress(text: string, allowed: AllowList): boolean {
+  const judge = judges.get(allowed) ?? lately((address) => judgeAddress(address, allowed), mostJudged);
+  judges.set(allowed, judge);
+  return judge(text);
+}
+
+function judgeAddress(text: string, allowed: AllowList): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);
   return isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never));

@@ -8,6 +8,7 @@ import { callbackify } from 'node:util';
 import type { Agent, buildConnector } from 'undici';
 import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
 import { Exchange, TimedOut, TooLarge } from './exchange.ts';
+import { lately } from './lately.ts';
 import { resolveName, type ResolveName } from './resolve-name.ts';
 
 export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
@@ -51,6 +52,8 @@ export type Outbound = { call(call: OutboundCall): Promise<OutboundResult>; clos
 type Reached = { address: string | undefined; phases: Pick<Timings, 'dns' | 'connect' | 'tls'> };
 
 const connectionsPerOrigin = 16;
+const mostTargets = 1_000;
+const findTarget = lately(parseTarget, mostTargets);
 const kept: Reached['phases'] = {};
 
 export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
@@ -100,7 +103,7 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
         });
       });
       try {
-        const { origin, path } = parseTarget(url);
+        const { origin, path } = findTarget(url);
         open.dispatch({ origin, path, method: method as 'GET' | 'POST', headers: { 'accept-encoding': 'identity', ...headers }, body }, exchange);
       } catch (error) {
         exchange.end(error as Error);
