@@ -70,6 +70,15 @@ test('a success is done, with its attempt in the log', async () => {
   );
 });
 
+test('lanes are held by their keys, whatever those are made of', async () => {
+  const keys = ['one-off app https://x.example/{a,"b"}', String.raw`back\slash \" "`, 'NULL', '', ' ', "it's", 'é € 中', '{}'];
+  for (const key of keys) await put(lane(key));
+  const given = await claim();
+  assert.deepEqual(perLane(given), keys.toSorted());
+  assert.deepEqual(await settle(given, success), { later: [], ended: [] });
+  assert.deepEqual([...new Set(Object.values(await states()))], ['done']);
+});
+
 test('a failure waits for its time, which the log names, and is claimed then with its attempts counted', async () => {
   await put();
   await attempt({ ...failure, delaySeconds: 30 });
