@@ -195,8 +195,6 @@ async function mergeRead(
   if (spooled.bytes > bytesWorthHashing[spooled.relies ? 'part' : 'whole']) {
     // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
     await tx`set local enable_nestloop = off`;
-    // Nor do rows lie on disk as in an index: along it, each is fetched by itself.
-    await tx`set local enable_indexscan = off`;
     // Plans that the connection keeps from smaller imports do not know of that.
     await tx`discard plans`;
     // A school's rows are sorted once; on disk that takes a tenth of the import.

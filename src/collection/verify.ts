@@ -19,8 +19,6 @@ export type Known = ReadonlyMap<Resource, Readonly<{ count: number; missing: rea
 
 /** Terms are in years, families in families: what is real is not as deep. Each goes over all that was staged. */
 const mostRounds = 50;
-/** Of each collection that others refer to: some 50 MB. */
-const mostRemembered = 500_000;
 
 /**
  * Removes what breaks a rule from the stage, with a problem for each, and what then refers to nothing. Gives whether that is all of it. unique:
@@ -31,9 +29,7 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known:
   if (modes.has(collections.users)) await leaveOutPassedOver(tx, reading);
   const references = referencesOf(modes);
   // What is staged and what fell are, together, always the same: whether a record is nowhere does not change while more fall.
-  const certain = new Set<Reference>();
-  for (const resource of modes.keys()) for (const one of await findStagedOnly(tx, reading, resource, references)) certain.add(one);
-  for (const one of references) if (!certain.has(one)) await rejectUnknown(tx, { reading, modes, known }, one.resource, one.field, problems);
+  for (const { resource, field } of references) await rejectUnknown(tx, { reading, modes, known }, resource, field, problems);
   // A row that fell may be what another refers to, so this goes round until nothing more falls.
   let fell = await findRejected(tx, reading);
   for (let round = 0; fell.size > 0 && round < mostRounds; round += 1) {
@@ -51,10 +47,8 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known:
 
 type Stage = Readonly<{ reading: Reading; modes: Modes; known: Known }>;
 
-type Reference = Readonly<{ resource: Resource; field: Field }>;
-
 /** All that records of these collections refer to. */
-export function referencesOf(of: Pick<Modes, 'has'>): Reference[] {
+export function referencesOf(of: Pick<Modes, 'has'>): { resource: Resource; field: Field }[] {
   return allResources
     .filter((resource) => of.has(resource))
     .flatMap((resource) => [...resource.fields, ...ownPerson(resource)].map((field) => ({ resource, field })))
@@ -85,28 +79,6 @@ async function rejectDuplicates(tx: Tx, reading: Reading, resource: Resource, pr
       select s.line, s.sourced_id, s.sourced_id as about, 'must be unique; line ' || min(d.line) || ' has it already' as rule
       from ${rows} s join ${rows} d on d.sourced_id = s.sourced_id and d.line < s.line group by s.line, s.sourced_id`,
   });
-}
-
-/**
- * Mostly all that rows refer to is staged as well, which is found out for all their references in one go. Gives those of which that is certain.
- * What is staged is remembered meanwhile, by the database, whatever it has room for; so not where it is very much.
- */
-async function findStagedOnly(tx: Tx, reading: Reading, resource: Resource, all: readonly Reference[]): Promise<readonly Reference[]> {
-  const own = all.filter((one) => one.resource === resource && one.field.type !== 'refs');
-  if (own.length < 2) return [];
-  const targets = new Set(own.map(({ field }) => collections[field.to ?? 'users']));
-  for (const target of targets) {
-    const [size] = await tx<{ count: number }[]>`select count(*)::int as count from ${staged(tx, target, reading)} s`;
-    if ((size?.count ?? 0) > mostRemembered) return [];
-  }
-  const [others] = await tx<{ count: number }[]>`
-    select count(*)::int as count from ${staged(tx, resource, reading)} s where ${own
-      .map(({ field }) => {
-        const [id, target] = [tx`s.${tx(field.column)}`, collections[field.to ?? 'users']];
-        return tx`(${id} is not null and not (${id} = any(select k.sourced_id from ${staged(tx, target, reading)} k)))`;
-      })
-      .reduce((some, one) => tx`${some} or ${one}`)}`;
-  return others?.count === 0 ? own : [];
 }
 
 async function rejectUnknown(tx: Tx, stage: Stage, resource: Resource, field: Field, problems: Problems): Promise<void> {
