@@ -1,6 +1,6 @@
 // In charge of saying what became of claimed work: the attempt and its outcome in one statement, fenced by the claim,
 // together with what it means for the lane (its breaker, its next turn, its end after days of nothing but failures).
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import type { Statement } from '../db/statement.ts';
 import type { ClaimedWork } from './claim.ts';
 import { heldLanes, holdLanes } from './held-lanes.ts';
@@ -43,15 +43,21 @@ export async function settleWork(db: Db, finished: readonly Finished[]): Promise
   const lanes = [...new Set(finished.map(({ work }) => work.lane))];
   // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
   // somebody holds for long must not keep the others waiting.
-  const [[held], settled] = await db.together(
-    db<{ keys: string[] }[]>`
-      with locked as materialized (select key from lane where key = any(${lanes}) order by key for update skip locked)
-      select ${holdLanes(db, db`select key from locked`)}`,
-    settle(db, finished.map(describe)),
-    // With a value, so that its plan is kept.
-    db`update outbox set state = ${'failed'}, settled_at = now() where state = 'waiting'
-      and lane in (select key from lane where key = any(${heldLanes(db)}) and disabled_at = now())`,
-  );
+  // The plan of what follows is kept, and made perhaps while hardly a row is there: read from end to end, they would be so for ever.
+  const lock = (sql: Sql) => sql<{ keys: string[] }[]>`
+    with locked as materialized (select key from lane where key = any(${lanes}) order by key for update skip locked)
+    select ${holdLanes(sql, sql`select key from locked`)}, set_config('enable_seqscan', 'off', true)`;
+  const given = finished.map(describe);
+  // Only failures end a lane, and then what waits in it fails in the same transaction.
+  const canEnd = finished.some(({ outcome }) => !outcome.success);
+  const [[held], settled] = canEnd
+    ? await db.begin(async (tx) => {
+        const [locked, judged] = [await lock(tx), await settle(tx, given)];
+        const ended = judged.filter(hasEnded).map(({ key }) => key);
+        if (ended.length > 0) await tx`update outbox set state = 'failed', settled_at = now() where lane = any(${ended}) and state = 'waiting'`;
+        return [locked, judged] as const;
+      })
+    : await db.together(lock(db), settle(db, given));
   const locked = new Set(held?.keys);
   const busy = finished.filter(({ work }) => !locked.has(work.lane));
   const there = busy.length === 0 ? [] : await db<{ key: string }[]>`select key from lane where key = any(${busy.map(({ work }) => work.lane)})`;
@@ -83,7 +89,7 @@ type Judged = { key: string; why: string | null };
 const hasEnded = (lane: Judged): lane is Judged & { why: string } => lane.why !== null;
 
 /** Of what was given, that whose lane is held. */
-function settle(tx: Db, given: readonly object[]): Statement<Judged[]> {
+function settle(tx: Sql, given: readonly object[]): Statement<Judged[]> {
   // What the receiver before would not take is for the one that was registered meanwhile.
   const moved = tx`(given.state = 'failed' and given.epoch <> l.epoch and o.topic is not null)`;
   const newer = tx`exists (select from outbox n where n.estab = o.estab and n.topic = o.topic and n.seq > o.seq and n.state in ('waiting', 'running', 'done'))`;

@@ -123,7 +123,7 @@ export const offenders: Offenders = [
         '3a4f87382d1a with turn as materialized (select pg_try_advisory_xact_lock($n) as mine ), full_host as materialized',
       ],
       'src/outbox/settle.ts': [
-        "0a08e32e474a update outbox set state = $n, settled_at = now() where state = 'waiting' and lane in (select key fro",
+        "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
         '1f129c5c7fcc with given as ( select * from jsonb_to_recordset($n::jsonb) as given (lane text, estab text, id text',
       ],
     },
