@@ -10,7 +10,7 @@ import { seesEveryone } from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
 /** Raised when the same records become other bytes. */
-const format = 1;
+const format = 2;
 
 /** Of no version in particular. */
 export function viewOf({ dialect, operation, address }: Question, { kinds, people, byAnyKind }: Target, { status, versions }: Plain): string {

@@ -24,7 +24,7 @@ type Wanted = { question: Question; part: Part & { file: string }; again: boolea
 const mostWaiting = 2_000;
 const rememberedBytes = 1024 * 1024;
 
-/** What came to nothing, for want of room or because the roster moved, is not begun again for so long. */
+/** What came to nothing, because the roster moved say, is not begun again for so long. */
 const restMs = 60_000;
 
 export function createListMaker(reader: Reader, folder: ListFolder, now: () => number = Date.now): ListMaker {
