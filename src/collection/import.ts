@@ -1,6 +1,6 @@
 // In charge of one collection of a roster from its source, in two phases: everything is read into the spool, and then one
-// short transaction stages, verifies, guards and merges it. It ends as done, unchanged, held or refused, and every
-// ending is recorded with its report.
+// short transaction stages, verifies, guards and merges it; a large file may be staged while it is read. It ends as done,
+// unchanged, held or refused, and every ending is recorded with its report.
 import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';

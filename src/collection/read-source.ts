@@ -1,5 +1,5 @@
 // In charge of the first phase of a collection: the source is read to its end, each row checked and rendered, into the
-// spool. Nothing of the database is held meanwhile, however slow the source is.
+// spool. Of the database nothing is held for it, however slow the source is.
 import { allResources, collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { createRowEncoder, encodeMark, encodeRejected } from './encode-row.ts';

@@ -20,5 +20,12 @@ test('a table is counted after an import that is much of it', async () => {
   assert.deepEqual(await heardOf('first', 600), ['analyze "roster_user"', 'analyze "roster_user_history"']);
   assert.deepEqual(await heardOf('second', 600), ['analyze "roster_user"', 'analyze "roster_user_history"']);
   await db`update pg_class set reltuples = 10_000 where oid = 'roster_user'::regclass`;
+  assert.deepEqual(await heardOf('third', 600), ['analyze "roster_user"', 'analyze "roster_user_history"'], 'of few schools each is known by itself');
+  await db`insert into establishment (estab, name, email) select 'many-' || n, 'Many', 'a@b.example' from generate_series(1, 120) n`;
+  await db`insert into roster (estab) select 'many-' || n from generate_series(1, 120) n`;
+  await db`
+    insert into roster_user (estab, sourced_id, kind, status, version, enabled_user, org_ids, role, username, given_name, family_name, record)
+    select 'many-' || s, 'u' || n, 'student', 'active', 1, true, '{}', 'student', '', 'A', 'B', '' from generate_series(1, 120) s, generate_series(1, 60) n`;
+  await db`analyze roster_user`;
   assert.deepEqual(await heardOf('one-of-many', 600), []);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
-/** Written first, then read as often as one likes. */
+/** Written first, then read as often as one likes; or followed while it is written. */
 export type SpoolFile = {
   /** How many bytes it holds. */
   readonly size: number;
@@ -14,8 +14,8 @@ export type SpoolFile = {
   read(from?: number, to?: number): Readable;
   /** Nothing more will be written. */
   end(): void;
-  /** All of it, while more is written, until the end is said. */
-  follow(): Readable;
+  /** All of it, while more is written, until the end is said; fails when nothing is for so long. */
+  follow(longestPauseMs: number): Readable;
   close(): Promise<void>;
 };
 
@@ -46,6 +46,12 @@ export async function sweepSpool(dataDir: string): Promise<void> {
 }
 
 const namesIn = (folder: string) => readdir(folder).catch((): string[] => []);
+
+async function within(ms: number, change: Promise<void>): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`nothing was spooled for ${ms / 1000} s`)), ms);
+  await Promise.race([change, promise]).finally(() => clearTimeout(timer));
+}
 
 class Spooled implements SpoolFile {
   readonly #file: FileHandle;
@@ -80,8 +86,8 @@ class Spooled implements SpoolFile {
     this.#tellChanged();
   }
 
-  follow(): Readable {
-    return Readable.from(this.#following(), { objectMode: false, highWaterMark: pieceBytes });
+  follow(longestPauseMs: number): Readable {
+    return Readable.from(this.#following(longestPauseMs), { objectMode: false, highWaterMark: pieceBytes });
   }
 
   #tellChanged(): void {
@@ -89,14 +95,14 @@ class Spooled implements SpoolFile {
     this.#changed = Promise.withResolvers();
   }
 
-  async *#following(): AsyncGenerator<Buffer> {
+  async *#following(longestPauseMs: number): AsyncGenerator<Buffer> {
     for (let at = 0; ; ) {
       const [size, state, changed] = [this.#size, this.#state, this.#changed.promise];
       yield* this.#pieces(at, size);
       at = size;
       if (state === 'ended') return;
       if (state === 'closed') throw new Error('the spool was closed before its end');
-      await changed;
+      await within(longestPauseMs, changed);
     }
   }
 

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
+import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { enrolment, smallSchool } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
@@ -13,6 +14,7 @@ import { openCsvSource } from './connectors/csv/csv-source.ts';
 import type { CsvPackage } from './connectors/csv/package.ts';
 import { importRoster } from './import.ts';
 import type { ImportReport } from './import-report.ts';
+import { openSpoolFile } from './spool.ts';
 import { stageTable } from './stage.ts';
 
 const service = await useService();
@@ -29,15 +31,12 @@ async function load(estab: string, given: CsvPackage): Promise<ImportReport> {
   return importRoster(db, () => openCsvSource(given), { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 });
 }
 
+const staging = (state: string) => db<{ pid: number }[]>`
+  select pid from pg_stat_activity where datname = current_database() and state = ${state} and query like 'copy "stage_enrollment"%'`;
+
 async function untilStaging(): Promise<number> {
-  let pid = 0;
-  await until('it is staged while more is read', async () => {
-    const [row] = await db<{ pid: number }[]>`
-      select pid from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy "stage_enrollment"%'`;
-    pid = row?.pid ?? 0;
-    return pid > 0;
-  });
-  return pid;
+  await until('it is staged while more is read', async () => (await staging('active')).length > 0);
+  return (await staging('active'))[0]?.pid ?? assert.fail();
 }
 
 const count = async (estab: string) =>
@@ -77,6 +76,38 @@ test('a connection that is lost meanwhile costs nothing but time', async () => {
   const report = await load('lost', beforeItsEnd(csvPackage(files), 'enrollments.csv', lose));
   assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('lost')], ['done', many, many]);
   await assertNothingStaged();
+});
+
+test('so does one that is lost when the file was staged, while another is read', async () => {
+  await service.addSchool('later');
+  const demographics = [{ sourcedId: 'p1', birthDate: '2015-01-01' }];
+  const lose = async () => {
+    await until('all of it is staged', async () => (await staging('idle in transaction')).length > 0);
+    for (const { pid } of await staging('idle in transaction')) await db`select pg_terminate_backend(${pid})`;
+  };
+  const report = await load('later', beforeItsEnd(csvPackage({ ...files, demographics }), 'demographics.csv', lose));
+  assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('later')], ['done', many, many]);
+  await assertNothingStaged();
+});
+
+test('where connections are scarce nothing is staged before all was read', async () => {
+  await service.addSchool('scarce');
+  const taken = await Promise.all(Array.from({ length: Math.ceil(db.policy.max / 2) }, () => db.reserve()));
+  const heard = await heardStatements(async () => {
+    assert.equal((await load('scarce', csvPackage(files))).outcome, 'done');
+  });
+  for (const one of taken) one.release();
+  const copied = heard.filter((text) => text.startsWith('copy "stage_')).map((text) => text.split('"')[1]);
+  assert.deepEqual(copied.filter((table) => table === 'stage_org' || table === 'stage_enrollment'), ['stage_org', 'stage_enrollment']);
+});
+
+test('whoever follows what is spooled does not wait for ever', async () => {
+  const file = await openSpoolFile(dataDir);
+  await file.write('a line');
+  await assert.rejects(buffer(file.follow(20)), /nothing was spooled for 0.02 s/);
+  file.end();
+  assert.equal((await buffer(file.follow(20))).toString(), 'a line');
+  await file.close();
 });
 
 test('what is wrong with a later file is told of that file, and the old roster stands', async () => {

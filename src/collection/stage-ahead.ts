@@ -4,17 +4,27 @@ import type { Db, Tx } from '../db/connect.ts';
 import type { SpooledRoster, Spooling } from './read-source.ts';
 import { stageSpooling } from './stage.ts';
 
+/** A file that has come to a halt for so long, on a disk that is elsewhere say, is staged when it was read. */
+const longestPauseMs = 20_000;
+
 /** Merges what was read, in one transaction. already: what was staged in it meanwhile. */
 type Merge<T> = (tx: Tx, spooled: SpooledRoster, already: Spooling | undefined) => Promise<T>;
 
-export async function mergeWhenRead<T>(db: Db, many: Spooling | undefined, reading: Promise<SpooledRoster>, merge: Merge<T>): Promise<T> {
+export async function mergeWhenRead<T>(
+  db: Db,
+  many: Spooling | undefined,
+  reading: Promise<SpooledRoster>,
+  merge: Merge<T>,
+  pauseMs = longestPauseMs,
+): Promise<T> {
   let isMerging = false;
   try {
-    if (many)
+    if (many && isFree(db))
       return await db.begin(async (tx) => {
-        const [, staged] = await Promise.allSettled([reading, stageSpooling(tx, many)]);
-        if (staged.status === 'rejected') throw staged.reason;
+        await stageSpooling(tx, many, pauseMs);
         const spooled = await reading;
+        // What came after it may have taken so long that the transaction was ended.
+        await tx`select`;
         isMerging = true;
         return merge(tx, spooled, many);
       });
@@ -24,4 +34,10 @@ export async function mergeWhenRead<T>(db: Db, many: Spooling | undefined, readi
   // All of it is in the spool, whatever became of that transaction.
   const spooled = await reading;
   return db.begin((tx) => merge(tx, spooled, undefined));
+}
+
+/** A connection is held while it is read: not where others would have to wait for one. */
+function isFree({ load, policy }: Db): boolean {
+  const { inUse, waiting } = load();
+  return waiting === 0 && inUse < policy.max / 2;
 }

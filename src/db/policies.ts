@@ -57,7 +57,7 @@ export const policies = {
   console: policy('console', 3, 'chosen', [3 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
   /** The worker's own statements: few, and always the same. */
   outbox: policy('outbox', 6, 'kept', [5 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
-  /** Merging what was collected; while a source is read nothing is held. */
+  /** Merging what was collected; while a source is read nothing is held, but for large files at hand. */
   collections: policy('collections', 8, 'chosen', [30 * second, 5 * minute, 2 * minute, minute, 5.5 * minute]),
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
   chores: policy('chores', 4, 'chosen', [10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
