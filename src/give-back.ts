@@ -1,6 +1,6 @@
-// In charge of giving memory back: what was used once at once, the rest when it is quiet. V8 keeps what a start, a collection or a busy hour took: 64 MB of young generation
-// alone, and garbage until it needs the room. Its own reducer waits for a process that allocates next to nothing, which a worker that
-// looks for work never is.
+// In charge of giving memory back: what was used once at once, the rest when it is quiet. V8 keeps what a start, a collection or a busy
+// hour took: 64 MB of young generation alone, and garbage until it needs the room. Its own reducer waits for a process that allocates
+// next to nothing, which a worker that looks for work never is.
 import { performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -12,7 +12,9 @@ export const listsFolder = (dataDir: string): string => join(dataDir, 'lists');
 /** What becomes of them, for people. */
 export const keptLists = {
   what: 'Lists as files that answers are sent from (`DATA_DIR/lists`), copies of what rosters are and were',
-  howLong: 'while the version stands, an earlier one until it was not used for 2 days; what was used least, and not within 5 minutes, goes when there are more than `LIST_CACHE_MB`',
+  howLong:
+    'while the version stands, an earlier one until it was not used for 2 days; ' +
+    'what was used least, and not within 5 minutes, goes when there are more than `LIST_CACHE_MB`',
   purged: 'all earlier versions of the school go within minutes, or at the next start',
   less: 'the operator, by `LIST_CACHE_MB`, or by deleting them',
 } as const;
