@@ -65,15 +65,16 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
           case when host is not null then greatest(0, ${widthOfHost} - coalesce((select count from of_host where of_host.host = due.host), 0)) end as host_free
         from due
       ), candidate as materialized (
-        select c.estab, c.id, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free,
+        select c.estab, c.id, c.state, c.due_at, roomy.key, roomy.host, roomy.epoch, roomy.host_free,
           row_number() over (partition by roomy.host order by c.due_at) as host_rank
         from roomy cross join lateral (
-          select o.estab, o.id, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at
+          select o.estab, o.id, o.state, o.due_at from outbox o where o.lane = roomy.key and o.state = 'waiting' and o.due_at <= now() order by o.due_at
             limit least(roomy.free, roomy.host_free)) c
       ), chosen as materialized (
-        select estab, id, key, epoch from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
+        select estab, id, state, key, epoch from candidate where host is null or host_rank <= host_free order by due_at limit ${most}
       ), picked as materialized (
-        select o.estab, o.id, chosen.key, chosen.epoch from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id where o.state = 'waiting'
+        -- By its key: said as what waits, all that does would be gone through.
+        select o.estab, o.id, chosen.key, chosen.epoch from outbox o join chosen on o.estab = chosen.estab and o.id = chosen.id and o.state = chosen.state
           for update of o skip locked
       ), armed as (
         -- A lane that is held up by its host keeps its turn as it is.

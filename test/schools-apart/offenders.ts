@@ -118,7 +118,7 @@ export const offenders: Offenders = [
         "d45fac7dcf43 select from outbox where state = 'running' and lease_until < now() and id <> all($n) limit 1",
         "5ffd3b620ac7 select key from lane where key in (select lane from outbox where state = 'running' and lease_until <",
         'f89919c3e242 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and l.paused_at',
-        '6fd616b6244c with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel',
+        '05ff596561f3 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel',
         'cc1a914b610f with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
         '3a4f87382d1a with turn as materialized (select pg_try_advisory_xact_lock($n) as mine ), full_host as materialized',
       ],
