@@ -72,13 +72,15 @@ test('who begins ends as the program has, also by a signal', () => {
   assert.deepEqual([status, signal], [null, 'SIGKILL']);
 });
 
-test('the service is sparing with memory, as npm start has it too; what somebody else has set stands', () => {
-  const { start } = (JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { scripts: { start: string } }).scripts;
+test('the service is sparing with memory, as npm start has it too, and the figures are measured so; what somebody else has set stands', () => {
+  const { start, bench } = (JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as { scripts: Record<'start' | 'bench', string> })
+    .scripts;
   const begin = (by: string, own: Record<string, string>) =>
     JSON.parse(spawnSync(by, [join(packed, 'bin/schoolbell.mjs'), 'start', 'x'], { env: { ...env, ...own }, encoding: 'utf8' }).stdout) as unknown;
   const [, tunables, given = ''] = /^GLIBC_TUNABLES=(\S+) .* node (--.+) src\/main\.ts$/.exec(start) ?? [];
   const flags = given.split(' ');
   assert.match(`${tunables} ${given}`, /arena_max=2.* --max-semi-space-size=8 --heap-growing-percent=75$/);
+  assert.equal(bench, `GLIBC_TUNABLES=${tunables} exec node ${given} bench/run.ts`);
   for (const by of new Set([node, process.execPath])) {
     assert.deepEqual(begin(by, {}), [flags, tunables, ['x']], by);
     assert.deepEqual(begin(by, { GLIBC_TUNABLES: 'glibc.malloc.arena_max=4' }), [flags, 'glibc.malloc.arena_max=4', ['x']], by);
