@@ -60,7 +60,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
     select ${estab}, 'msg_' || n, 'bench', ${callKind}, 'bench ' || (n % ${hosts * lanesPerHost}), jsonb_build_object('event', 'bench', 'method', 'POST',
       'url', 'http://127.0.0.' || (1 + n % ${hosts}) || ':' || ${port}::int || '/event', 'contentType', 'application/json'), ${body}, clock_timestamp()
     from generate_series(1, ${deliveries}) n`;
-  await bench.db`analyze outbox`;
+  await bench.db`analyze outbox, lane`;
   received = 0;
   const outbound = createOutbound(parseAllowList(['127.0.0.0/8']));
   const started = performance.now();
@@ -120,7 +120,7 @@ export async function benchDeliveries(bench: Bench): Promise<void> {
     await tx`set local maintenance_work_mem = '512MB'`;
     for (const index of indexes) await tx.unsafe(index);
   });
-  await bench.db`analyze outbox`;
+  await bench.db`analyze outbox, lane`;
   await claims();
   const million = await claims();
   bench.add(
