@@ -12,7 +12,7 @@ import { until } from '../../test/until.ts';
 import { allResources } from '../roster/collections.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import type { CsvPackage } from './connectors/csv/package.ts';
-import { importRoster } from './import.ts';
+import { importRoster, type ImportOptions } from './import.ts';
 import type { ImportReport } from './import-report.ts';
 import { openSpoolFile } from './spool.ts';
 import { stageTable } from './stage.ts';
@@ -27,8 +27,8 @@ const files = {
   enrollments: Array.from({ length: many }, (_, at) => enrolment(`e${at}`, pupils[at % pupils.length] ?? '', 'k1', { role: 'student' })),
 };
 
-async function load(estab: string, given: CsvPackage): Promise<ImportReport> {
-  return importRoster(db, () => openCsvSource(given), { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 });
+async function load(estab: string, given: CsvPackage, more: Pick<ImportOptions, 'beforeCommit'> = {}): Promise<ImportReport> {
+  return importRoster(db, () => openCsvSource(given), { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20, ...more });
 }
 
 const staging = (state: string) => db<{ pid: number }[]>`
@@ -87,6 +87,20 @@ test('so does one that is lost when the file was staged, while another is read',
   };
   const report = await load('later', beforeItsEnd(csvPackage({ ...files, demographics }), 'demographics.csv', lose));
   assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('later')], ['done', many, many]);
+  await assertNothingStaged();
+});
+
+test('a merge that stood in the way of another is done again, with all that was staged for it', async () => {
+  await service.addSchool('again');
+  const versions: number[] = [];
+  const beforeCommit: ImportOptions['beforeCommit'] = async (tx) => {
+    const [roster] = await tx<{ version: number }[]>`select version from roster where estab = 'again'`;
+    versions.push(roster?.version ?? 0);
+    if (versions.length === 1) await tx.unsafe(`do $$ begin raise sqlstate '40P01'; end $$`);
+  };
+  const report = await load('again', beforeItsEnd(csvPackage(files), 'enrollments.csv', untilStaging), { beforeCommit });
+  assert.deepEqual([report.outcome, report.version, report.collections.enrollments?.added], ['done', 1, many]);
+  assert.deepEqual([versions, await count('again')], [[1, 1], many]);
   await assertNothingStaged();
 });
 
