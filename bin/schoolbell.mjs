@@ -16,13 +16,12 @@ const compiled = process.env.NODE_COMPILE_CACHE ?? findCache();
 const wanted = 24;
 /**
  * Of the service alone, which lives for long; `npm start` says the same. Node would keep up to 128 MB for new objects, which makes no
- * page faster than 16 do, and let all others grow to four times what is needed; the C library would keep a heap for each thread, of
- * which, once a password was hashed, up to 38 MB that are free.
+ * page faster than 16 do; the C library a heap for each thread, of which, once a password was hashed, up to 38 MB that are free.
  * With large pages a hash, which fetches its 19 MB anew each time, takes no longer.
  */
 const isService = process.argv[2] === 'start';
 const sparing = {
-  flags: ['--max-semi-space-size=8', '--heap-growing-percent=75'],
+  flags: ['--max-semi-space-size=8'],
   env: { GLIBC_TUNABLES: 'glibc.malloc.arena_max=2:glibc.malloc.trim_threshold=131072:glibc.malloc.hugetlb=1' },
 };
 /** npx has a shell in between, which a SIGTERM ends without handing it on. */

@@ -79,7 +79,7 @@ test('the service is sparing with memory, as npm start has it too, and the figur
     JSON.parse(spawnSync(by, [join(packed, 'bin/schoolbell.mjs'), 'start', 'x'], { env: { ...env, ...own }, encoding: 'utf8' }).stdout) as unknown;
   const [, tunables, given = ''] = /^GLIBC_TUNABLES=(\S+) .* node (--.+) src\/main\.ts$/.exec(start) ?? [];
   const flags = given.split(' ');
-  assert.match(`${tunables} ${given}`, /arena_max=2.* --max-semi-space-size=8 --heap-growing-percent=75$/);
+  assert.match(`${tunables} ${given}`, /arena_max=2.* --max-semi-space-size=8$/);
   assert.equal(bench, `GLIBC_TUNABLES=${tunables} exec node ${given} bench/run.ts`);
   for (const by of new Set([node, process.execPath])) {
     assert.deepEqual(begin(by, {}), [flags, tunables, ['x']], by);
