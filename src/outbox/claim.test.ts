@@ -2,7 +2,7 @@
 // goes to one claimer, in fair shares and within the limits, not early, and comes back when its worker has died.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { connect } from '../db/connect.ts';
+import { connect, type Db } from '../db/connect.ts';
 import { isUnavailable } from '../db/unavailable.ts';
 import { claimInTurn } from '../../test/claim.ts';
 import { useDatabase } from '../../test/database.ts';
@@ -155,6 +155,34 @@ test('rows that one batch has no room for can be claimed at once by the next', a
   for (let at = 0; at < 20; at += 1) await put(lane(`lane ${at}`, { host: `host${at}.example` }), 4);
   assert.equal((await claim(64)).length, 64);
   assert.equal((await claim(64)).length, 16);
+});
+
+/** How many rows that wait a claim looks at, on the one connection of this pool. */
+async function countLookedAt(single: Db): Promise<number> {
+  const seen = async () => {
+    await single`select pg_stat_force_next_flush()`;
+    await single`select pg_stat_clear_snapshot()`;
+    const [row] = await single<{ read: number }[]>`select idx_tup_read::int as read from pg_stat_user_indexes where indexrelname = 'outbox_waiting'`;
+    return row?.read ?? assert.fail();
+  };
+  const before = await seen();
+  await claimWork(single, leaseSeconds, 64);
+  return (await seen()) - before;
+}
+
+test('what waits behind a lane that is full is not looked at, also with a plan that was made when nothing waited', async () => {
+  const single = connect(url, { max: 1, name: 'outbox' });
+  try {
+    for (let time = 0; time < 10; time += 1) await claimWork(single, leaseSeconds, 64);
+    await fill(lane('full'), 2_000);
+    assert.equal((await claimWork(single, leaseSeconds, 64)).length, 4);
+    await put(lane('other'));
+    const looked = await countLookedAt(single);
+    assert.ok(looked > 0 && looked < 100, `${looked}`);
+    assert.deepEqual((await rows()).filter(({ lane: key, state }) => key === 'other' && state === 'running').length, 1);
+  } finally {
+    await single.end();
+  }
 });
 
 // ---- When ---------------------------------------------------------------------------------------------------------
