@@ -10,18 +10,12 @@ const longestPauseMs = 20_000;
 /** Merges what was read, in one transaction. already: what was staged in it meanwhile. */
 type Merge<T> = (tx: Tx, spooled: SpooledRoster, already: Spooling | undefined) => Promise<T>;
 
-export async function mergeWhenRead<T>(
-  db: Db,
-  many: Spooling | undefined,
-  reading: Promise<SpooledRoster>,
-  merge: Merge<T>,
-  pauseMs = longestPauseMs,
-): Promise<T> {
+export async function mergeWhenRead<T>(db: Db, many: Spooling | undefined, reading: Promise<SpooledRoster>, merge: Merge<T>): Promise<T> {
   let isMerging = false;
   try {
     if (many && isFree(db))
       return await db.begin(async (tx) => {
-        await stageSpooling(tx, many, pauseMs);
+        await stageSpooling(tx, many, longestPauseMs);
         const spooled = await reading;
         // What came after it may have taken so long that the transaction was ended.
         await tx`select`;
