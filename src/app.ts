@@ -182,7 +182,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   announceDeprecations(app, ending, config.publicUrl);
   const readSurfaces = followRoutes(app, config.publicUrl);
   app.register(async (api) => {
-    healthRoutes(api, changes);
+    healthRoutes(api, pools.probes);
     styleRoute(api);
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);

@@ -52,7 +52,7 @@ async function main(config: Config): Promise<void> {
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
     const app =
-      config.role === 'worker' ? createHealthApp(config, db, watched) : createApp({ config, pools: await openPools(database.pool), seal, demo, ...watched });
+      config.role === 'worker' ? createHealthApp(config, database.pool(policies.probes), watched) : createApp({ config, pools: await openPools(database.pool), seal, demo, ...watched });
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;

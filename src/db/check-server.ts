@@ -1,4 +1,4 @@
-// In charge of refusing, in words, a server that Schoolbell cannot work with: too old, not UTF-8, only reading, or behind
+// In charge of refusing, in words, a server that Schoolbell cannot work with: too old, not UTF-8, or behind
 // a pooler that hands out another connection for each transaction. And of warning when there may be too few connections.
 import type { Db, Sql } from './connect.ts';
 
@@ -6,13 +6,11 @@ export const oldestSupportedPostgres = 15;
 const poolerTries = 3;
 
 export async function requireUsableServer(db: Db): Promise<void> {
-  const [row] = await db<{ version: number; encoding: string; standby: boolean }[]>`
-    select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby`;
+  const [row] = await db<{ version: number; encoding: string }[]>`
+    select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
   const major = Math.floor(Number(row?.version) / 10_000);
   if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
   if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
-  if (row.standby)
-    throw new Error('DATABASE_URL: this server is a standby, which only reads; name the primary (several hosts may be given, with commas between them)');
   await refusePooler(db);
 }
 

@@ -2,14 +2,15 @@
 // that somebody holds, and calls when something is notified.
 import { createListener, type Listen } from './listen.ts';
 import { policies, type PoolPolicy } from './policies.ts';
-import { SessionPool, type PoolLoad, type Where } from './pool.ts';
+import { SessionPool, type PoolLoad } from './pool.ts';
+import { Servers, type Where } from './servers.ts';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Runner, type Sql, type Statement } from './statement.ts';
 import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
 export type { Fragment, Sql } from './statement.ts';
 export type { Tx } from './transaction.ts';
-export type { Where } from './pool.ts';
+export { Servers } from './servers.ts';
 /** What is not said is as for a command, which may take its time. */
 export type PoolOptions = Partial<PoolPolicy> & Pick<PoolPolicy, 'max' | 'name'>;
 
@@ -30,11 +31,11 @@ export type Db = Sql & {
 
 const longestEndSeconds = 5;
 
-export function connect(where: string | Where, options: PoolOptions): Db {
+export function connect(where: string | Where | Servers, options: PoolOptions): Db {
   const policy: PoolPolicy = { ...policies.commands, ...options };
-  const find: Where = typeof where === 'string' ? () => [where] : where;
-  const pool = new SessionPool(find, policy);
-  const listener = createListener(find, policy);
+  const servers = where instanceof Servers ? where : new Servers(typeof where === 'string' ? () => [where] : where);
+  const pool = new SessionPool(servers, policy);
+  const listener = createListener(servers, policy);
 
   async function withSession<T>(work: (session: PooledSession) => Promise<T>): Promise<T> {
     const session = await pool.take();

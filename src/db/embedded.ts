@@ -10,7 +10,7 @@ import pg from 'pg';
 import { socketOf } from './client.ts';
 import { findPlace, type Place } from './embedded-place.ts';
 import { findRunning, makeCluster, readPidFile, serverUser, startServer, stopServer } from './embedded-server.ts';
-import type { Where } from './pool.ts';
+import type { Where } from './servers.ts';
 import { withStartLock } from './start-lock.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
 

@@ -1,9 +1,10 @@
-// In charge of being told: a connection of its own that listens, is asked now and then whether it still lives, and is
-// opened anew when it does not. What is notified meanwhile is missed, so that everybody who listens also looks by itself.
+// In charge of being told: a connection of its own that listens where writes are taken, is asked now and then whether it still is there, and
+// is opened anew when it is not. What is notified meanwhile is missed, so that everybody who listens also looks by itself.
 import pg from 'pg';
 import { clientClass, socketOf } from './client.ts';
 import type { PoolPolicy } from './policies.ts';
-import { processTag, type Where } from './pool.ts';
+import { processTag } from './pool.ts';
+import type { ServerFacts, Servers } from './servers.ts';
 
 /** Calls at each notification of a channel. */
 export type Listen = (channel: string, call: (payload: string) => void) => Promise<{ unlisten(): Promise<void> }>;
@@ -12,7 +13,7 @@ const askEveryMs = 15_000;
 const longestAnswerMs = 5_000;
 const againMs = { first: 100, longest: 5_000 } as const;
 
-export function createListener(where: Where, { name }: PoolPolicy): { listen: Listen; close(): Promise<void> } {
+export function createListener(servers: Servers, { name }: PoolPolicy): { listen: Listen; close(): Promise<void> } {
   const calls = new Map<string, Set<(payload: string) => void>>();
   let client: pg.Client | undefined;
   let opening: Promise<void> | undefined;
@@ -21,8 +22,8 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
   let closed = false;
 
   async function open(): Promise<void> {
-    const addresses = where();
-    const Client = clientClass(() => addresses[tries % Math.max(1, addresses.length)] ?? '', new Set());
+    const { place } = servers;
+    const Client = clientClass(() => servers.next(), new Set());
     const opened = new Client({ connectionTimeoutMillis: longestAnswerMs, keepAlive: true, application_name: `schoolbell ${name} ${processTag} listening` });
     opened.on('notification', ({ channel, payload = '' }) => {
       for (const call of calls.get(channel) ?? []) call(payload);
@@ -32,10 +33,12 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
       again();
     });
     tries += 1;
-    await opened.connect();
     try {
+      await opened.connect();
+      await requireServer(opened);
       for (const channel of calls.keys()) await ask(opened, `listen ${pg.escapeIdentifier(channel)}`);
     } catch (error) {
+      servers.passOver(place);
       socketOf(opened).destroy();
       throw error;
     }
@@ -45,9 +48,15 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
   }
 
   /** One that does not answer is as good as dead. */
-  async function ask(on: pg.Client, text: string): Promise<void> {
+  async function ask(on: pg.Client, text: string): Promise<pg.QueryResult> {
     const late = setTimeout(() => socketOf(on).destroy(), longestAnswerMs);
-    await on.query(text).finally(() => clearTimeout(late));
+    return on.query(text).finally(() => clearTimeout(late));
+  }
+
+  /** Nothing is notified by a server that takes no writes any more. */
+  async function requireServer(on: pg.Client): Promise<void> {
+    const { rows } = await ask(on, `select ${servers.asks}`);
+    servers.require(rows[0] as ServerFacts);
   }
 
   const openOnce = () => {
@@ -62,7 +71,8 @@ export function createListener(where: Where, { name }: PoolPolicy): { listen: Li
   }
 
   const asking = setInterval(() => {
-    if (client) void ask(client, 'select 1').catch(() => {});
+    const asked = client;
+    if (asked) void requireServer(asked).catch(() => socketOf(asked).destroy());
   }, askEveryMs).unref();
 
   async function end(): Promise<void> {

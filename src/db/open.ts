@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { SchoolbellError } from '../errors.ts';
 import { requireUsableServer } from './check-server.ts';
-import { connect, type Db, type Where } from './connect.ts';
+import { connect, Servers, type Db } from './connect.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { findCluster } from './embedded-place.ts';
 import { migrate, type MigrateOptions } from './migrate.ts';
@@ -33,10 +33,10 @@ export async function openDatabase(config: Config, tell: (words: string) => void
   const { existing = false } = options;
   if (existing && !config.databaseUrls && !findCluster(config.dataDir)) throw notThere(config, 'there is no database');
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
-  const where: Where = embedded?.where ?? (() => config.databaseUrls ?? []);
+  const servers = new Servers(embedded?.where ?? (() => config.databaseUrls ?? []));
   const pools: Db[] = [];
   const pool = (policy: PoolPolicy) => {
-    const made = connect(where, policy);
+    const made = connect(servers, policy);
     pools.push(made);
     return made;
   };
@@ -45,7 +45,7 @@ export async function openDatabase(config: Config, tell: (words: string) => void
     await embedded?.close();
   };
   try {
-    await prepare(connect(where, policies.setup), config, tell, options);
+    await prepare(connect(servers, policies.setup), config, tell, options);
     return { pool, pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});

@@ -1,15 +1,14 @@
 // In charge of the connections of one pool: where the server is, is asked for every new one; each gets the pool's limits
-// before it is used; and nobody waits for one without end.
+// before it is used; a server that is away is waited for, as while another takes its place; and nobody waits without end.
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { Histogram } from '../histogram.ts';
 import { clientClass, socketOf } from './client.ts';
 import type { PoolPolicy } from './policies.ts';
+import { NotTheServer, type ServerFacts, type Servers } from './servers.ts';
 import { PooledSession } from './session.ts';
-import { DatabaseUnavailable } from './unavailable.ts';
+import { DatabaseUnavailable, isServerError, isUnavailable } from './unavailable.ts';
 import { valueParsers } from './values.ts';
-
-/** Addresses of the servers, one of which takes writes; asked again for each connection. */
-export type Where = () => readonly string[];
 
 /** What a pool is doing, and how long those who asked it for a connection have waited. */
 export type PoolLoad = Readonly<{ inUse: number; open: number; waiting: number; waits: Histogram; refused: Readonly<Record<'busy' | 'away', number>> }>;
@@ -19,31 +18,30 @@ const waitBounds = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as c
 const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
+/** Between rounds over all servers while none is to be had. */
+const roundMs = 150;
 /** Of this process, so that the connections of one can be told from those of others. */
 export const processTag = `${process.pid.toString(36)}${Date.now().toString(36).slice(-4)}`;
-
-class NotPrimary extends Error {}
 
 export class SessionPool {
   readonly policy: PoolPolicy;
   readonly #pool: pg.Pool;
   readonly #clients = new Set<pg.Client>();
-  readonly #where: Where;
-  /** Which of the servers took the last connection. */
-  #current = 0;
+  readonly #servers: Servers;
+  readonly #idle = new Set<pg.Client>();
   #out = 0;
   readonly #waits = new Histogram(waitBounds);
   readonly #refused = { busy: 0, away: 0 };
   #ending: Promise<void> | undefined;
 
-  constructor(where: Where, policy: PoolPolicy) {
-    this.#where = where;
+  constructor(servers: Servers, policy: PoolPolicy) {
+    this.#servers = servers;
     this.policy = policy;
     this.#pool = new pg.Pool({
-      Client: clientClass(() => this.#address(), this.#clients),
+      Client: clientClass(() => servers.next(), this.#clients),
       max: policy.max,
       idleTimeoutMillis: idleMs,
-      connectionTimeoutMillis: Math.ceil(policy.connectionMs / Math.max(1, where().length)),
+      connectionTimeoutMillis: Math.ceil(policy.connectionMs / servers.count),
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       application_name: `schoolbell ${policy.name} ${processTag}`,
@@ -52,26 +50,36 @@ export class SessionPool {
     } as pg.PoolConfig);
     // Of connections that nobody is using; the pool has removed them.
     this.#pool.on('error', () => {});
+    this.#pool.on('remove', (client) => this.#idle.delete(client as pg.Client));
+    servers.onSuspect(() => {
+      for (const client of this.#idle) socketOf(client).destroy();
+    });
   }
 
   /** A connection, or the word that none was to be had in time. */
   async take(): Promise<PooledSession> {
     const begun = performance.now();
-    const deadline = begun + this.policy.connectionMs;
+    const observe = () => this.#waits.observe((performance.now() - begun) / 1000);
     for (let tries = 1; ; tries += 1) {
-      const at = this.#current;
+      const { place } = this.#servers;
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
+        this.#idle.delete(client);
         this.#out += 1;
-        this.#waits.observe((performance.now() - begun) / 1000);
+        observe();
         return new PooledSession(client, this.policy);
       } catch (error) {
-        // Of several who found the same server away, one moves on to the next.
-        if (this.#current === at && this.#out < this.policy.max) this.#current += 1;
-        if (tries < this.#where().length && performance.now() <= deadline) continue;
-        const refusal = this.#explain(error as Error);
+        const busy = this.#out >= this.policy.max;
+        if (!busy) this.#servers.passOver(place);
+        const rest = begun + (busy ? this.policy.connectionMs : this.policy.awayMs) - performance.now();
+        const isRoundOver = tries % this.#servers.count === 0;
+        if (this.#ending === undefined && (busy ? rest > 0 : !isRoundOver || (rest > 0 && mayPass(error)))) {
+          if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * (0.5 + Math.random())));
+          continue;
+        }
+        const refusal = this.#explain(error as Error, busy);
         this.#refused[refusal.why === 'busy' ? 'busy' : 'away'] += 1;
-        this.#waits.observe((performance.now() - begun) / 1000);
+        observe();
         throw refusal;
       }
     }
@@ -80,6 +88,8 @@ export class SessionPool {
   /** Back into the pool, unless something was given up or went wrong underway. */
   give(session: PooledSession): void {
     this.#out -= 1;
+    if (session.usable) this.#idle.add(session.client);
+    else if (session.wasSilent) this.#servers.suspect();
     (session.client as unknown as pg.PoolClient).release(!session.usable);
   }
 
@@ -92,11 +102,6 @@ export class SessionPool {
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([this.#ending, new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))]).finally(() => clearTimeout(timer));
     for (const client of this.#clients) socketOf(client).destroy();
-  }
-
-  #address(): string {
-    const all = this.#where();
-    return all[this.#current % Math.max(1, all.length)] ?? '';
   }
 
   async #prepare(client: pg.Client): Promise<void> {
@@ -115,27 +120,31 @@ export class SessionPool {
     };
     const late = setTimeout(() => socketOf(client).destroy(), connectionMs);
     try {
-      const { rows } = await client.query<{ standby: boolean }>(
-        `select pg_is_in_recovery() as standby, ${Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`).join(', ')}`,
-      );
-      if (rows[0]?.standby && this.#where().length > 1) throw new NotPrimary('this server only reads');
+      const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+      const { rows } = await client.query<ServerFacts>(`select ${this.#servers.asks}, ${set.join(', ')}`);
+      this.#servers.require(rows[0]);
     } finally {
       clearTimeout(late);
     }
   }
 
-  #explain(error: Error): DatabaseUnavailable {
-    if (this.#out >= this.policy.max)
+  #explain(error: Error, busy: boolean): DatabaseUnavailable {
+    if (busy)
       return new DatabaseUnavailable(
         'busy',
         `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${this.policy.connectionMs / 1000} s`,
         error,
       );
-    if (error instanceof NotPrimary) return new DatabaseUnavailable('away', 'none of the servers in DATABASE_URL takes writes at present', error);
+    if (error instanceof NotTheServer) return new DatabaseUnavailable('away', error.message, error);
     return new DatabaseUnavailable(
       'away',
       `the database cannot be reached: ${error.message || (error as NodeJS.ErrnoException).code || 'no connection'}`,
       error,
     );
   }
+}
+
+/** Whether the next try may go well: a password that is wrong, or a database that is not there, will be so in a moment, too. */
+function mayPass(error: unknown): boolean {
+  return error instanceof NotTheServer || !isServerError(error) || isUnavailable(error);
 }

@@ -30,6 +30,8 @@ export class PooledSession implements Runner {
   #last: Promise<unknown> = Promise.resolve();
   #running = 0;
   #broken: DatabaseUnavailable | undefined;
+  /** The server takes no writes any more: the next connection may find one that does. */
+  #isReadOnly = false;
 
   constructor(client: pg.Client, policy: PoolPolicy) {
     this.client = client;
@@ -38,7 +40,17 @@ export class PooledSession implements Runner {
 
   /** Whether the connection may be used again: nothing is under way on it, and no transaction open. */
   get usable(): boolean {
-    return this.#broken === undefined && this.#running === 0 && this.transactionStatus !== 'T' && this.transactionStatus !== 'E';
+    return this.#broken === undefined && !this.#isReadOnly && this.#running === 0 && this.transactionStatus !== 'T' && this.transactionStatus !== 'E';
+  }
+
+  /** Whether it ended, or was given up, under a statement. */
+  get isLost(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  /** Whether it was given up because nothing came back. */
+  get wasSilent(): boolean {
+    return this.#broken?.why === 'silent';
   }
 
   /** As the server said last: I, idle; T, in a transaction; E, in one that has failed. */
@@ -193,6 +205,7 @@ export class PooledSession implements Runner {
       if (/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) {
         this.#broken ??= new DatabaseUnavailable('away', `the connection to the database was ended: ${error.message}`, error);
       }
+      if (error.code === sqlStates.readOnly) this.#isReadOnly = true;
       return error;
     }
     this.#broken ??= new DatabaseUnavailable('away', `the connection to the database ended: ${error.message}`, error);

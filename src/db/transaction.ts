@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Row, type Rows, type Runner, type Sql } from './statement.ts';
-import { isDeadlock } from './unavailable.ts';
+import { DatabaseUnavailable, isDeadlock } from './unavailable.ts';
 
 export type Tx = Sql & {
   /** What fails inside is undone; the transaction goes on. */
@@ -30,9 +30,15 @@ export function runTogether(session: PooledSession, statements: readonly Compose
       return answers.slice(1, -1);
     } catch (error) {
       if (isStalePlan(error)) stale.push(...statements);
-      throw error;
+      return explainCommit(session, error);
     }
   });
+}
+
+/** A commit that was not answered may have been made; it is never cancelled, since what a standby has not confirmed would then count as made. */
+function explainCommit(session: PooledSession, error: unknown): never {
+  if (!session.isLost) throw error;
+  throw new DatabaseUnavailable('unknown', 'the database did not confirm what was to be written: it may have been written, or not', error);
 }
 
 /**
@@ -66,7 +72,7 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
   try {
     const result = await work(tx);
     end();
-    const { command: done } = await session.run(command('commit'));
+    const { command: done } = await session.run(command('commit')).catch((error: unknown) => explainCommit(session, error));
     // That is how PostgreSQL answers the commit of a transaction in which something failed.
     if (done !== 'COMMIT') throw new Error('a statement of the transaction failed, and the failure was passed over');
     return result;

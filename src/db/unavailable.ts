@@ -1,8 +1,11 @@
 // In charge of telling a database that is away, busy or out of room from a statement that is wrong.
 
-export type WhyUnavailable = 'away' | 'busy' | 'silent';
+export type WhyUnavailable = 'away' | 'busy' | 'silent' | 'unknown';
 
-/** No answer was to be had. busy: every connection of the pool was in use for too long; silent: it was given up waiting. */
+/**
+ * No answer was to be had. busy: every connection of the pool was in use for too long; silent: it was given up waiting; unknown: what was to
+ * be written may have been written.
+ */
 export class DatabaseUnavailable extends Error {
   readonly code = 'DATABASE_UNAVAILABLE';
   readonly why: WhyUnavailable;
@@ -21,6 +24,7 @@ export const sqlStates = {
   diskFull: '53100',
   featureNotSupported: '0A000',
   noSuchStatement: '26000',
+  readOnly: '25006',
 } as const;
 
 /** Connection trouble, lack of resources, an operator's intervention, a system error, a server that only reads, a wait that the server ended. */
@@ -30,6 +34,10 @@ const states = /^(08|53|57P|58)|^(57014|55P03|25006|25P03|25P04|40001|40P01)$/;
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   return isServerError(error) && states.test(error.code);
+}
+
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && error.why === 'unknown';
 }
 
 export function isDiskFull(error: unknown): boolean {

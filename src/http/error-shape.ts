@@ -1,6 +1,6 @@
 // In charge of how an error leaves: the one renderer, and the shapes in which the APIs speak of errors.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isDiskFull, isUnavailable } from '../db/unavailable.ts';
+import { isDiskFull, isOutcomeUnknown, isUnavailable } from '../db/unavailable.ts';
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
 import { requestIdHeader } from './request-log.ts';
 
@@ -45,7 +45,7 @@ export function useErrorShape(app: FastifyInstance, shape: ErrorShape): void {
 }
 
 export function sendError(error: FastifyError | SchoolbellError, shape: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = toSchoolbellError(error, request.id);
+  const known = toSchoolbellError(error, request);
   request.refusedAs = known.code;
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
@@ -66,24 +66,26 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
 
 /** Whoever describes errors quotes these. */
 export const awayMessage = 'The service cannot reach its data at present. Try again in a moment.';
+const unknownMessage = 'The service lost its data while it was saving: it may have been done, or not. Look before you do it again.';
 export const renderFaultMessage = (requestId: string) => `Something went wrong on the server; it has been logged as ${requestId}.`;
 
-export function noAnswerInTime(cause?: unknown): SchoolbellError {
-  return new SchoolbellError('unavailable', awayMessage, { headers: { 'retry-after': '5' }, cause });
+/** mayBeDone: the connection was lost while something was being saved. */
+export function noAnswerInTime(cause?: unknown, mayBeDone = false): SchoolbellError {
+  return new SchoolbellError('unavailable', mayBeDone ? unknownMessage : awayMessage, { headers: { 'retry-after': '5' }, cause });
 }
 
 /** PostgreSQL has no NUL, neither in a text nor in JSON, and what comes out of it cannot bring one there. */
 const holdsNul: readonly string[] = ['22021', '22P05'];
 
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
-function toSchoolbellError(error: FastifyError | SchoolbellError, requestId: string): SchoolbellError {
+function toSchoolbellError(error: FastifyError | SchoolbellError, { id, method }: FastifyRequest): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
-  if (isUnavailable(error)) return noAnswerInTime(error);
+  if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && method !== 'GET' && method !== 'HEAD');
   if (holdsNul.includes(error.code)) return new SchoolbellError('invalid_request', 'Something in the request holds a NUL character; nothing here does.');
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
-  return new SchoolbellError('unexpected', renderFaultMessage(requestId), { cause: error });
+  return new SchoolbellError('unexpected', renderFaultMessage(id), { cause: error });
 }

@@ -13,7 +13,10 @@ const writeEveryMs = 1_000;
 type Warn = (error: unknown, words: string) => void;
 
 export function healthRoutes(app: FastifyInstance, db: Db): void {
+  let read: Promise<string | undefined> | undefined;
   let written: { at: number; fault: Promise<string | undefined> } | undefined;
+  /** Once for all who wait. */
+  const findReadFault = (warn: Warn) => (read ??= tryReading(db, warn).finally(() => (read = undefined)));
   const findWriteFault = (warn: Warn) => {
     if (!written || performance.now() - written.at > writeEveryMs) written = { at: performance.now(), fault: tryWriting(db, warn) };
     return written.fault;
@@ -22,7 +25,7 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
   app.get('/healthz', { config: { quiet: true }, ...describeAlive }, async () => ({ status: 'ok' }));
   app.get('/readyz', { config: { quiet: true }, ...describeReady }, async (request, reply) => {
     const warn: Warn = (err, words) => request.log.warn({ err }, words);
-    const fault = (await tryReading(db, warn)) ?? (await findWriteFault(warn));
+    const fault = (await findReadFault(warn)) ?? (await findWriteFault(warn));
     if (fault === undefined) return { status: 'ok' };
     if (asksForPage(request.headers.accept)) throw new SchoolbellError('unavailable', `Not ready to serve: ${fault}.`, { headers: { 'retry-after': '5' } });
     return reply.code(503).send({ status: fault });
