@@ -65,6 +65,10 @@ export class SessionPool {
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#idle.delete(client);
+        if (socketOf(client).destroyed) {
+          client.release(true);
+          continue;
+        }
         this.#out += 1;
         observe();
         return new PooledSession(client, this.policy);

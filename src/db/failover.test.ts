@@ -1,0 +1,101 @@
+// Two real servers, of which one follows the other: every pool goes to the one that takes writes, waits while there is none, and takes
+// nothing for written that the standby has not confirmed.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openTwoServers, type TwoServers } from '../../test/two-servers.ts';
+import { until } from '../../test/until.ts';
+import { readConfig } from '../config.ts';
+import { connect, Servers, type Db, type PoolOptions } from './connect.ts';
+import { DatabaseUnavailable, type WhyUnavailable } from './unavailable.ts';
+
+let two: TwoServers;
+const opened: Db[] = [];
+const hosts = () => readConfig({ DATABASE_URL: two.databaseUrl, SECRET_KEY: 'x'.repeat(32) }).databaseUrls ?? [];
+const patient = { awayMs: 60_000, connectionMs: 10_000 };
+
+function open(options: Partial<PoolOptions> = {}, servers = new Servers(hosts)): Db {
+  const db = connect(servers, { max: 4, name: 'failing', ...options });
+  opened.push(db);
+  return db;
+}
+
+const is = (why: WhyUnavailable) => (error: unknown) => error instanceof DatabaseUnavailable && error.why === why;
+const count = async (db: Db) => (await db<{ n: number }[]>`select count(*)::int as n from written`)[0]?.n;
+
+before(async () => {
+  two = await openTwoServers({ synchronous: true });
+  await two.ask('primary', 'create table written (n int primary key)');
+});
+after(async () => {
+  for (const db of opened) await db.end({ timeout: 0 });
+  await two.close();
+});
+
+test('whichever host is the standby is passed over, by all who ask', async () => {
+  for (const order of [hosts(), hosts().toReversed()]) {
+    const servers = new Servers(() => order);
+    const pools = [open({}, servers), open({}, servers)];
+    const found = await Promise.all([...pools, ...pools, ...pools].map((db) => db<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`));
+    assert.deepEqual(found.flatMap((rows) => rows.map(({ standby }) => standby)), Array.from({ length: 6 }, () => false));
+  }
+  const alone = open({}, new Servers(() => [two.url('standby')]));
+  await assert.rejects(async () => alone`select 1`, /this server is a standby, which only reads; name the primary/);
+});
+
+test('who asks while there is no primary waits for the next one, and is told if it takes too long; a listener hears again', async () => {
+  const servers = new Servers(hosts);
+  const [db, hasty] = [open(patient, servers), open({ awayMs: 300 }, servers)];
+  const heard: string[] = [];
+  await db.listen('news', (word) => heard.push(word));
+  const say = (word: string) => until(word, async () => (await db`select pg_notify('news', ${word})`, heard.includes(word)));
+  await say('before');
+  await db`insert into written values (1)`;
+  await two.kill('primary');
+  const waiting = db.begin(async (tx) => tx`insert into written values (2)`);
+  await assert.rejects(async () => hasty`select 1`, is('away'));
+  await two.promote();
+  await waiting;
+  await say('after');
+  assert.equal(await count(hasty), 2);
+  await two.rejoin();
+});
+
+test('what the standby has not confirmed is not taken for written, however long that takes', async () => {
+  const db = open({ ...patient, max: 2, statementMs: 200, answerMs: 1_500 });
+  assert.equal(await count(db), 2);
+  two.freeze('standby');
+  try {
+    await assert.rejects(db.begin(async (tx) => tx`insert into written values (3)`), is('unknown'));
+    await assert.rejects(db.together(db`insert into written values (4)`), is('unknown'));
+    await assert.rejects(async () => db`insert into written values (5)`, is('silent'));
+    assert.equal(await count(db), 2, 'nobody sees it, either');
+  } finally {
+    two.resume('standby');
+  }
+  await until('they are written after all', async () => (await count(db)) === 5);
+});
+
+test('a primary that hangs takes one statement with it, not one for each of its connections', async () => {
+  const db = open({ ...patient, statementMs: 500, answerMs: 1_000, connectionMs: 2_000 });
+  await Promise.all(Array.from({ length: 4 }, () => db`select pg_sleep(0.1)`));
+  two.freeze('primary');
+  await assert.rejects(async () => db`select 1`, is('silent'));
+  const waiting = Promise.all(Array.from({ length: 4 }, () => count(db)));
+  await two.kill('primary');
+  await two.promote();
+  assert.deepEqual(await waiting, [5, 5, 5, 5]);
+  await two.rejoin();
+});
+
+test('a server that takes no writes any more is left, and one that never did is passed over', async () => {
+  const [db, single] = [open({ max: 1 }), open({ max: 1 }, new Servers(() => [two.url('primary')]))];
+  assert.equal(await count(db), 5);
+  await two.ask('primary', 'alter system set default_transaction_read_only = on');
+  await two.ask('primary', 'select pg_reload_conf()');
+  await until('it refuses', () => db`insert into written values (6)`.then(() => db`delete from written where n = 6`.then(() => false), () => true));
+  await assert.rejects(async () => db`select 1`, /none of the servers in DATABASE_URL takes writes at present/);
+  assert.equal(await count(single), 5, 'where there is no other one, it is read from');
+  await two.ask('primary', 'alter system reset default_transaction_read_only');
+  await two.ask('primary', 'select pg_reload_conf()');
+  await until('it is taken again', () => db`insert into written values (6)`.then(() => true, () => false));
+});
