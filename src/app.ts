@@ -22,7 +22,8 @@ import { createSend } from './console/applications/try/send.ts';
 import { consoleRoutes } from './console/routes.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
-import { apiPools, policies } from './db/policies.ts';
+import { apiPools, policies, replicaPolicies } from './db/policies.ts';
+import { createPrefer } from './db/replicas.ts';
 import type { DemoCredentials } from './demo.ts';
 import { listRetained } from './describe-retention.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
@@ -55,10 +56,8 @@ import { schoolRegisterRoutes } from './onboarding/school-register.ts';
 import { followRoutes } from './reference/describe-surfaces.ts';
 import { docsRoutes } from './reference/docs-routes.ts';
 import { referenceRoutes } from './reference/routes.ts';
-import { createRemembered } from './rostering/remembered.ts';
 import { listsFolder } from './roster/sweep-lists.ts';
-import { openListFiles } from './rostering/list-files.ts';
-import { createFactsReader } from './rostering/roster-facts.ts';
+import { openReadings } from './rostering/readings.ts';
 import { dialects } from './rostering/dialects/all.ts';
 import { rosteringRoutes } from './rostering/routes.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
@@ -70,6 +69,8 @@ import { startRoutes } from './start-page.ts';
 export type AppParts = {
   config: Config;
   pools: Pools;
+  /** Undefined: everything is read from the primary. */
+  replicas?: ReplicaPools | undefined;
   seal: Seal;
   now?: () => number;
   slowReader?: SlowReaderLimit;
@@ -99,9 +100,15 @@ export function createPools(open: OpenPool): Pools {
   return Object.fromEntries(apiPools.map((name) => [name, open(policies[name])])) as Pools;
 }
 
+/** Those of them that only read, once more. */
+export type ReplicaPools = Readonly<Record<keyof typeof replicaPolicies, Db>>;
+
+export function createReplicaPools(open: OpenPool): ReplicaPools {
+  return Object.fromEntries(Object.entries(replicaPolicies).map(([name, policy]) => [name, open(policy)])) as ReplicaPools;
+}
+
 /** One processor is left to everything else, the kept thread aside, which is mostly idle. */
 const hashThreads = Math.max(1, availableParallelism() - 1);
-const rememberedTotalsBytes = 4 * 1024 * 1024;
 
 const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
   ...accessErrorShapes,
@@ -162,16 +169,15 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const providers = createOutbound(allowed, pageLimits);
   const pictures = createOutbound(allowed, pictureLimits);
   const ledger = createLedger(changes);
-  const totals = createRemembered<number>(rememberedTotalsBytes);
-  const reader = { db: reads, searches: pools.searches, lists: pools.lists, facts: createFactsReader(), totals };
-  const files = openListFiles(reader, {
+  const tablesOf = ({ reads: db, searches, lists }: Pick<Pools, 'reads' | 'searches' | 'lists'>) => ({ db, searches, lists });
+  const readings = openReadings(tablesOf(pools), parts.replicas && tablesOf(parts.replicas), {
     folder: listsFolder(config.dataDir),
     maxBytes: config.listCacheMb * 1024 ** 2,
     tell: (error, words) => app.log.warn({ err: error }, words),
     now,
   });
   app.addHook('onClose', async () => {
-    await files.close();
+    await readings.close();
     await ledger.close();
     await lines.close();
     await providers.close();
@@ -207,17 +213,18 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
     const retained = listRetained(config);
+    const consoleReplicas = parts.replicas && { db: parts.replicas.console };
     const holds = parts.holds ?? holdLimits;
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
-    consoleRoutes(api, { db: pools.console, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
+    consoleRoutes(api, { db: pools.console, prefer: createPrefer({ db: pools.console }, consoleReplicas), changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    const rows = { db: changes, reads, lists: pools.lists, folder: files.folder };
+    const rows = { db: changes, prefer: createPrefer(pools, parts.replicas), folder: readings.files.folder };
     const schoolData = { ...rows, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
     api.register(async (scope) => schoolDataRoutes(scope, schoolData));
     api.register(async (scope) =>
-      rosteringRoutes(scope, { authenticate: createAuthenticate(callers, tokens, limit), reader, files, publicUrl: config.publicUrl, ledger, slowReader }),
+      rosteringRoutes(scope, { authenticate: createAuthenticate(callers, tokens, limit), readings, publicUrl: config.publicUrl, ledger, slowReader }),
     );
   });
   return app;

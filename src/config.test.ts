@@ -28,6 +28,7 @@ test('defaults', () => {
     trustProxy: [],
     dataDir: resolve('./data'),
     databaseUrls: undefined,
+    databaseReadUrls: undefined,
     secretKeys: [],
     role: 'all',
     demo: true,

@@ -15,6 +15,8 @@ export type Config = Readonly<{
   dataDir: string;
   /** An external PostgreSQL, the same address for each of its hosts; undefined means the embedded one. */
   databaseUrls: readonly string[] | undefined;
+  /** Replicas of it for what only reads; undefined means that there are none. */
+  databaseReadUrls: readonly string[] | undefined;
   /** The first seals, any opens; none means: made in the data directory on first start. */
   secretKeys: readonly string[];
   role: Role;
@@ -44,7 +46,7 @@ export type Config = Readonly<{
 
 /** Every variable there is. */
 export const variables = [
-  'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'SMTP_URL', 'MAIL_FROM',
+  'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'DATABASE_READ_URL', 'SECRET_KEY', 'ROLE', 'DEMO', 'SMTP_URL', 'MAIL_FROM',
   'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'BACKUP_PASSPHRASE', 'LIST_CACHE_MB', 'LOG_LEVEL',
 ] as const;
 export type Variable = (typeof variables)[number];
@@ -126,6 +128,9 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (publicUrl && /^[^/]*\/+[^/]*@/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a user or password; it stands in every link');
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrls = databases('DATABASE_URL');
+  const databaseReadUrls = databases('DATABASE_READ_URL');
+  if (text('DATABASE_READ_URL') !== undefined && text('DATABASE_URL') === undefined)
+    problems.push('DATABASE_READ_URL: names replicas of the database in DATABASE_URL, which is not set; the embedded one has none');
   const smtpUrl = url('SMTP_URL', ['smtp:', 'smtps:']);
   const mailFrom = text('MAIL_FROM');
   if (text('SMTP_URL') !== undefined && !mailFrom) problems.push('MAIL_FROM: required with SMTP_URL, for example "Schoolbell <schoolbell@trust.example>"');
@@ -160,6 +165,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     trustProxy,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     databaseUrls,
+    databaseReadUrls,
     secretKeys,
     role: choice('ROLE', roles, 'all'),
     demo,

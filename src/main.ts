@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createHashPool } from './access/hash-pool.ts';
 import { createSeal, readOrMakeSecretKeys } from './access/seal.ts';
 import { createTokenKeys } from './access/token-keys.ts';
-import { createApp, createHealthApp, createPools, type Pools } from './app.ts';
+import { createApp, createHealthApp, createPools, createReplicaPools, type Pools, type ReplicaPools } from './app.ts';
 import { createBackupBeforeUpgrade } from './backup/before-upgrade.ts';
 import { backupCore } from './backup/core.ts';
 import { sweepSpool } from './collection/spool.ts';
@@ -12,6 +12,7 @@ import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
+import { NotTheServer } from './db/servers.ts';
 import { forgetThisProcess, noteProcess, noteProcessEveryMs } from './db/service-versions.ts';
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { endOnSignal } from './end-on-signal.ts';
@@ -51,8 +52,8 @@ async function main(config: Config): Promise<void> {
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
-    const app =
-      config.role === 'worker' ? createHealthApp(config, database.pool(policies.probes), watched) : createApp({ config, pools: await openPools(database.pool), seal, demo, ...watched });
+    const pools = config.role === 'worker' ? undefined : { pools: await openPools(database.pool), replicas: await openReplicas(database.replica, tell) };
+    const app = pools ? createApp({ config, ...pools, seal, demo, ...watched }) : createHealthApp(config, database.pool(policies.probes), watched);
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
     closing.push(() => Promise.all(closingApp.map((close) => close())));
     const embedded = database.embedded?.place;
@@ -102,6 +103,17 @@ function explainListen(error: NodeJS.ErrnoException, { host, port }: Config): ne
 async function openPools(open: OpenPool): Promise<Pools> {
   const pools = createPools(open);
   await Promise.all(Object.values(pools).map((pool) => pool`select 1`));
+  return pools;
+}
+
+/** The service goes on without them, but not with those of another database. */
+async function openReplicas(open: OpenPool | undefined, tell: (words: string) => void): Promise<ReplicaPools | undefined> {
+  if (!open) return undefined;
+  const pools = createReplicaPools(open);
+  await pools.reads`select 1`.catch((error: unknown) => {
+    if (!(error instanceof Error) || error.cause instanceof NotTheServer) throw error;
+    tell(`DATABASE_READ_URL: ${error.message}. Everything is read from the primary until a replica answers`);
+  });
   return pools;
 }
 

@@ -17,6 +17,7 @@ const values: Readonly<Record<Variable, (config: Config) => string>> = {
   TRUST_PROXY: ({ trustProxy }) => listOf(trustProxy),
   DATA_DIR: ({ dataDir }) => dataDir,
   DATABASE_URL: ({ databaseUrls }) => (databaseUrls === undefined ? 'the embedded PostgreSQL' : databaseUrls.map(withoutCredentials).join(', ')),
+  DATABASE_READ_URL: ({ databaseReadUrls }) => listOf((databaseReadUrls ?? []).map(withoutCredentials)),
   SECRET_KEY: ({ secretKeys, dataDir }) => {
     if (secretKeys.length === 0) return `in the file ${join(dataDir, secretKeyFile)}`;
     return secretKeys.length === 1 ? 'set' : `set, ${secretKeys.length} keys: the first seals, all of them open`;

@@ -11,16 +11,16 @@ import { addEstablishment } from '../src/access/establishments.ts';
 import { createRequestLines, type RequestLines } from '../src/access/request-lines.ts';
 import { scopeNames } from '../src/access/scopes.ts';
 import { createSeal, type Seal } from '../src/access/seal.ts';
-import { createApp, createPools, type AppParts } from '../src/app.ts';
+import { createApp, createPools, createReplicaPools, type AppParts } from '../src/app.ts';
 import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { openPackage, type CsvPackage } from '../src/collection/connectors/csv/package.ts';
 import { importRoster } from '../src/collection/import.ts';
 import type { ImportReport } from '../src/collection/import-report.ts';
 import { readConfig } from '../src/config.ts';
-import { connect, type Db, type PoolOptions } from '../src/db/connect.ts';
+import { connect, type Db, type PoolOptions, type Servers } from '../src/db/connect.ts';
 import { createRequestMeter } from '../src/http/request-meter.ts';
 import { createWorkPools, startWork } from '../src/work.ts';
-import { useDatabase } from './database.ts';
+import { useDatabase, type TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';
 
 /** As long as a timer can be: what is kept of requests is written when a test asks for it. */
@@ -68,21 +68,24 @@ export type Client = NewApplication & {
 
 /** A machine may be slow: only tests of the limits themselves hold to those of the product. */
 function withPatience(options: PoolOptions, patience: number): PoolOptions {
-  const limits = ['connectionMs', 'statementMs', 'lockMs', 'idleInTransactionMs', 'answerMs'] as const;
+  const limits = ['connectionMs', 'awayMs', 'statementMs', 'lockMs', 'idleInTransactionMs', 'answerMs'] as const;
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
 type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
-type Parts = Partial<Pick<AppParts, Part>> & { patience?: number };
+/** database: another one than that of the test cluster. replicas: of it. */
+type Parts = Partial<Pick<AppParts, Part>> & { patience?: number; database?: TestDatabase; replicas?: Servers };
 
-export async function useService(env: Record<string, string> = {}, { patience = 4, ...parts }: Parts = {}): Promise<Service> {
-  const { db, url: databaseUrl } = await useDatabase();
+export async function useService(env: Record<string, string> = {}, { patience = 4, database, replicas: standbys, ...parts }: Parts = {}): Promise<Service> {
+  const { db, url: databaseUrl } = database ?? (await useDatabase());
   const opened: Db[] = [];
-  const openPool = (options: PoolOptions) => {
-    const pool = connect(databaseUrl, withPatience(options, patience));
+  const openOn = (where: string | Servers) => (options: PoolOptions) => {
+    const pool = connect(where, withPatience(options, patience));
     opened.push(pool);
     return pool;
   };
+  const openPool = openOn(databaseUrl);
+  const replicas = standbys && createReplicaPools(openOn(standbys));
   const pools = createPools(openPool);
   const port = await freePort();
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));
@@ -91,7 +94,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
   const seal = createSeal(config.secretKeys);
   const meter = parts.meter ?? createRequestMeter();
   const lines = createRequestLines(pools.changes, meter, neverMs);
-  const app = createApp({ config, pools, seal, ...parts, meter, lines });
+  const app = createApp({ config, pools, replicas, seal, ...parts, meter, lines });
   await app.listen({ host: '127.0.0.1', port });
   const stops: (() => Promise<void>)[] = [];
   after(async () => {

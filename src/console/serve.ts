@@ -9,6 +9,7 @@ import { GoTo } from '../http/page-error.ts';
 import { redirect, sendPage, sendScriptedPage } from '../http/page-reply.ts';
 import type { Query } from '../http/query.ts';
 import type { Db } from '../db/connect.ts';
+import { findEnd, requireReached } from '../db/replicas.ts';
 import { hasOperators } from '../operators/operators.ts';
 import { findOperator, type Operator } from '../operators/sessions.ts';
 import { findRefusal, requireOwnPlaces } from './admit.ts';
@@ -85,12 +86,20 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
     return send(visit.reply.code(errorCodes[error.code].status).headers(error.headers), shown);
   }
 
+  /** From where everything is that was done before the page was asked for: whoever did something sees it. */
+  async function show(page: Page, visit: Visit): Promise<Shown | Sent> {
+    return parts.prefer(async ({ db, isReplica }) => {
+      if (isReplica) await requireReached(db, await findEnd(parts.db));
+      return page.show({ ...parts, db }, visit);
+    });
+  }
+
   for (const page of pages)
     scope.get(page.path, hidden, async (request, reply) => {
       const visit = await visitOf(request, reply);
       const refusal = findRefusal(page, visit);
       if (refusal) throw refusal;
-      return send(reply, await page.show(parts, visit));
+      return send(reply, await show(page, visit));
     });
   for (const action of actions) {
     const { path, longestMs, file } = action;

@@ -8,6 +8,7 @@ import type { Opening } from '../access/scopes.ts';
 import type { UploadLimits } from '../collection/uploads.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
+import type { Prefer } from '../db/replicas.ts';
 import type { Retained } from '../describe-retention.ts';
 import type { Form } from '../http/forms.ts';
 import type { Outbound } from '../http/outbound.ts';
@@ -21,9 +22,10 @@ import type { Operator } from '../operators/sessions.ts';
 /** What it takes to try the API. demo: whose tokens are everybody's, and at which school, where there is one. */
 export type Trying = Readonly<{ tokens: Tokens; readSurfaces: ReadSurfaces; send: SendRequest; demo: Readonly<{ rp: string; estab: string }> | undefined }>;
 
-/** db: what pages read with, so that they hold up no API. changes: what actions write with. tries: for passwords. */
+/** db: what pages read with, so that they hold up no API. prefer: where that is. changes: what actions write with. tries: for passwords. */
 export type ConsoleParts = Readonly<{
   db: Db;
+  prefer: Prefer<Readonly<{ db: Db }>>;
   changes: Db;
   tries: Db;
   seal: Seal;

@@ -9,6 +9,7 @@ import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { findCluster } from './embedded-place.ts';
 import { migrate, type MigrateOptions } from './migrate.ts';
 import { policies, type PoolPolicy } from './policies.ts';
+import { originOf, Replicas } from './servers.ts';
 import { isUnavailable } from './unavailable.ts';
 
 export type OpenPool = (policy: PoolPolicy) => Db;
@@ -16,6 +17,8 @@ export type OpenPool = (policy: PoolPolicy) => Db;
 export type OpenDatabase = {
   /** A pool on this database; it is closed with it. */
   pool: OpenPool;
+  /** A pool on its replicas, if it has any; closed with it, too. */
+  replica: OpenPool | undefined;
   /** All that were opened so far. */
   pools: readonly Db[];
   embedded: EmbeddedDatabase | undefined;
@@ -35,8 +38,8 @@ export async function openDatabase(config: Config, tell: (words: string) => void
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
   const servers = new Servers(embedded?.where ?? (() => config.databaseUrls ?? []));
   const pools: Db[] = [];
-  const pool = (policy: PoolPolicy) => {
-    const made = connect(servers, policy);
+  const openOn = (where: Servers): OpenPool => (policy) => {
+    const made = connect(where, policy);
     pools.push(made);
     return made;
   };
@@ -45,8 +48,10 @@ export async function openDatabase(config: Config, tell: (words: string) => void
     await embedded?.close();
   };
   try {
-    await prepare(connect(servers, policies.setup), config, tell, options);
-    return { pool, pools, embedded, close };
+    const setup = connect(servers, policies.setup);
+    const origin = await prepare(setup, config, tell, options).finally(() => setup.end({ timeout: 1 }));
+    const replicas = config.databaseReadUrls && origin !== undefined ? new Replicas(() => config.databaseReadUrls ?? [], origin) : undefined;
+    return { pool: openOn(servers), replica: replicas && openOn(replicas), pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
@@ -70,15 +75,15 @@ export async function openBare(config: Config, overrides: Record<string, string>
   }
 }
 
-async function prepare(db: Db, config: Config, tell: (words: string) => void, { existing, asIs, before }: OpenOptions): Promise<void> {
-  try {
-    const usable = () => requireUsableServer(db);
-    await (config.databaseUrls ? usable().catch((error: unknown) => explain(error, existing ? config : undefined)) : untilBack(usable));
-    if (existing && !(await hasSchema(db))) throw notThere(config, 'no start of Schoolbell has made anything');
-    if (!asIs) await migrate(db, { tell, ...(before ? { before } : {}) });
-  } finally {
-    await db.end({ timeout: 1 });
-  }
+/** Gives what tells this database from others. */
+async function prepare(db: Db, config: Config, tell: (words: string) => void, { existing, asIs, before }: OpenOptions): Promise<string | undefined> {
+  const usable = () => requireUsableServer(db);
+  await (config.databaseUrls ? usable().catch((error: unknown) => explain(error, existing ? config : undefined)) : untilBack(usable));
+  if (existing && !(await hasSchema(db))) throw notThere(config, 'no start of Schoolbell has made anything');
+  if (asIs) return undefined;
+  await migrate(db, { tell, ...(before ? { before } : {}) });
+  const [row] = await db.unsafe<{ origin: string }[]>(`select ${originOf} as origin`);
+  return row?.origin;
 }
 
 async function hasSchema(db: Db): Promise<boolean> {

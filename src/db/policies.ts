@@ -75,6 +75,15 @@ export const policies = {
   setup: policy('setup', 5, 'chosen', [30 * second, 0, 60 * minute, 10 * minute, 10 * minute, 61 * minute]),
 } as const satisfies Record<string, PoolPolicy>;
 
+/** On replicas; what they cannot answer the primary does, and nobody is to have waited long before it is asked. */
+const onReplicas = (of: PoolPolicy): PoolPolicy => ({ ...of, name: `replica${of.name}`, connectionMs: second, awayMs: 0 });
+export const replicaPolicies = {
+  reads: onReplicas(policies.reads),
+  searches: onReplicas(policies.searches),
+  lists: onReplicas(policies.lists),
+  console: onReplicas(policies.console),
+} as const;
+
 export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes', 'console', 'probes'] as const;
 export const workPools = ['outbox', 'collections', 'writebacks', 'chores', 'backups'] as const;
 /** Of a worker: for work, and for changes of status. Of the API: for outcomes. */

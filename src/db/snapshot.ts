@@ -12,6 +12,7 @@ export async function openSnapshot(db: Db): Promise<Snapshot> {
     if (!(error instanceof DatabaseUnavailable) || error.why !== 'busy') throw error;
     throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again, or read in pages.', {
       headers: { 'retry-after': '10' },
+      cause: error,
     });
   });
   let closing: Promise<void> | undefined;
@@ -27,4 +28,19 @@ export async function openSnapshot(db: Db): Promise<Snapshot> {
     throw error;
   }
   return { sql: connection, close };
+}
+
+/** With its first batch at hand: what is wrong can still be said. */
+export async function begun<T>(batches: AsyncGenerator<T>): Promise<AsyncGenerator<T>> {
+  const first = await batches.next();
+  return (async function* all() {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* batches;
+    } finally {
+      // Whoever leaves before the rest has begun ends it as well.
+      await batches.return(undefined);
+    }
+  })();
 }

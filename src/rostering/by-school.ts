@@ -1,5 +1,6 @@
 // In charge of lists in their own order, school by school: a slice of each school's file where there is one, else rows of the database,
 // which become files as they go by.
+import type { Prefer } from '../db/replicas.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
 import type { Held, ListFolder } from '../roster/list-folder.ts';
@@ -16,7 +17,12 @@ import type { Target } from './visibility.ts';
 
 /** Where lists are kept as files, and who makes them ready. */
 export type ListFiles = { folder: ListFolder; maker: ListMaker };
-export type Reading = Reader & { findParts: FindParts; files: ListFiles | undefined };
+export type Reading = Reader & {
+  findParts: FindParts;
+  files: ListFiles | undefined;
+  /** For what is read after something has been sent. */
+  prefer: Prefer<Reader>;
+};
 
 /** A page over more schools than these is one statement rather than so many files. */
 const mostFilesAPage = 16;
@@ -77,7 +83,10 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
         const [slice] = step.slices;
         if (step.file && slice && files) rest = yield* readFile(files.folder, slice);
         if (rest.length === 0) continue;
-        if (step !== first || step.file) current = await openRun(reading, ofSlices(await asOfNow(question, rest), rest), pagingOf(rest));
+        if (step !== first || step.file) {
+          const asked = ofSlices(await asOfNow(question, rest), rest);
+          current = await reading.prefer((reader) => openRun(reader, asked, pagingOf(rest)));
+        }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
       }
@@ -107,7 +116,7 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
   /** The same schools at the same versions, which others may have replaced since. */
   async function asOfNow(asked: Question, slices: readonly Slice[]): Promise<Question> {
     const estabs = slices.map(({ part }) => part.target.estab);
-    const rows = await reading.db<{ estab: string; id: string; version: number; keptFrom: number }[]>`
+    const rows = await reading.primary<{ estab: string; id: string; version: number; keptFrom: number }[]>`
       select estab, id, version, kept_from as "keptFrom" from roster where estab = any(${estabs})`;
     const targets = slices.map(({ part: { target } }): Target => {
       const row = rows.find(({ estab }) => estab === target.estab);

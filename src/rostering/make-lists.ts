@@ -1,5 +1,6 @@
 // In charge of making lists ready as files behind the callers' backs: at once where an earlier version's file can be carried on, else when
 // a list is asked for again. One at a time; what fails is tried again when it is asked for again.
+import type { Prefer } from '../db/replicas.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import type { ListFolder } from '../roster/list-folder.ts';
 import { isPast } from './as-of.ts';
@@ -27,7 +28,7 @@ const rememberedBytes = 1024 * 1024;
 /** What came to nothing, because the roster moved say, is not begun again for so long. */
 const restMs = 60_000;
 
-export function createListMaker(reader: Reader, folder: ListFolder, now: () => number = Date.now): ListMaker {
+export function createListMaker(prefer: Prefer<Reader>, folder: ListFolder, now: () => number = Date.now): ListMaker {
   /** Since when a file that was asked for once may be made. */
   const asked = createRemembered<number>(rememberedBytes);
   const waiting = new Map<string, Wanted>();
@@ -38,7 +39,7 @@ export function createListMaker(reader: Reader, folder: ListFolder, now: () => n
     for (const [file, wanted] of waiting) {
       if (closed) break;
       // Nobody waits for it: what is wrong is wrong for those who ask, too, and they are told.
-      const made = await make(wanted).catch(() => false);
+      const made = await prefer((reader) => make(reader, wanted)).catch(() => false);
       if (!made && wanted.again) asked.set(file, now() + restMs, 8);
       waiting.delete(file);
     }
@@ -51,14 +52,14 @@ export function createListMaker(reader: Reader, folder: ListFolder, now: () => n
     });
   }
 
-  async function make({ question, part, again }: Wanted): Promise<boolean> {
-    const [held, version] = (await holdEarlier(question, part)) ?? [];
+  async function make(reader: Reader, { question, part, again }: Wanted): Promise<boolean> {
+    const [held, version] = (await holdEarlier(reader, question, part)) ?? [];
     try {
       if (held && version !== undefined && (await keep(part, (keeping) => spliceList(reader, question, { file: held.file, version }, keeping)))) return true;
     } finally {
       held?.release();
     }
-    return again && keep(part, (keeping) => readWhole(question, keeping));
+    return again && keep(part, (keeping) => readWhole(reader, question, keeping));
   }
 
   async function keep(part: Part & { file: string }, fill: (keeping: Keeping) => Promise<boolean>): Promise<boolean> {
@@ -71,7 +72,7 @@ export function createListMaker(reader: Reader, folder: ListFolder, now: () => n
     }
   }
 
-  async function readWhole(question: Question, keeping: Keeping): Promise<boolean> {
+  async function readWhole(reader: Reader, question: Question, keeping: Keeping): Promise<boolean> {
     const { batches, close } = await openRun(reader, question, { limit: undefined, offset: 0 });
     try {
       for await (const batch of batches) if (closed || !(await keeping.add(toPiece(batch.map(({ json }) => json))))) return false;
@@ -82,9 +83,9 @@ export function createListMaker(reader: Reader, folder: ListFolder, now: () => n
   }
 
   /** The newest file of an earlier version that this one can be made from. */
-  async function holdEarlier(question: Question, { target, view }: Part) {
+  async function holdEarlier({ facts, primary }: Reader, question: Question, { target, view }: Part) {
     if (!isOfOwnRows(question, target)) return undefined;
-    const versions = await reader.facts.versions(reader.db, target);
+    const versions = await facts.versions(primary, target);
     const earlier = (await folder.list())
       .filter((list) => list.rosterId === target.rosterId && list.view === view && list.compressed === undefined)
       .filter(({ version, instant }) => version < target.version && version >= target.keptFrom && findVersion(versions, version)?.instant === instant)

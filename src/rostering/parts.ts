@@ -16,7 +16,7 @@ export type FindParts = (question: Question, plain: Plain) => Promise<Parts>;
 
 /** Targets that are the same object are the same schools at the same versions, seen alike. */
 export function createFindParts(reader: Reader): FindParts {
-  const { facts, db } = reader;
+  const { facts, primary } = reader;
   const known = new WeakMap<readonly Target[], Map<string, Promise<Parts>>>();
 
   async function find(question: Question, plain: Plain): Promise<Parts> {
@@ -24,8 +24,8 @@ export function createFindParts(reader: Reader): FindParts {
     const found = await Promise.all(
       question.targets.map(async (target) => {
         // One after the other: what the first had to read is known to the second.
-        const totals = await facts.totals(db, target, collection);
-        const versions = await facts.versions(db, target);
+        const totals = await facts.totals(primary, target, collection);
+        const versions = await facts.versions(primary, target);
         const view = viewOf(question, target, plain);
         const file = fileOf(view, target, versions);
         const known = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : undefined;

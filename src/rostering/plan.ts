@@ -26,8 +26,8 @@ export type Plan = Readonly<{
   json: Fragment;
   /** Whether every parent exists, in one school. */
   parentsExist: Fragment;
-  /** Where each establishment's roster stands, and since when it is kept, as of the statement's snapshot. */
-  currentVersions: Fragment;
+  /** Where each establishment's roster stands, and since when it is kept, as of the statement's snapshot; proved: with the version's instant. */
+  standing: (proved: boolean) => Fragment;
 }>;
 
 export type Versions = ReadonlyMap<string, readonly Version[]>;
@@ -77,10 +77,17 @@ export function makePlan(sql: Sql, question: Question, versions: Versions): Plan
     orderBy: targets.length > 1 ? sql`${byField} t.estab, t.sourced_id` : sql`${byField} t.sourced_id`,
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
     parentsExist: parents.exist,
-    currentVersions: sql`(select jsonb_object_agg(r.estab, jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
-      ${dialect.isReady(sql)})) from roster r
+    standing: (proved) => sql`(select jsonb_object_agg(r.estab, jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
+      ${dialect.isReady(sql)}${proved ? instantAsked(sql, targets) : sql``})) from roster r
       where r.estab = any(${targets.map((target) => target.estab)}))`,
   };
+}
+
+/** A replica that has taken another way than the primary may have a version of the same number. */
+function instantAsked(sql: Sql, targets: readonly Target[]): Fragment {
+  return sql`, 'instant', (select (extract(epoch from v.instant) * 1000)::bigint from roster_version v
+    join unnest(${targets.map(({ estab }) => estab)}::text[], ${targets.map(({ version }) => version)}::int[]) asked (estab, version)
+    on asked.estab = r.estab and asked.version = v.version where v.estab = r.estab)`;
 }
 
 function visible(sql: Sql, resource: Resource, targets: readonly Target[]): Fragment {

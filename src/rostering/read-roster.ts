@@ -7,14 +7,13 @@ import type { Resource, Status } from '../roster/resource.ts';
 import { variantB } from './dialects/variant-b.ts';
 import { findFieldPath, type Version } from './field-path.ts';
 import { operations } from './operations.ts';
-import { createFindParts } from './parts.ts';
 import type { Question } from './question.ts';
-import { createRemembered } from './remembered.ts';
+import { readingFrom } from './readings.ts';
 import { findVersion } from './render.ts';
-import { createFactsReader, RosterMoved } from './roster-facts.ts';
+import { RosterMoved } from './roster-facts.ts';
 import type { Target } from './visibility.ts';
 import { findSource } from './source.ts';
-import { selectMetadataKeys, type Reader } from './statements.ts';
+import { selectMetadataKeys } from './statements.ts';
 
 const dialect = variantB;
 
@@ -23,9 +22,8 @@ export async function readRoster(db: Db, estab: string) {
     select estab, id as "rosterId", version, version as current, kept_from as "keptFrom" from roster where estab = ${estab}`;
   if (!at) throw new Error(`there is no roster for ${estab}`);
   const targetOf = (resource: Resource): Target => ({ ...at, kinds: resource.kinds, people: collections.users.kinds, byAnyKind: dialect.byAnyKind });
-  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0) };
-  const reading = { ...reader, files: undefined, findParts: createFindParts(reader) };
-  const versions = new Map([[estab, await reader.facts.versions(db, targetOf(collections.orgs))]]);
+  const reading = readingFrom(db);
+  const versions = new Map([[estab, await reading.facts.versions(db, targetOf(collections.orgs))]]);
 
   const question = (resource: Resource, status: Status | undefined): Question => {
     const path = findFieldPath(resource, 'status', dialect.edition);
@@ -43,7 +41,7 @@ export async function readRoster(db: Db, estab: string) {
   };
   return {
     version: at.version,
-    metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reader, question(resource, status)),
+    metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reading, question(resource, status)),
     count: async (resource: Resource, status?: Status) => (await findSource(reading, question(resource, status), '')).total(),
     hasProfiles: async (status?: Status) => {
       const [row] = await db`

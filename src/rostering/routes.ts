@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import type { Authenticate } from '../access/authenticate.ts';
 import type { Ledger } from '../access/disclosures.ts';
+import type { Prefer } from '../db/replicas.ts';
 import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
@@ -10,17 +11,16 @@ import type { Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import { answerOperation, type Answer, type Answering } from './answer.ts';
-import { type ListFiles } from './by-school.ts';
+import type { Reading } from './by-school.ts';
 import { dialects } from './dialects/all.ts';
 import { errorSchemas } from './dialects/error-schemas.ts';
 import { createDescribeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
 import { recordSchemas } from './record-schema.ts';
-import { createFindParts } from './parts.ts';
+import type { Readings } from './readings.ts';
 import { RosterMoved } from './roster-facts.ts';
 import { createFindSight } from './sight.ts';
-import type { Reader } from './statements.ts';
 import { createTurnstile } from './turnstile.ts';
 
 export const wholeListsPerApplication = 8;
@@ -30,29 +30,26 @@ const tries = 5;
 
 export type Rostering = {
   authenticate: Authenticate;
-  reader: Reader;
-  /** Undefined where no list is kept as a file. */
-  files: ListFiles | undefined;
+  readings: Readings;
   publicUrl: string;
   ledger: Ledger;
   slowReader: SlowReaderLimit;
 };
 
-export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, files, publicUrl, ledger, slowReader }: Rostering): void {
-  const reading = { ...reader, files, findParts: createFindParts(reader) };
+export function rosteringRoutes(app: FastifyInstance, { authenticate, readings, publicUrl, ledger, slowReader }: Rostering): void {
   const findSight = createFindSight();
-  const names = createVersionNames(reader.db);
+  const names = createVersionNames(readings.primary);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of [...recordSchemas, ...errorSchemas]) app.addSchema(schema);
   for (const dialect of dialects) {
-    const answering: Answering = { reading, findSight, dialect, turnstile, names, address: publicUrl + dialect.root };
+    const answering = { findSight, dialect, turnstile, names, address: publicUrl + dialect.root };
     const describe = createDescribeOperation(dialect);
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
         scope.get(path, describe(operation), async (request, reply) =>
-          send(await answer(answering, operation, authenticate, request, ledger), reply, slowReader),
+          send(await answer(answering, readings.prefer, operation, authenticate, request, ledger), reply, slowReader),
         );
       }
     });
@@ -60,7 +57,8 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, reader, fi
 }
 
 async function answer(
-  answering: Answering,
+  answering: Omit<Answering, 'reading'>,
+  prefer: Prefer<Reading>,
   operation: Operation,
   authenticate: Authenticate,
   request: FastifyRequest,
@@ -73,7 +71,7 @@ async function answer(
   for (let attempt = 1; ; attempt += 1) {
     const caller = await authenticate(request, answering.dialect.tokenKind);
     try {
-      return await answerOperation(answering, operation, caller, {
+      const asked = {
         rp: caller.rp,
         params: request.params as Record<string, string>,
         query: request.query as Query,
@@ -82,7 +80,8 @@ async function answer(
         acceptEncoding: request.headers['accept-encoding'],
         head: request.method === 'HEAD',
         note,
-      });
+      };
+      return await prefer((reading) => answerOperation({ ...answering, reading }, operation, caller, asked));
     } catch (error) {
       if ((error as { code?: string }).code === sqlStates.queryCanceled) {
         throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', {

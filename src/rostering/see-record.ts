@@ -10,12 +10,10 @@ import { answerOperation, type Answering } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
-import { createFindParts } from './parts.ts';
-import { createRemembered } from './remembered.ts';
-import { createFactsReader, RosterMoved } from './roster-facts.ts';
+import { readingFrom } from './readings.ts';
+import { RosterMoved } from './roster-facts.ts';
 import { dialects } from './dialects/all.ts';
 import { createFindSight } from './sight.ts';
-import type { Reader } from './statements.ts';
 
 export type RecordJson = Readonly<Record<string, unknown>>;
 export type Refusal = Readonly<{ code: ErrorCode; message: string }>;
@@ -53,8 +51,7 @@ export function callerWith(rp: string, reach: Reach): Caller {
 /** In each dialect. findReach: again where the roster moved meanwhile; what it throws is what every request is answered with. */
 export async function seeRecord(db: Db, publicUrl: string, rp: string, findReach: () => Promise<Reach>, asked: Asked): Promise<Sight[]> {
   const operation = requireSingle(asked.collection);
-  const reader: Reader = { db, searches: db, lists: db, facts: createFactsReader(), totals: createRemembered(0) };
-  const reading = { ...reader, files: undefined, findParts: createFindParts(reader) };
+  const reading = readingFrom(db);
   const sights: Sight[] = [];
   for (const dialect of dialects) {
     const answering: Answering = {

@@ -12,9 +12,9 @@ export async function findSource(reading: Reading, question: Question, countedAs
   return plain ? bySchool(reading, question, plain) : byStatement(reading, question, countedAs);
 }
 
-async function findVersionsAsked({ facts, db }: Reading, question: Question): Promise<Plain | undefined> {
+async function findVersionsAsked({ facts, primary }: Reading, question: Question): Promise<Plain | undefined> {
   const [target, ...others] = question.targets;
-  return target && question.filter && others.length === 0 ? versionsAsked(question, await facts.versions(db, target)) : undefined;
+  return target && question.filter && others.length === 0 ? versionsAsked(question, await facts.versions(primary, target)) : undefined;
 }
 
 function byStatement(reading: Reading, question: Question, countedAs: string): ListSource {

@@ -2,26 +2,30 @@
 // version. Whatever is answered is of the versions that the question names; if a merge committed in between, RosterMoved says so and the
 // question is asked again.
 import type { Db, Fragment, Sql } from '../db/connect.ts';
-import { openSnapshot } from '../db/snapshot.ts';
+import { Behind, type Place } from '../db/replicas.ts';
+import { begun, openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isPast, type Piece } from './as-of.ts';
 import { findMilestone } from './milestones.ts';
 import { makePlan, type Plan, type Versions } from './plan.ts';
 import { plainness, type Question } from './question.ts';
 import type { Remembered } from './remembered.ts';
-import { createFinish, type Listed } from './render.ts';
+import { createFinish, findVersion, type Listed } from './render.ts';
 import { RosterMoved, RosterUnready, type FactsReader } from './roster-facts.ts';
 
-export type Reader = {
-  db: Db;
-  searches: Db;
-  lists: Db;
-  facts: FactsReader;
-  /** Of questions that are counted by looking. */
-  totals: Remembered<number>;
-};
-/** Where rosters stand, by establishment. */
-type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number; ready: boolean }>>;
+/** Where records are read: small reads, what has to be searched for, whole lists. */
+export type Tables = Readonly<{ db: Db; searches: Db; lists: Db }>;
+export type Reader = Place<Tables> &
+  Readonly<{
+    /** What is known of versions comes from here, wherever the records do. */
+    primary: Db;
+    facts: FactsReader;
+    /** Of questions that are counted by looking. */
+    totals: Remembered<number>;
+  }>;
+/** Where rosters stand, by establishment. instant: of the version that is asked for, where that has to be proved. */
+type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number; ready: boolean; instant?: number | null }>>;
+type Found = { versions: Standing | null; parents: boolean };
 export type Paging = { limit: number | undefined; offset: number };
 
 const recordsPerFetch = 1000;
@@ -38,14 +42,14 @@ export async function readPage(
   const sql = poolFor(reader, question);
   const versions = await readVersions(reader, question);
   const plan = makePlan(sql, question, versions);
-  const seek = await findSeek(reader, sql, question, paging.offset);
+  const seek = await findSeek(reader, question, paging.offset);
   const known = countedAs === undefined ? undefined : reader.totals.get(countedAs);
   const counting = countedAs !== undefined && known === undefined ? countSql(sql, plan) : sql`null::int`;
-  const [row] = await sql<{ versions: Standing; parents: boolean; total: number | null; records: string | null; estabs: string[] | null }[]>`
-    select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, ${counting} as total, page.*
+  const [row] = await sql<(Found & { total: number | null; records: string | null; estabs: string[] | null })[]>`
+    select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents, ${counting} as total, page.*
     from (select string_agg(json, ${separator}) as records, ${question.targets.length > 1 ? sql`array_agg(estab)` : sql`null::text[]`} as estabs
           from (select ${plan.json} as json, t.estab from (${listRows(sql, plan, question, seek, paging)}) t) listed) page`;
-  requireSame(question, row?.versions, row?.parents);
+  requireSame(reader, question, versions, row);
   if (countedAs !== undefined && row && row.total !== null) reader.totals.set(countedAs, row.total, 8);
   const finish = createFinish(question.address, versions);
   const only = question.targets[0]?.estab ?? '';
@@ -57,10 +61,11 @@ export async function readPage(
 export async function countMatches(reader: Reader, question: Question, countedAs: string, sql: Sql = poolFor(reader, question)): Promise<number> {
   const known = reader.totals.get(countedAs);
   if (known !== undefined) return known;
-  const plan = makePlan(sql, question, await readVersions(reader, question));
-  const [row] = await sql<{ versions: Standing; parents: boolean; total: number }[]>`
-    select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents, ${countSql(sql, plan)} as total`;
-  requireSame(question, row?.versions, row?.parents);
+  const versions = await readVersions(reader, question);
+  const plan = makePlan(sql, question, versions);
+  const [row] = await sql<(Found & { total: number })[]>`
+    select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents, ${countSql(sql, plan)} as total`;
+  requireSame(reader, question, versions, row);
   const total = row?.total ?? 0;
   reader.totals.set(countedAs, total, 8);
   return total;
@@ -84,7 +89,7 @@ export async function openRun(reader: Reader, question: Question, paging: Paging
     const versions = await readVersions(reader, question);
     const plan = makePlan(sql, question, versions);
     await requireReadable(reader, question, sql);
-    const seek = await findSeek(reader, sql, question, paging.offset);
+    const seek = await findSeek(reader, question, paging.offset);
     const finish = createFinish(question.address, versions);
     return { sql, batches: await begun(readBatches(sql, plan, listRows(sql, plan, question, seek, paging), finish)), close };
   } catch (error) {
@@ -95,18 +100,10 @@ export async function openRun(reader: Reader, question: Question, paging: Paging
 
 /** What a whole list is refused for is known before any of it is read. */
 export async function requireReadable(reader: Reader, question: Question, sql: Sql = reader.db): Promise<void> {
-  const plan = makePlan(sql, question, await readVersions(reader, question));
-  const [row] = await sql<{ versions: Standing; parents: boolean }[]>`select ${plan.currentVersions} as versions, ${plan.parentsExist} as parents`;
-  requireSame(question, row?.versions, row?.parents);
-}
-
-async function begun<T>(batches: AsyncGenerator<T>): Promise<AsyncGenerator<T>> {
-  const first = await batches.next();
-  return (async function* all() {
-    if (first.done) return;
-    yield first.value;
-    yield* batches;
-  })();
+  const versions = await readVersions(reader, question);
+  const plan = makePlan(sql, question, versions);
+  const [row] = await sql<Found[]>`select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents`;
+  requireSame(reader, question, versions, row);
 }
 
 async function* readBatches(sql: Sql, plan: Plan, rows: Fragment, finish: (record: string) => string): AsyncGenerator<Listed[]> {
@@ -115,8 +112,8 @@ async function* readBatches(sql: Sql, plan: Plan, rows: Fragment, finish: (recor
   }
 }
 
-export async function readVersions({ facts, db }: Reader, { targets }: Question): Promise<Versions> {
-  return new Map(await Promise.all(targets.map(async (target) => [target.estab, await facts.versions(db, target)] as const)));
+export async function readVersions({ facts, primary }: Reader, { targets }: Question): Promise<Versions> {
+  return new Map(await Promise.all(targets.map(async (target) => [target.estab, await facts.versions(primary, target)] as const)));
 }
 
 /** The rows of a page in their order; what is costly per record is put on top, so that it is done for these alone. */
@@ -146,21 +143,23 @@ const seekSql = (sql: Sql, { estab, sourcedId }: Seek, several: boolean): Fragme
   several ? sql`and (t.estab, t.sourced_id) >= (${estab}, ${sourcedId})` : sql`and t.sourced_id >= ${sourcedId}`;
 
 /** Milestones hold for a collection in its own order, whole or by status; of several schools, for the one that is listed first. */
-async function findSeek({ facts }: Reader, sql: Sql, question: Question, offset: number): Promise<Seek | undefined> {
+async function findSeek({ facts, primary }: Reader, question: Question, offset: number): Promise<Seek | undefined> {
   const [target] = question.targets;
   const plain = plainness(question);
   if (!target || !plain || offset === 0) return undefined;
-  const milestone = findMilestone(await facts.milestones(sql, target, question.operation.collection), { ...target, ...plain }, offset);
+  const milestone = findMilestone(await facts.milestones(primary, target, question.operation.collection), { ...target, ...plain }, offset);
   return milestone && { estab: target.estab, ...milestone };
 }
 
 /** Of the version that stands, nothing else will do; one that is past is the same as long as it is kept. */
-function requireSame({ targets }: Question, standing: Standing | undefined, parents: boolean | undefined): void {
+function requireSame({ isReplica }: Reader, { targets }: Question, versions: Versions, found: Found | undefined): void {
   for (const target of targets) {
-    const { id, version = -1, keptFrom = 0, ready } = standing?.[target.estab] ?? {};
-    const same = isPast(target) ? keptFrom <= target.version && target.version <= version : version === target.version;
-    if (id !== target.rosterId || !same) throw new RosterMoved();
+    const { id, version = -1, keptFrom = 0, ready, instant } = found?.versions?.[target.estab] ?? {};
+    const isThere = id === target.rosterId && version >= target.version;
+    const isProved = () => instant === (findVersion(versions.get(target.estab) ?? [], target.version)?.instant ?? null);
+    if (isReplica && !(isThere && isProved())) throw new Behind();
+    if (!isThere || (isPast(target) ? keptFrom > target.version : version > target.version)) throw new RosterMoved();
     if (!ready) throw new RosterUnready();
   }
-  if (!parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
+  if (!found?.parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
 }

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
 import type { Db, Fragment, Sql } from '../db/connect.ts';
-import { openSnapshot } from '../db/snapshot.ts';
+import { Behind } from '../db/replicas.ts';
+import { begun, openSnapshot } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { fine } from '../http/envelope.ts';
 import type { ListFolder } from '../roster/list-folder.ts';
@@ -13,6 +14,7 @@ import { renderDatabase, wasCollected } from './db-status.ts';
 import { findRowsFile, keepRows, openKeptRows } from './kept-rows.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
+import { readStanding } from './standing.ts';
 
 type Row = Record<string, unknown>;
 /** What stands around the rows. */
@@ -20,8 +22,9 @@ type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase
 
 const rowsPerFetch = 1000;
 
+/** standing: of the school's data, where it might be another one there. */
 export async function answerData(
-  { db, folder }: { db: Db; folder: ListFolder },
+  { db, folder, standing }: { db: Db; folder: ListFolder; standing?: string | undefined },
   who: SchoolCaller,
   endpoint: Endpoint,
   request: DataRequest,
@@ -31,6 +34,7 @@ export async function answerData(
   // One snapshot for rows, total and status.
   const { sql, close } = await openSnapshot(db);
   try {
+    if (standing !== undefined && (await readStanding(sql, who.estab)) !== standing) throw new Behind();
     const databases = await readDatabases(sql, who.estab, endpoint.databases);
     requireCollected(endpoint, databases);
     const pieces: Pieces = 'constant' in endpoint.source
@@ -95,7 +99,7 @@ async function answerProjection(
     gone,
   };
   if (kept) return { text: render(endpoint, kept.pieces(tell), frame), release: kept.release };
-  const batches = readRows(sql, request, page(sql, rows, request), tell);
+  const batches = await begun(readRows(sql, request, page(sql, rows, request), tell));
   const noted = file && request.pageSize === undefined ? keepRows(folder, file, total, batches) : batches;
   return { text: render(endpoint, renderRows(noted), frame) };
 }

@@ -5,6 +5,7 @@ import type { Ledger } from '../access/disclosures.ts';
 import type { RequireSchoolCaller, SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases } from '../collection/component-databases.ts';
 import type { Db } from '../db/connect.ts';
+import type { Prefer } from '../db/replicas.ts';
 import { SchoolbellError } from '../errors.ts';
 import { cutText } from '../http/cut-text.ts';
 import { fine } from '../http/envelope.ts';
@@ -17,6 +18,7 @@ import type { RequireTarget } from '../notifications/inbox/require-target.ts';
 import type { ListFolder } from '../roster/list-folder.ts';
 import { findAbout } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
+import { readStanding } from './standing.ts';
 import { answerMarks } from './answer-marks.ts';
 import { beginWait, refreshStale } from './availability.ts';
 import { endpoints, findEndpoint, type Endpoint } from './catalogue.ts';
@@ -30,8 +32,7 @@ import { findOutcome } from './outcome.ts';
 
 export type SchoolData = {
   db: Db;
-  reads: Db;
-  lists: Db;
+  prefer: Prefer<Readonly<{ reads: Db; lists: Db }>>;
   /** Where lists are kept as files. */
   folder: ListFolder;
   requireCaller: RequireSchoolCaller;
@@ -144,7 +145,7 @@ function requireScope(who: SchoolCaller, { name, scope }: Endpoint): void {
 
 /** Out of the cache; what has grown old is refreshed behind it. */
 async function answerNow(
-  { db, reads, lists, folder, ledger, slowReader, now }: SchoolData,
+  { db, prefer, folder, ledger, slowReader, now }: SchoolData,
   who: SchoolCaller,
   asked: Asked,
   query: Query,
@@ -164,9 +165,17 @@ async function answerNow(
     ledger.note({ estab: who.estab, rp: who.rp, collection: endpoint.name, records, fields: request.fields });
   };
   const small = isSmall(request, endpoint);
-  const body = await answerData({ db: small ? reads : lists, folder }, who, endpoint, request, new Date(now()), tell);
-  // What is small is read before it is sent, so that no reader holds a connection of the small reads.
-  return sendRead(reply.type(json), small ? await buffer(body) : body, slowReader);
+  const body = await prefer(async ({ reads, lists, isReplica }) => {
+    const standing = isReplica ? await readStanding(db, who.estab) : undefined;
+    const from = { db: small ? reads : lists, folder, standing };
+    if (!small) return answerData(from, who, endpoint, request, new Date(now()), tell);
+    // What is small is read before it is sent, so that no reader holds a connection of the small reads.
+    let records = 0;
+    const bytes = await buffer(await answerData(from, who, endpoint, request, new Date(now()), (read) => (records = read)));
+    tell(records);
+    return bytes;
+  });
+  return sendRead(reply.type(json), body, slowReader);
 }
 
 /** Few rows are read at once, and wait for no reader of a whole list. */

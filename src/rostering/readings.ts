@@ -1,0 +1,45 @@
+// In charge of what walks read with: records of replicas, where there are any and they can answer, else of the primary; what is known of
+// versions, which is the same wherever records come from; and the files of lists.
+import type { Db } from '../db/connect.ts';
+import { createPrefer, type Prefer } from '../db/replicas.ts';
+import type { FolderParts } from '../roster/list-folder.ts';
+import type { ListFiles, Reading } from './by-school.ts';
+import { openListFiles } from './list-files.ts';
+import { createFindParts } from './parts.ts';
+import { createRemembered } from './remembered.ts';
+import { createFactsReader, RosterUnready } from './roster-facts.ts';
+import type { Reader, Tables } from './statements.ts';
+
+const rememberedTotalsBytes = 4 * 1024 * 1024;
+
+export type Readings = Readonly<{
+  prefer: Prefer<Reading>;
+  files: ListFiles;
+  /** Where names of versions are kept. */
+  primary: Db;
+  close(): Promise<void>;
+}>;
+
+/** A replica may not have been prepared yet as the primary has. */
+const isOfReplica = (error: unknown) => error instanceof RosterUnready;
+
+export function openReadings(primary: Tables, replica: Tables | undefined, folder: FolderParts): Readings {
+  const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
+  const ofPrimary: Reader = { ...primary, ...known, isReplica: false };
+  const ofReplica: Reader | undefined = replica && { ...replica, ...known, isReplica: true };
+  const preferReader = createPrefer(ofPrimary, ofReplica, { isOfReplica });
+  const files = openListFiles(preferReader, primary.db, folder);
+  const readingOf = (reader: Reader): Reading => ({ ...reader, files, findParts: createFindParts(reader), prefer: preferReader });
+  return {
+    prefer: createPrefer(readingOf(ofPrimary), ofReplica && readingOf(ofReplica), { isOfReplica }),
+    files,
+    primary: primary.db,
+    close: files.close,
+  };
+}
+
+/** All of it from one database, without files. */
+export function readingFrom(db: Db): Reading {
+  const reader: Reader = { db, searches: db, lists: db, primary: db, isReplica: false, facts: createFactsReader(), totals: createRemembered(0) };
+  return { ...reader, files: undefined, findParts: createFindParts(reader), prefer: createPrefer(reader, undefined) };
+}
