@@ -6,6 +6,7 @@ import { openPackage } from '../src/collection/connectors/csv/package.ts';
 import { importRoster } from '../src/collection/import.ts';
 import { estab, ratio, type Bench } from './bench.ts';
 import { changeRows } from './large-school.ts';
+import { findWritten } from './size.ts';
 
 const changed = 100;
 
@@ -23,13 +24,16 @@ export async function benchImport(bench: Bench, folder: string): Promise<void> {
     if (report.outcome === 'refused' || report.outcome === 'held') throw new Error(JSON.stringify(report.problems[0]));
     return { seconds: (performance.now() - started) / 1000, report };
   };
+  const before = await findWritten(bench);
   const first = await run();
+  const written = (await findWritten(bench)) - before;
   const again = await run();
   await changeRows(folder, changed);
   const nightly = await run();
   const bare = await bareCopy(bench);
   const rows = first.report.collections.enrollments?.added ?? 0;
   bench.add('import, seconds', `${first.seconds.toFixed(1)} for ${first.report.added} records (${rows} enrolments)`);
+  bench.add('import: bytes of WAL for a record', String(Math.round(written / first.report.added)));
   bench.add('import: speed of a bare COPY of the enrolments', ratio(bare / first.seconds), '>= 0.6', bare / first.seconds >= 0.6);
   bench.add(
     'import again: time of the first',

@@ -17,6 +17,7 @@ import { benchMemory } from './memory.ts';
 import { benchPages } from './page.ts';
 import { benchRestart } from './restart.ts';
 import { benchScale } from './scale.ts';
+import { benchSize } from './size.ts';
 import { benchSeveralSchools } from './several-schools.ts';
 import { benchWholeList } from './whole-list.ts';
 import { benchWithoutFiles } from './without-files.ts';
@@ -24,6 +25,7 @@ import { benchWithoutFiles } from './without-files.ts';
 /** In the order in which they run; what each leaves behind is what the next ones find. */
 const parts: Readonly<Record<string, (bench: Bench, enrollments: number) => Promise<void>>> = {
   'whole-list': benchWholeList,
+  size: benchSize,
   pages: benchPages,
   'after-merge': benchAfterMerge,
   delta: benchDelta,

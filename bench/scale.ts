@@ -14,9 +14,10 @@ import { warnFailingLanes } from '../src/outbox/lane-end.ts';
 import { readConfig } from '../src/config.ts';
 import { benchSecretKey, ratio, type Bench } from './bench.ts';
 import { copySchool } from './copy-school.ts';
-import { writeDelta, writeLargeSchool } from './large-school.ts';
+import { changeRows, writeDelta, writeLargeSchool } from './large-school.ts';
 import { middle, openConnection, p99 } from './one-connection.ts';
 import { importPackage, list, untilListFile } from './roster.ts';
+import { findWritten } from './size.ts';
 
 const size = { enrollments: 15_000, users: 1_000, classes: 100 };
 const original = 'scale';
@@ -24,6 +25,7 @@ const original = 'scale';
 const asked = 100;
 const pagesAsked = 5_000;
 const imports = 5;
+const changedAtNight = 50;
 
 export async function benchScale(bench: Bench, schools: number): Promise<void> {
   const { db } = bench;
@@ -80,7 +82,23 @@ export async function benchScale(bench: Bench, schools: number): Promise<void> {
   const importShare = amongSeconds / aloneSeconds;
   const measured = `${ratio(importShare)} (${amongSeconds.toFixed(1)} of ${aloneSeconds.toFixed(1)} s)`;
   bench.judge(`${schools} schools: import of one, time in an empty database`, importShare, measured, { bar: 1.3, goal: 1.1, atMost: true });
+  await benchNight(bench, folder);
   await benchChores(bench, schools);
+}
+
+/** A package that is as it was, and one in which a few rows changed, among all schools. */
+async function benchNight(bench: Bench, folder: string): Promise<void> {
+  const run = async () => {
+    const [started, written] = [performance.now(), await findWritten(bench)];
+    await importPackage(bench, 'among-0', folder);
+    return { seconds: (performance.now() - started) / 1000, bytes: (await findWritten(bench)) - written };
+  };
+  const same = await run();
+  await changeRows(folder, changedAtNight);
+  const changed = await run();
+  const told = ({ seconds, bytes }: typeof same) => `${seconds.toFixed(2)} s, ${(bytes / 1024).toFixed(0)} kB of WAL`;
+  bench.add('import of a school at night: as it was', told(same));
+  bench.add(`import of a school at night: ${changedAtNight} of ${size.enrollments} enrolments changed`, told(changed));
 }
 
 /** A token of the school, whose list has its file. */
