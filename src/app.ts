@@ -23,7 +23,7 @@ import { consoleRoutes } from './console/routes.ts';
 import type { Db } from './db/connect.ts';
 import type { OpenPool } from './db/open.ts';
 import { apiPools, policies, replicaPolicies } from './db/policies.ts';
-import { createPrefer } from './db/replicas.ts';
+import { createPrefer, ReplicaHealth } from './db/replicas.ts';
 import type { DemoCredentials } from './demo.ts';
 import { listRetained } from './describe-retention.ts';
 import { pageLimits } from './collection/connectors/oneroster/oneroster-connector.ts';
@@ -170,7 +170,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const pictures = createOutbound(allowed, pictureLimits);
   const ledger = createLedger(changes);
   const tablesOf = ({ reads: db, searches, lists }: Pick<Pools, 'reads' | 'searches' | 'lists'>) => ({ db, searches, lists });
-  const readings = openReadings(tablesOf(pools), parts.replicas && tablesOf(parts.replicas), {
+  const health = new ReplicaHealth((err, words) => app.log.warn({ err }, words));
+  const readings = openReadings(tablesOf(pools), parts.replicas && tablesOf(parts.replicas), health, {
     folder: listsFolder(config.dataDir),
     maxBytes: config.listCacheMb * 1024 ** 2,
     tell: (error, words) => app.log.warn({ err: error }, words),
@@ -213,14 +214,14 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
     const retained = listRetained(config);
-    const consoleReplicas = parts.replicas && { db: parts.replicas.console };
+    const pages = { db: pools.console, prefer: createPrefer({ db: pools.console }, parts.replicas && { db: parts.replicas.console }, { health }) };
     const holds = parts.holds ?? holdLimits;
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
-    consoleRoutes(api, { db: pools.console, prefer: createPrefer({ db: pools.console }, consoleReplicas), changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
+    consoleRoutes(api, { ...pages, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
-    const rows = { db: changes, prefer: createPrefer(pools, parts.replicas), folder: readings.files.folder };
+    const rows = { db: changes, prefer: createPrefer<Pick<Pools, 'reads' | 'lists'>>(pools, parts.replicas, { health }), folder: readings.files.folder };
     const schoolData = { ...rows, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };
     api.register(async (scope) => schoolDataRoutes(scope, schoolData));
     api.register(async (scope) =>

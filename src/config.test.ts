@@ -76,6 +76,10 @@ const taken: readonly [env: Record<string, string>, expected: Partial<Config>][]
   [{ DATA_DIR: '/srv/bell' }, { dataDir: '/srv/bell' }],
   [{ DATA_DIR: 'bell' }, { dataDir: resolve('bell') }],
   [{ DATABASE_URL: database, SECRET_KEY: key }, { databaseUrls: [database], secretKeys: [key], demo: false }],
+  [
+    { DATABASE_URL: database, SECRET_KEY: key, DATABASE_READ_URL: 'postgres://u:p@one:5432,two/x' },
+    { databaseReadUrls: ['postgres://u:p@one:5432/x', 'postgres://u:p@two/x'] },
+  ],
   [{ DATABASE_URL: database.replace('postgres:', 'postgresql:'), SECRET_KEY: key }, { databaseUrls: [database.replace('postgres:', 'postgresql:')] }],
   [{ SECRET_KEY: key }, { secretKeys: [key], demo: true }],
   [{ SECRET_KEY: ` ${'n'.repeat(32)} , ${key} ` }, { secretKeys: ['n'.repeat(32), key] }],
@@ -108,6 +112,7 @@ const refused: readonly [name: string, values: readonly string[], says: RegExp][
     ['proxy.example', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/-1', '10.0.0.0/8, nonsense', '*', 'true'],
     /CIDR.*10\.0\.0\.0\/8/,
   ],
+  ['DATABASE_READ_URL', ['mysql://db.example/x', 'db.example', database], /postgres:\/\/|which is not set/],
   ['DATABASE_URL', ['mysql://db.example/x', 'db.example', '/var/run/postgresql'], /postgres:\/\//],
   ['SECRET_KEY', ['short', 'k'.repeat(31)], /^SECRET_KEY: needs at least 32/],
   ['SECRET_KEY', [`short,${key}`, `,${key}`], /key 1 of 2.* at least 32/],

@@ -7,7 +7,7 @@ import { openCsvSource } from '../src/collection/connectors/csv/csv-source.ts';
 import { importRoster } from '../src/collection/import.ts';
 import { connect } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { Behind, createPrefer } from '../src/db/replicas.ts';
+import { Behind, createPrefer, ReplicaHealth } from '../src/db/replicas.ts';
 import { originOf, Replicas } from '../src/db/servers.ts';
 import { enter } from './console.ts';
 import { useService, type Client, type Service } from './service.ts';
@@ -174,7 +174,8 @@ test('a statement that the replica cancels to catch up is repeated on the primar
 test('a replica that is behind for a moment is waited for; one that is for longer is not waited for each time', async () => {
   let clock = 0;
   const asked: string[] = [];
-  const prefer = createPrefer({ name: 'primary' }, { name: 'replica' }, { now: () => clock });
+  const told: string[] = [];
+  const prefer = createPrefer({ name: 'primary' }, { name: 'replica' }, { health: new ReplicaHealth((_, words) => told.push(words), () => clock) });
   const work = (behindFor: number) => {
     let times = 0;
     return prefer(async ({ name, isReplica }) => {
@@ -190,6 +191,7 @@ test('a replica that is behind for a moment is waited for; one that is for longe
   assert.deepEqual(asked.splice(0), ['replica', 'primary']);
   clock = 1_001;
   assert.equal(await work(1), 'replica');
+  assert.deepEqual(told, ['a replica is behind: what it does not have yet is read from the primary'], 'once a minute');
 });
 
 test('what is wrong with a question is said once, and not asked of the primary again', async () => {

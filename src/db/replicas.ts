@@ -22,29 +22,68 @@ const waitsMs = [10, 30, 80] as const;
 const impatientMs = 1_000;
 /** One that did not answer is not asked again for so long. */
 const restMs = 5_000;
+const tellEveryMs = 60_000;
+
+type Tell = (error: unknown, words: string) => void;
+
+/** How the replicas are, for all who read there. */
+export class ReplicaHealth {
+  readonly #now: () => number;
+  readonly #tell: Tell;
+  #restsUntil = -Infinity;
+  #impatientUntil = -Infinity;
+  #toldAt = -Infinity;
+
+  constructor(tell: Tell = () => {}, now: () => number = () => performance.now()) {
+    this.#tell = tell;
+    this.#now = now;
+  }
+
+  get mayBeAsked(): boolean {
+    return this.#now() >= this.#restsUntil;
+  }
+
+  get waitsMs(): readonly number[] {
+    return this.#now() < this.#impatientUntil ? [] : waitsMs;
+  }
+
+  noteAway(error: unknown): void {
+    this.#restsUntil = this.#now() + restMs;
+    this.#warn(error, 'a replica does not answer: the primary is read instead');
+  }
+
+  noteBehind(error: unknown): void {
+    this.#impatientUntil = this.#now() + impatientMs;
+    this.#warn(error, 'a replica is behind: what it does not have yet is read from the primary');
+  }
+
+  #warn(error: unknown, words: string): void {
+    if (this.#now() - this.#toldAt < tellEveryMs) return;
+    this.#toldAt = this.#now();
+    this.#tell(error, words);
+  }
+}
 
 /** isOfReplica: whether the primary may answer otherwise, beside what databases refuse themselves. */
 export function createPrefer<T extends object>(
   primary: T,
   replica: T | undefined,
-  { isOfReplica = () => false, now = () => performance.now() }: { isOfReplica?: (error: unknown) => boolean; now?: () => number } = {},
+  { health = new ReplicaHealth(), isOfReplica = () => false }: { health?: ReplicaHealth; isOfReplica?: (error: unknown) => boolean } = {},
 ): Prefer<T> {
   const home = { ...primary, isReplica: false };
   if (!replica) return (work) => work(home);
   const away = { ...replica, isReplica: true };
-  let restsUntil = -Infinity;
-  let impatientUntil = -Infinity;
 
   return async (work) => {
-    for (const waitMs of [...(now() < impatientUntil ? [] : waitsMs), undefined]) {
-      if (now() < restsUntil) break;
+    for (const waitMs of [...health.waitsMs, undefined]) {
+      if (!health.mayBeAsked) break;
       try {
         return await work(away);
       } catch (error) {
         if (!(error instanceof Behind) && !isOfReplica(error) && !isOfDatabase(error)) throw error;
-        if (isAway(error)) restsUntil = now() + restMs;
+        if (isAway(error)) health.noteAway(error);
         if (!(error instanceof Behind)) break;
-        if (waitMs === undefined) impatientUntil = now() + impatientMs;
+        if (waitMs === undefined) health.noteBehind(error);
         else await pause(waitMs);
       }
     }

@@ -1,7 +1,7 @@
 // In charge of what walks read with: records of replicas, where there are any and they can answer, else of the primary; what is known of
 // versions, which is the same wherever records come from; and the files of lists.
 import type { Db } from '../db/connect.ts';
-import { createPrefer, type Prefer } from '../db/replicas.ts';
+import { createPrefer, type Prefer, type ReplicaHealth } from '../db/replicas.ts';
 import type { FolderParts } from '../roster/list-folder.ts';
 import type { ListFiles, Reading } from './by-school.ts';
 import { openListFiles } from './list-files.ts';
@@ -23,15 +23,15 @@ export type Readings = Readonly<{
 /** A replica may not have been prepared yet as the primary has. */
 const isOfReplica = (error: unknown) => error instanceof RosterUnready;
 
-export function openReadings(primary: Tables, replica: Tables | undefined, folder: FolderParts): Readings {
+export function openReadings(primary: Tables, replica: Tables | undefined, health: ReplicaHealth, folder: FolderParts): Readings {
   const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
   const ofPrimary: Reader = { ...primary, ...known, isReplica: false };
   const ofReplica: Reader | undefined = replica && { ...replica, ...known, isReplica: true };
-  const preferReader = createPrefer(ofPrimary, ofReplica, { isOfReplica });
+  const preferReader = createPrefer(ofPrimary, ofReplica, { health, isOfReplica });
   const files = openListFiles(preferReader, primary.db, folder);
   const readingOf = (reader: Reader): Reading => ({ ...reader, files, findParts: createFindParts(reader), prefer: preferReader });
   return {
-    prefer: createPrefer(readingOf(ofPrimary), ofReplica && readingOf(ofReplica), { isOfReplica }),
+    prefer: createPrefer(readingOf(ofPrimary), ofReplica && readingOf(ofReplica), { health, isOfReplica }),
     files,
     primary: primary.db,
     close: files.close,
