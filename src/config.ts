@@ -129,7 +129,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrls = databases('DATABASE_URL');
   const databaseReadUrls = databases('DATABASE_READ_URL');
-  if (text('DATABASE_READ_URL') !== undefined && text('DATABASE_URL') === undefined)
+  if (databaseReadUrls && text('DATABASE_URL') === undefined)
     problems.push('DATABASE_READ_URL: names replicas of the database in DATABASE_URL, which is not set; the embedded one has none');
   const smtpUrl = url('SMTP_URL', ['smtp:', 'smtps:']);
   const mailFrom = text('MAIL_FROM');
