@@ -5,7 +5,8 @@ import { policies, type PoolPolicy } from './policies.ts';
 import { SessionPool, type PoolLoad } from './pool.ts';
 import { Servers, type Where } from './servers.ts';
 import { isStalePlan, type PooledSession } from './session.ts';
-import { createSql, type Runner, type Sql, type Statement } from './statement.ts';
+import { createSql, type Composed, type Runner, type Sql, type Statement } from './statement.ts';
+import { isLost } from './unavailable.ts';
 import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
 export type { Fragment, Sql } from './statement.ts';
@@ -46,16 +47,18 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
     }
   }
 
+  const runOnce = (statement: Composed) => withSession(async (session) => {
+    try {
+      return await session.run(statement);
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      await session.forget(statement);
+      return session.run(statement);
+    }
+  });
+
   const runner: Runner = {
-    run: (statement) => withSession(async (session) => {
-      try {
-        return await session.run(statement);
-      } catch (error) {
-        if (!isStalePlan(error)) throw error;
-        await session.forget(statement);
-        return session.run(statement);
-      }
-    }),
+    run: policy.onlyReads ? (statement) => againIfLost(() => runOnce(statement)) : runOnce,
     async *cursor(statement, rowsAtOnce) {
       const session = await pool.take();
       try {
@@ -73,7 +76,10 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
   return Object.assign(createSql(runner), {
     policy,
     load: () => pool.load(),
-    begin: <T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }) => withSession((session) => runTransaction(session, work, repeatable)),
+    begin<T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }): Promise<T> {
+      const once = () => withSession((session) => runTransaction(session, work, repeatable));
+      return repeatable ? againIfLost(once) : once();
+    },
     together: <T extends readonly Statement<readonly unknown[]>[]>(...statements: T) =>
       withSession((session) => runTogether(session, statements.map((statement) => statement.compose()))) as Promise<never>,
     async reserve() {
@@ -101,6 +107,16 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
       await Promise.all([listener.close(), pool.end(timeout * 1000)]);
     },
   });
+}
+
+/** What was lost with its connection was not done: another server may have taken over, or is about to. */
+export async function againIfLost<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    return work();
+  }
 }
 
 async function onlyOnConnection(): Promise<never> {

@@ -1,6 +1,6 @@
 // In charge of reading from replicas where there are any: what a replica cannot answer, or not yet, the primary does.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Db } from './connect.ts';
+import { againIfLost, type Db } from './connect.ts';
 import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts';
 
 /** Of replicas, which may be behind, or of the primary. */
@@ -71,7 +71,8 @@ export function createPrefer<T extends object>(
   { health = new ReplicaHealth(), isOfReplica = () => false }: { health?: ReplicaHealth; isOfReplica?: (error: unknown) => boolean } = {},
 ): Prefer<T> {
   const home = { ...primary, isReplica: false };
-  if (!replica) return (work) => work(home);
+  const atHome: Prefer<T> = (work) => againIfLost(() => work(home));
+  if (!replica) return atHome;
   const away = { ...replica, isReplica: true };
 
   return async (work) => {
@@ -87,7 +88,7 @@ export function createPrefer<T extends object>(
         else await pause(waitMs);
       }
     }
-    return work(home);
+    return atHome(work);
   };
 }
 

@@ -23,6 +23,8 @@ const known = new Map<string, Named>();
 const mostCharacters = 4 * 1024 ** 2;
 let characters = 0;
 let cursors = 0;
+/** By an operator, a crash or a start, rather than for what the connection itself did. */
+const serverEnds = /^57P0[123]$/;
 
 export class PooledSession implements Runner {
   readonly client: pg.Client;
@@ -201,14 +203,13 @@ export class PooledSession implements Runner {
   /** What the server did not say itself is about the connection. */
   #explain(error: Error): Error {
     if (isServerError(error)) {
-      // The last word of a connection that the server is about to close.
-      if (/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) {
-        this.#broken ??= new DatabaseUnavailable('away', `the connection to the database was ended: ${error.message}`, error);
-      }
       if (error.code === sqlStates.readOnly) this.#isReadOnly = true;
-      return error;
+      // The last word of a connection that the server is about to close.
+      if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) return error;
+      this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, error);
+      return serverEnds.test(error.code) ? this.#broken : error;
     }
-    this.#broken ??= new DatabaseUnavailable('away', `the connection to the database ended: ${error.message}`, error);
+    this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database ended: ${error.message}`, error);
     return this.#broken;
   }
 }

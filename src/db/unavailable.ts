@@ -1,10 +1,10 @@
 // In charge of telling a database that is away, busy or out of room from a statement that is wrong.
 
-export type WhyUnavailable = 'away' | 'busy' | 'silent' | 'unknown';
+export type WhyUnavailable = 'away' | 'busy' | 'lost' | 'silent' | 'unknown';
 
 /**
- * No answer was to be had. busy: every connection of the pool was in use for too long; silent: it was given up waiting; unknown: what was to
- * be written may have been written.
+ * No answer was to be had. busy: every connection of the pool was in use for too long; lost: the connection ended under a statement; silent:
+ * it was given up waiting; unknown: a transaction was to be committed, and may have been.
  */
 export class DatabaseUnavailable extends Error {
   readonly code = 'DATABASE_UNAVAILABLE';
@@ -36,8 +36,14 @@ export function isUnavailable(error: unknown): boolean {
   return isServerError(error) && states.test(error.code);
 }
 
+/** Whether something that was to be written may have been. */
 export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof DatabaseUnavailable && error.why === 'unknown';
+  return error instanceof DatabaseUnavailable && error.why !== 'away' && error.why !== 'busy';
+}
+
+/** The connection ended under a statement, as when its server does; another may answer. */
+export function isLost(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && error.why === 'lost';
 }
 
 export function isDiskFull(error: unknown): boolean {
