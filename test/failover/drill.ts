@@ -90,10 +90,10 @@ export async function drill(cluster: FailingCluster, { times, tell = () => {}, p
         .catch((error: Error) => book.fault('reads and writes do not go on', error.message));
     };
 
+    await goesOn();
     for (let kill = 1; kill <= times; kill += 1) {
-      await goesOn();
       const gap = book.openGap();
-      // Every other time the other server takes over at once.
+      // Mostly the other server takes over at once; now and then only when all have noticed.
       await cluster.failOver(kill % 4 === 1 ? () => readiness.saysNo(gap) : undefined);
       const promoted = performance.now();
       await until('writes go on', () => writing.every(({ writers }) => writers.last.begun > gap.from), () => '', longestBackSeconds)

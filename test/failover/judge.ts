@@ -16,9 +16,7 @@ type Judged = { caller: SchoolCaller; writers: Writers; receiver: Receiver; mark
 
 export async function judgeSchool(book: AskBook, { caller, writers, receiver, marksFolder }: Judged, patience = patienceSeconds): Promise<Found> {
   const { acknowledged } = writers;
-  const longest = performance.now() + patience * 1000;
-  const eventually = (holds: () => boolean | Promise<boolean>) =>
-    until('', holds, undefined, Math.max(0.1, (longest - performance.now()) / 1000)).catch(() => {});
+  const eventually = (holds: () => boolean | Promise<boolean>) => until('', holds, undefined, patience).catch(() => {});
   const missing: string[] = [];
   const miss = (what: string, which: string) => {
     missing.push(which);
@@ -44,7 +42,7 @@ export async function judgeSchool(book: AskBook, { caller, writers, receiver, ma
   const sent = await writers.sendPackage();
   await judgePackages(book, caller, acknowledged, sent, miss);
   const { text } = await patient(() => caller.s(kinds.register, 'Webhook'));
-  const [standing] = (JSON.parse(text) as { Webhook: { Url: string }[] }).Webhook;
+  const [standing] = (JSON.parse(text) as { Webhook?: { Url: string }[] }).Webhook ?? [];
   // One more may have been made, although nobody could say so.
   const { length } = acknowledged.hooks;
   if (![length - 1, length].some((at) => standing?.Url === writers.hookAt(at))) miss('a registration is gone', `${standing?.Url} is there in place of ${length}`);
@@ -88,7 +86,7 @@ function judgeFiles(book: AskBook, { marks }: Acknowledged, folder: string, miss
 async function judgeRegister(book: AskBook, caller: SchoolCaller, { marks }: Acknowledged, miss: Miss): Promise<void> {
   for (const date of new Set(marks.map((one) => one.date))) {
     const { text } = await patient(() => caller.s(kinds.schoolData, `AttendanceForDate?date=${date}&pageSize=1000`));
-    const { AttendanceForDate: rows } = JSON.parse(text) as { AttendanceForDate: { StudentId: string; Session: string }[] };
+    const { AttendanceForDate: rows = [] } = JSON.parse(text) as { AttendanceForDate?: { StudentId: string; Session: string }[] };
     const own = marks.filter((one) => one.date === date);
     for (const { studentId, session, trackingId } of own) {
       const shown = rows.filter((row) => row.StudentId === studentId && row.Session === session).length;
@@ -106,7 +104,7 @@ async function judgePackages(book: AskBook, caller: SchoolCaller, { packages }: 
     if (!['Done', 'Unchanged', 'Replaced'].includes(State)) miss('a package was acknowledged and not imported', `${importId}: ${State}`);
   }
   const { text } = await patient(() => caller.b(kinds.record, `/users/${numbered}`));
-  const shown = numberIn((JSON.parse(text) as { user: { givenName: string } }).user.givenName);
+  const shown = numberIn((JSON.parse(text) as { user?: { givenName: string } }).user?.givenName ?? '');
   if (last.state !== 'Done' || shown !== last.number) book.fault('the last package is not what is shown', `${shown} of ${last.number}, ${last.state}`);
 }
 

@@ -129,13 +129,17 @@ export function startWriting(book: AskBook, caller: SchoolCaller, seen: Seen, or
 
   async function write(): Promise<void> {
     await sendPackage();
-    const entering = Array.from({ length: enteringAtOnce }, (_, at) => again(() => enter(at % 2 === 0)));
+    const entering = Array.from({ length: enteringAtOnce }, () => again(() => enter(false)));
+    const enteringCalled = again(async () => {
+      await enter(true);
+      await pause(againMs);
+    });
     const asking = again(async () => {
       await askForCall();
       if (acknowledged.hooks.length * requestsPerHook < acknowledged.requests.length) await register();
       await pause(againMs);
     });
-    await Promise.all([...entering, asking, again(sendPackage)]);
+    await Promise.all([...entering, enteringCalled, asking, again(sendPackage)]);
   }
-  return { acknowledged, last, sendPackage, hookAt, over: write() };
+  return { acknowledged, last, sendPackage, hookAt, over: write().catch((error: Error) => book.fault(`nothing more is written at ${estab}`, error.message)) };
 }
