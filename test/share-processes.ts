@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const filesInOne = 8;
-/** These start the service as processes, have a browser until their process ends, count what their process holds, or set its clock. */
-const signsOfOwnProcess = ["/processes.ts'", "/browser.ts'", "/accessibility.ts'", 'getActiveResourcesInfo', 'process.memoryUsage', 'mock.timers.enable'];
+/** These start the service or servers as processes, have a browser until their process ends, count what their process holds, or set its clock. */
+const signsOfOwnProcess = [
+  "/processes.ts'", "/two-servers.ts'", "/browser.ts'", "/accessibility.ts'", 'getActiveResourcesInfo', 'process.memoryUsage', 'mock.timers.enable',
+];
 
 /** What to run: first files as they are, which take longest, then programs in the folder that each run several. */
 export function shareProcesses(root: string, files: readonly string[], folder: string): string[] {
