@@ -1,5 +1,5 @@
 // In charge of every request of a drill: each is timed to the beginning of its answer, counted by kind and status, and judged as it
-// comes: an answer that is none of those promised, one that comes too late, and one that says no while nothing is wrong.
+// comes: an answer that is none of those promised is a fault, and so is one that comes too late.
 
 export type Kind = Readonly<{
   name: string;
@@ -47,6 +47,8 @@ export const kinds = {
 export class AskBook {
   readonly faults: string[] = [];
   readonly gaps: Gap[] = [];
+  /** Those who were told to come again although no server was lost, by kind and the id of the request. */
+  readonly strays: { name: string; requestId: string }[] = [];
   readonly #figures = new Map<string, Figures>();
   readonly #said = new Map<string, number>();
   readonly #tell: (line: string) => void;
@@ -92,7 +94,7 @@ export class AskBook {
     // One that is reset half-way is seen by its reader, who asks again.
     if (text === undefined) {
       count('cut off');
-      this.#judgeRefusal(kind, begun, 'cut off');
+      this.#noteStray(kind, response.headers, begun);
       return none;
     }
     count(String(response.status));
@@ -104,11 +106,12 @@ export class AskBook {
   #judge(kind: Kind, { status, headers, text, begun }: Answered): void {
     if (status !== kind.away) this.fault(`${kind.name} answered ${status}`, text.slice(0, 300));
     else if (!/^\d+$/.test(headers.get('retry-after') ?? '')) this.fault(`${kind.name} answered ${status} without Retry-After`, text.slice(0, 300));
-    else this.#judgeRefusal(kind, begun, String(status));
+    else this.#noteStray(kind, headers, begun);
   }
 
-  #judgeRefusal(kind: Kind, begun: number, how: string): void {
-    if (!this.gaps.some(({ from, to }) => begun <= to && performance.now() >= from)) this.fault(`${kind.name} was refused (${how}) without a gap`);
+  #noteStray({ name }: Kind, headers: Headers, begun: number): void {
+    const touched = this.gaps.some(({ from, to }) => begun <= to && performance.now() >= from);
+    if (!touched) this.strays.push({ name, requestId: headers.get('x-request-id') ?? '' });
   }
 
   figures(): Record<string, Figures> {

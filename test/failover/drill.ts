@@ -14,7 +14,7 @@ import { watchReadiness } from './readiness.ts';
 import { countRepetitions, openReceiver } from './receiver.ts';
 import { makeSchools } from './school.ts';
 import { Seen } from './seen.ts';
-import { countErrors, startService, type ServiceProcess } from './service-processes.ts';
+import { countErrors, findErrorOf, startService, type ServiceProcess } from './service-processes.ts';
 import { startWriting } from './writers.ts';
 
 export type DrillReport = {
@@ -22,12 +22,16 @@ export type DrillReport = {
   requests: Record<string, Figures>;
   /** How often somebody was told to come again, and the slowest word of /readyz. */
   refusals: number;
+  /** Those who were told so although no server was lost at the time, and why; a machine with too much to do has some. */
+  strays: string[];
   slowestReadyMs: number;
   /** From the end of a primary until a write that was asked for later was acknowledged; and from the promotion on. */
   longestGapMs: number;
   longestAfterPromotionMs: number;
   acknowledged: number;
   found: number;
+  /** Marks whose outcome did not come while their sender waited. */
+  lateMarks: number;
   deliveries: number;
   repetitions: number;
   mostRepetitionsPerKill: number;
@@ -116,16 +120,20 @@ export async function drill(cluster: FailingCluster, { times, tell = () => {}, p
     const repetitions = countRepetitions(receiver.deliveries(), book.gaps);
     if (repetitions.most > 1) book.fault('a delivery was repeated more than once after one kill', String(repetitions.most));
     judgeProcesses(book, processes);
+    const strays = book.strays.map(({ name, requestId }) => `${name}: ${findErrorOf(api, requestId)}`);
+    if (strays.length > times) book.fault('many were refused although no server was lost', strays.slice(0, 3).join('; '));
     const sum = (of: (one: { acknowledged: number; found: number }) => number) => found.reduce((total, one) => total + of(one), 0);
     return {
       kills: times,
       requests: book.figures(),
       refusals: book.refusals(),
+      strays,
       slowestReadyMs: readiness.slowestMs(),
       longestGapMs: Math.round(Math.max(0, ...gaps)),
       longestAfterPromotionMs: Math.round(Math.max(0, ...afterPromotion)),
       acknowledged: sum((one) => one.acknowledged),
       found: sum((one) => one.found),
+      lateMarks: writing.flatMap(({ writers }) => writers.acknowledged.marks).filter(({ late }) => late).length,
       deliveries: receiver.deliveries().length,
       repetitions: repetitions.total,
       mostRepetitionsPerKill: Math.max(0, ...repetitions.perGap),

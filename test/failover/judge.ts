@@ -45,7 +45,8 @@ export async function judgeSchool(book: AskBook, { caller, writers, receiver, ma
   const [standing] = (JSON.parse(text) as { Webhook?: { Url: string }[] }).Webhook ?? [];
   // One more may have been made, although nobody could say so.
   const { length } = acknowledged.hooks;
-  if (![length - 1, length].some((at) => standing?.Url === writers.hookAt(at))) miss('a registration is gone', `${standing?.Url} is there in place of ${length}`);
+  if (![length - 1, length].some((at) => standing?.Url === writers.hookAt(at)))
+    miss('a registration is gone', `${standing?.Url} is there in place of ${writers.hookAt(length - 1)}`);
   const isTold = () => receiver.deliveries().some(({ path, at }) => standing?.Url.endsWith(path) && at.some((moment) => moment > begun));
   await eventually(isTold);
   if (!isTold()) miss('a registration was not told of a change', String(standing?.Url));

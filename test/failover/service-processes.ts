@@ -57,3 +57,9 @@ export function countErrors({ output }: ServiceProcess): Record<string, number> 
   }
   return counts;
 }
+
+/** What the log says of a request. */
+export function findErrorOf({ output }: ServiceProcess, requestId: string): string {
+  const line = output().split('\n').find((one) => /^\{"level":[56]0/.test(one) && one.includes(requestId));
+  return line === undefined ? 'nothing in the log' : ((JSON.parse(line) as { err?: { message?: string } }).err?.message ?? '');
+}

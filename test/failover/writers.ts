@@ -7,7 +7,8 @@ import type { SchoolCaller } from './caller.ts';
 import { listPlaces, packageOf, type Place } from './school.ts';
 import type { Seen } from './seen.ts';
 
-export type WrittenMark = Place & { trackingId: string; called: boolean; attempts: number };
+/** late: whoever waited for the outcome was sent away without it. */
+export type WrittenMark = Place & { trackingId: string; called: boolean; late: boolean };
 export type SentPackage = { number: number; importId: string; state: string };
 
 /** What was acknowledged, at one school. */
@@ -22,7 +23,7 @@ export type Acknowledged = {
 
 export type Writers = {
   acknowledged: Acknowledged;
-  /** When a write was acknowledged last, and when its request had begun. */
+  /** When the request had begun that was acknowledged last. */
   last: { begun: number };
   /** Sends one more package, and waits until it is imported. */
   sendPackage(): Promise<SentPackage>;
@@ -66,7 +67,7 @@ export function startWriting(book: AskBook, caller: SchoolCaller, seen: Seen, or
       if (!ok) continue;
       note(begun);
       const { TrackingId: trackingId, Status } = JSON.parse(text) as { TrackingId: string; Status: string };
-      acknowledged.marks.push({ ...place, trackingId, called, attempts });
+      acknowledged.marks.push({ ...place, trackingId, called, late: !called && Status === 'Pending' });
       if (Status === 'Completed') await expectShown(place);
       else if (Status !== 'Pending') book.fault(`marks ended as ${Status}`, text.slice(0, 300));
       return;
