@@ -32,6 +32,7 @@ import { asksForPage } from './http/accepts-page.ts';
 import { announceDeprecations, deprecations, type Deprecation } from './http/deprecations.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
+import { createLeaving, type Leaving } from './http/leaving.ts';
 import type { LogStream } from './http/log-lines.ts';
 import { createOutbound } from './http/outbound.ts';
 import { pageErrorShape } from './http/page-error.ts';
@@ -90,8 +91,8 @@ export type AppParts = {
   deprecations?: readonly Deprecation[];
 } & Partial<Watched>;
 
-/** Where the lines of the log go, and who counts requests. */
-export type Watched = { logTo: LogStream | undefined; meter: RequestMeter };
+/** Where the lines of the log go, who counts requests, and how it takes leave of those who call. */
+export type Watched = { logTo: LogStream | undefined; meter: RequestMeter; leaving: Leaving };
 
 /** The pools of the API; what each is for stands beside its limits in `db/policies`. */
 export type Pools = Readonly<Record<(typeof apiPools)[number], Db>>;
@@ -143,9 +144,9 @@ function shapeFor(url: string, accept: string | undefined): ErrorShape {
 }
 
 /** What a process without an API answers: whether it lives and can work. */
-export function createHealthApp(config: Config, db: Db, { logTo, meter }: Watched): FastifyInstance {
-  const app = createServer({ logLevel: config.logLevel, logTo, meter, trustProxy: config.trustProxy, shapeFor });
-  app.register(async (api) => healthRoutes(api, db));
+export function createHealthApp(config: Config, db: Db, { logTo, meter, leaving }: Watched): FastifyInstance {
+  const app = createServer({ logLevel: config.logLevel, logTo, meter, leaving, trustProxy: config.trustProxy, shapeFor });
+  app.register(async (api) => healthRoutes(api, db, leaving.isLeaving));
   return app;
 }
 
@@ -154,7 +155,9 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const hashing = parts.hashing ?? createHashPool({ threads: hashThreads });
   const meter = parts.meter ?? createRequestMeter();
   const lines = parts.lines ?? createRequestLines(changes, meter);
-  const app = createServer({ logLevel: config.logLevel, logTo: parts.logTo, meter, tellEnded: lines.note, trustProxy: config.trustProxy, shapeFor });
+  const leaving = parts.leaving ?? createLeaving();
+  const told = { logTo: parts.logTo, meter, tellEnded: lines.note, leaving };
+  const app = createServer({ logLevel: config.logLevel, ...told, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
   const sandbox = config.demo ? openSandbox(callers, config, now) : undefined;
   const steady = createTokens(keys, config.publicUrl, now, sandbox?.findTokenSeconds);
@@ -189,7 +192,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   announceDeprecations(app, ending, config.publicUrl);
   const readSurfaces = followRoutes(app, config.publicUrl);
   app.register(async (api) => {
-    healthRoutes(api, pools.probes);
+    healthRoutes(api, pools.probes, leaving.isLeaving);
     styleRoute(api);
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);

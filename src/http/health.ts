@@ -1,4 +1,4 @@
-// In charge of /healthz (the process is alive) and /readyz (it can serve: database reachable, writable and migrated).
+// In charge of /healthz (the process is alive) and /readyz (it can serve: database reachable, writable and migrated, and it is not about to end).
 import type { FastifyInstance } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { isMigrated, provesWritable } from '../db/migrate.ts';
@@ -12,7 +12,7 @@ const writeEveryMs = 1_000;
 
 type Warn = (error: unknown, words: string) => void;
 
-export function healthRoutes(app: FastifyInstance, db: Db): void {
+export function healthRoutes(app: FastifyInstance, db: Db, isLeaving: () => boolean = () => false): void {
   let read: Promise<string | undefined> | undefined;
   let written: { at: number; fault: Promise<string | undefined> } | undefined;
   /** Once for all who wait. */
@@ -25,7 +25,7 @@ export function healthRoutes(app: FastifyInstance, db: Db): void {
   app.get('/healthz', { config: { quiet: true }, ...describeAlive }, async () => ({ status: 'ok' }));
   app.get('/readyz', { config: { quiet: true }, ...describeReady }, async (request, reply) => {
     const warn: Warn = (err, words) => request.log.warn({ err }, words);
-    const fault = (await findReadFault(warn)) ?? (await findWriteFault(warn));
+    const fault = isLeaving() ? 'the process is about to end' : ((await findReadFault(warn)) ?? (await findWriteFault(warn)));
     if (fault === undefined) return { status: 'ok' };
     if (asksForPage(request.headers.accept)) throw new SchoolbellError('unavailable', `Not ready to serve: ${fault}.`, { headers: { 'retry-after': '5' } });
     return reply.code(503).send({ status: fault });

@@ -9,6 +9,7 @@ import { acceptEmptyBodies } from './empty-body.ts';
 import { encodings } from './encodings.ts';
 import { sendError, type ErrorShape } from './error-shape.ts';
 import { refuseUnknown } from './known-addresses.ts';
+import { createLeaving, type Leaving } from './leaving.ts';
 import type { LogStream } from './log-lines.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader, type TellEnded } from './request-log.ts';
@@ -28,8 +29,6 @@ export const maxBodyBytes = 1024 * 1024;
 const longestHeadMs = 30_000;
 /** Of any request, the largest upload over a slow line included; `deadline` cuts off the others much earlier. */
 const longestRequestMs = 630_000;
-/** How long the end waits for answers that are still being read. */
-const longestEndMs = 10_000;
 const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
 
 export type ServerOptions = {
@@ -39,11 +38,14 @@ export type ServerOptions = {
   meter?: RequestMeter | undefined;
   /** Who keeps requests that are over. */
   tellEnded?: TellEnded | undefined;
+  /** How it ends. */
+  leaving?: Leaving | undefined;
   trustProxy: readonly string[];
   shapeFor: (path: string, accept: string | undefined) => ErrorShape;
 };
 
-export function createServer({ logLevel, logTo, meter = createRequestMeter(), tellEnded, trustProxy, shapeFor }: ServerOptions): FastifyInstance {
+export function createServer({ logLevel, logTo, meter = createRequestMeter(), tellEnded, trustProxy, shapeFor, ...parts }: ServerOptions): FastifyInstance {
+  const { leaving = createLeaving() } = parts;
   const app = Fastify({
     logger: { level: logLevel, serializers: { err: describeFault }, ...(logTo ? { stream: logTo } : {}) },
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -79,7 +81,8 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), te
   app.removeContentTypeParser('text/plain');
   closeUnread(app as unknown as FastifyInstance);
   acceptEmptyBodies(app as unknown as FastifyInstance);
-  endIdleConnectionsOnClose(app as unknown as FastifyInstance);
+  leaving.follow(app as unknown as FastifyInstance);
+  requireHost(app as unknown as FastifyInstance);
   answerInTime(app as unknown as FastifyInstance);
   app.register(compress, { encodings: [...encodings], threshold: 1024, requestEncodings: [...requestEncodings], onUnsupportedRequestEncoding: refuseEncoding });
   return app as unknown as FastifyInstance;
@@ -90,33 +93,12 @@ function refuseEncoding(encoding: string): SchoolbellError {
   return new SchoolbellError('unsupported_media_type', message);
 }
 
-/** Requests in flight finish, later ones are refused; a connection that has none, or only half of one, does not hold up the end. */
-function endIdleConnectionsOnClose(app: FastifyInstance): void {
-  const inFlight = new Map<Socket, number>();
-  let closing = false;
-  app.server.on('connection', (socket) => {
-    inFlight.set(socket, 0);
-    socket.once('close', () => inFlight.delete(socket));
-  });
-  app.server.on('request', ({ socket }, response) => {
-    inFlight.set(socket, (inFlight.get(socket) ?? 0) + 1);
-    response.once('close', () => {
-      if (!inFlight.has(socket)) return;
-      inFlight.set(socket, (inFlight.get(socket) ?? 1) - 1);
-      if (closing && inFlight.get(socket) === 0) socket.destroySoon();
-    });
-  });
+function requireHost(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {
-    if (closing) throw new SchoolbellError('unavailable', 'The service is about to end. Try again in a moment.', { headers: { 'retry-after': '5' } });
     if (raw.httpVersion === '1.1' && raw.headers.host === undefined) throw new SchoolbellError('invalid_request', 'There is no Host header.');
   });
   // What else is expected than to be told to go on may be ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.addHook('preClose', async () => {
-    closing = true;
-    for (const [socket, requests] of inFlight) if (requests === 0) socket.destroy();
-    setTimeout(() => app.server.closeAllConnections(), longestEndMs).unref();
-  });
 }
 
 /** What cannot be parsed as HTTP has no route and no shape: a status line and a sentence, then the connection ends. */
