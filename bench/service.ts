@@ -34,7 +34,7 @@ export async function startService(settings: Record<string, string>): Promise<Se
     memory: () => ({ now: read(service.pid, 'VmRSS'), most: read(service.pid, 'VmHWM') }),
     forgetPeak: () => writeFileSync(`/proc/${service.pid}/clear_refs`, '5'),
     async stop() {
-      service.kill('SIGTERM');
+      service.kill('SIGINT');
       await ended;
     },
   };

@@ -6,19 +6,20 @@ const sameSignalMs = 2_000;
 const longestEndMs = 29_000;
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
-/** signal: aborted by the first, with which `ended` comes. leave: from then on signals do what they do by themselves. */
-export type Ending = Readonly<{ signal: AbortSignal; ended: Promise<void>; leave(): void }>;
+export type EndSignal = (typeof signals)[number];
+/** signal: aborted by the first, with which `ended` comes and says which it was. leave: from then on signals do what they do by themselves. */
+export type Ending = Readonly<{ signal: AbortSignal; ended: Promise<EndSignal>; leave(): void }>;
 
 export function endOnSignal(): Ending {
   const stopping = new AbortController();
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const { promise: ended, resolve } = Promise.withResolvers<EndSignal>();
   let first: number | undefined;
-  const onSignal = () => {
+  const onSignal = (signal: NodeJS.Signals) => {
     first ??= performance.now();
     if (performance.now() - first > sameSignalMs) process.exit(1);
     setTimeout(() => process.exit(1), longestEndMs).unref();
     stopping.abort();
-    resolve();
+    resolve(signal as EndSignal);
   };
   for (const signal of signals) process.on(signal, onSignal);
   return {

@@ -17,6 +17,7 @@ import { forgetThisProcess, noteProcess, noteProcessEveryMs } from './db/service
 import { prepareDemo, renderDemoLines, type DemoCredentials } from './demo.ts';
 import { endOnSignal } from './end-on-signal.ts';
 import { giveBackWhenQuiet } from './give-back.ts';
+import { createLeaving } from './http/leaving.ts';
 import { createLogStream } from './http/log-lines.ts';
 import { startLagMeter } from './http/measure-process.ts';
 import { listenForMetrics } from './http/metrics.ts';
@@ -51,7 +52,8 @@ async function main(config: Config): Promise<void> {
     });
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
-    const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter() };
+    const leaving = createLeaving();
+    const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter(), leaving };
     const pools = config.role === 'worker' ? undefined : { pools: await openPools(database.pool), replicas: await openReplicas(database.replica, tell) };
     const app = pools ? createApp({ config, ...pools, seal, demo, ...watched }) : createHealthApp(config, database.pool(policies.probes), watched);
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
@@ -68,8 +70,8 @@ async function main(config: Config): Promise<void> {
         metrics.close();
       });
     }
-    // The worker and the API end at the same time.
-    if (config.role !== 'api') closingApp.push(await startWork({ pools: createWorkPools(database.pool), seal, config, log: app.log }));
+    const stopWork = config.role === 'api' ? undefined : await startWork({ pools: createWorkPools(database.pool), seal, config, log: app.log });
+    if (stopWork) closingApp.push(stopWork);
     const stopGivingBack = giveBackWhenQuiet();
     closing.push(async () => stopGivingBack());
     const counting = setInterval(() => void warnOfShortage(), countConnectionsEveryMs).unref();
@@ -78,7 +80,10 @@ async function main(config: Config): Promise<void> {
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
     if (admin?.file !== undefined) console.log(renderAdminLine(config, admin));
     console.log(`schoolbell ready ${config.publicUrl}`);
-    await ended;
+    const word = await ended;
+    // Nothing more is begun, while those who call are still answered. Who sits at a terminal sends no requests elsewhere.
+    const stopped = stopWork?.().catch(() => {});
+    if (word === 'SIGTERM') await Promise.all([leaving.drain(), config.role === 'worker' ? stopped : undefined]);
 
     async function loadDemo(patient: Db): Promise<DemoCredentials> {
       return prepareDemo(patient, seal, config).finally(() => patient.end());

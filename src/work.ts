@@ -39,6 +39,7 @@ export function createWorkPools(open: OpenPool): WorkPools {
 
 export type WorkParts = { pools: WorkPools; seal: Seal; config: Config; log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>; now?: () => number };
 
+/** Gives what stops it, however often it is told. */
 export async function startWork({ pools, seal, config, log, now = Date.now }: WorkParts): Promise<() => Promise<void>> {
   const allowed = parseAllowList(config.outboundAllow);
   const calls = createHandOver(pools.outbox, seal, config.publicUrl, createOutbound(allowed));
@@ -57,12 +58,14 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
       .finally(() => following.delete(followed));
     following.add(followed);
   });
-  return async () => {
+  const stop = async () => {
     await Promise.all([listening.unlisten(), housekeeping.stop(), worker.stop()]);
     await Promise.all(following);
     mailing.close();
     await Promise.all([calls.close(), providers.close()]);
   };
+  let stopped: Promise<void> | undefined;
+  return () => (stopped ??= stop());
 }
 
 /** Whoever waits for this school's data, and whoever has to know how it stands. */

@@ -98,8 +98,9 @@ export function ended({ exited }: Running, withinMs = 90_000): Promise<number | 
   return Promise.race([exited, pause(withinMs, 'still running', { ref: false })]);
 }
 
+/** As at a terminal: at SIGTERM one that was used goes on for seconds, for those who have not noticed. */
 export async function stop(running: Running): Promise<void> {
-  running.child.kill('SIGTERM');
+  running.child.kill('SIGINT');
   assert.equal(await ended(running), 0, running.output());
 }
 
