@@ -49,6 +49,7 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
     db: pools.outbox,
     handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing },
     log,
+    cut: () => Promise.all([calls.close(), providers.close(), pools.collections.end({ timeout: 0 }), pools.writebacks.end({ timeout: 0 })]),
   });
   const housekeeping = startHousekeeping({ db: pools.chores, backups: pools.backups, seal, config, log, now });
   const following = new Set<Promise<void>>();

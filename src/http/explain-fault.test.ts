@@ -5,7 +5,7 @@ import { explainFault, nameFault } from './explain-fault.ts';
 import { errorClasses } from './outbound.ts';
 
 test('every class that a call can end with is explained', () => {
-  for (const errorClass of [...errorClasses, 'redirect', 'worker_lost', 'unexpected', 'unstorable', 'not_authorised', 'outdated']) {
+  for (const errorClass of [...errorClasses, 'redirect', 'worker_lost', 'handed_back', 'unexpected', 'unstorable', 'not_authorised', 'outdated']) {
     const explained = explainFault({ errorClass, status: null, message: 'detail' }, { over: false });
     assert.match(explained?.what ?? '', /^[A-Z].*\.$/s, errorClass);
     assert.match(explained?.advice ?? '', /\.$/, errorClass);

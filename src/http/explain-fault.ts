@@ -57,6 +57,10 @@ const ofOurs: Readonly<Record<string, Known>> = {
     what: 'The worker ended before it could say what became of this attempt.',
     advice: 'Nothing has to be done: it is tried again under the same id. If it happens often, look at the log and the memory of the machine.',
   },
+  handed_back: {
+    what: 'The process ended while this attempt was under way, and handed it to another.',
+    advice: 'Nothing has to be done: it was tried again at once, under the same id, and this attempt does not count against the schedule.',
+  },
   held_by_restore: {
     what: 'It is held: it had not gone out when a backup was taken that was restored since, and may have gone out before that.',
     advice: 'Ask the application whether it has it, by its id; if it has not, or repeats do no harm, replay it.',

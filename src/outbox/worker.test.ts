@@ -1,6 +1,7 @@
 // The worker, on a real database with handlers of the tests' own: what one piece of work does to the others, what
 // happens to what it holds, and how it ends.
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
@@ -8,7 +9,7 @@ import { until } from '../../test/until.ts';
 import type { ClaimedWork } from './claim.ts';
 import { enqueue, type Lane } from './enqueue.ts';
 import type { Outcome } from './settle.ts';
-import { startWorker, type Worker } from './worker.ts';
+import { startWorker, type Worker, type WorkerOptions } from './worker.ts';
 
 const { db } = await useDatabase();
 const success: Outcome = { success: true, state: 'done', detail: {} };
@@ -29,7 +30,7 @@ afterEach(async () => {
   await worker?.stop();
 });
 
-async function start(run: (work: ClaimedWork) => Promise<Outcome>, more: { leaseSeconds?: number } = {}): Promise<void> {
+async function start(run: (work: ClaimedWork) => Promise<Outcome>, more: Partial<WorkerOptions> = {}): Promise<void> {
   const handler = { longestSeconds: 1, run: (work: ClaimedWork) => (taken.push(work), run(work).finally(() => (ended += 1))) };
   worker = await startWorker({
     db, handlers: { call: handler }, log: { warn: (details, message) => void warnings.push({ ...details, message }), error() {} }, pollMs: 30,
@@ -235,4 +236,64 @@ test('stop() waits for what is under way, settles it, and takes nothing more', a
   hanging.resolve(success);
   await stopping;
   assert.deepEqual([(await db`select from outbox where state = 'done'`).length, (await row('late'))?.state, taken.length], [20, 'waiting', 20]);
+});
+
+async function takenOver(lane: string): Promise<void> {
+  await start(async () => success);
+  await until('another does it', is(lane, 'done'));
+}
+
+test('what is still under way when the time of the end is over is cut, and handed to another under the same id, without costing an attempt', async () => {
+  let wasCut = 0;
+  await start(() => hanging.promise, {
+    longestEndMs: 100,
+    cut: async () => {
+      wasCut += 1;
+      assert.equal((await row('long'))?.state, 'running', 'it is handed back when nothing of it can happen any more');
+      hanging.resolve(failure);
+    },
+  });
+  await put('long');
+  await until('it is under way', () => taken.length === 1);
+  await worker?.stop();
+  assert.deepEqual([wasCut, { ...(await row('long')) }], [1, { state: 'waiting', attempts: 1, counted: 0, claim: null }]);
+  const [lane] = await db`select failures, failing_since, open_until from lane where key = 'long'`;
+  assert.deepEqual({ ...lane }, { failures: 0, failing_since: null, open_until: null }, 'and nobody is blamed for it');
+  await takenOver('long');
+  assert.deepEqual([new Set(taken.map(({ id }) => id)).size, taken.length, (await row('long'))?.counted], [1, 2, 1]);
+  assert.deepEqual((await db`select error_class from outbox_attempt order by number`).map((one) => one.error_class as string | null), ['handed_back', null]);
+});
+
+test('what was claimed while the worker was told to stop is not begun, and handed back as if nothing had been', async () => {
+  let stopped: Promise<void> | undefined;
+  const onStatement = (message: unknown) => {
+    if ((message as { text: string }).text.includes("set state = 'running'")) stopped ??= worker?.stop();
+  };
+  await start(async () => success, { pollMs: 60_000 });
+  await pause(100);
+  subscribe('schoolbell:statement', onStatement);
+  await put('late');
+  await until('it is told to stop', () => stopped !== undefined).finally(() => unsubscribe('schoolbell:statement', onStatement));
+  await stopped;
+  assert.deepEqual([taken.length, { ...(await row('late')) }], [0, { state: 'waiting', attempts: 0, counted: 0, claim: null }]);
+  await takenOver('late');
+  assert.equal((await row('late'))?.attempts, 1);
+});
+
+test('an outcome whose lane is busy while the worker stops is written all the same, and nothing is done twice', async () => {
+  await start(() => hanging.promise);
+  await put('busy');
+  await until('it is under way', () => taken.length === 1);
+  const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const locking = db.begin(async (tx) => {
+    await tx`select from lane where key = 'busy' for update`;
+    locked.resolve();
+    await free.promise;
+  });
+  await locked.promise;
+  const stopping = worker?.stop();
+  hanging.resolve(success);
+  await pause(300).then(free.resolve);
+  await Promise.all([locking, stopping]);
+  assert.deepEqual([(await row('busy'))?.state, taken.length], ['done', 1]);
 });

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
+import { handBackInTime } from './hand-back.ts';
 import { ownFault, settleWork, type Finished, type Outcome, type Settled } from './settle.ts';
 import { describeWork, tellFailure } from './tell-failure.ts';
 
@@ -12,12 +13,22 @@ export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<
 export type Handlers = Readonly<Record<string, Handler>>;
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
-export type WorkerOptions = { db: Db; handlers: Handlers; log: Log; leaseSeconds?: number; pollMs?: number };
+export type WorkerOptions = {
+  db: Db;
+  handlers: Handlers;
+  log: Log;
+  leaseSeconds?: number;
+  pollMs?: number;
+  /** How long the end waits for what is under way. */
+  longestEndMs?: number;
+  /** Ends what is still under way then, so that nothing of it happens after it is handed back. */
+  cut?: () => Promise<unknown>;
+};
 /** tries: how often it could not be written; busy: how often its lane was. */
 type Unsettled = Finished & { tries: number; busy: number; settled: () => void };
 export type Worker = { stop(): Promise<void> };
 
-/** What a worker that stopped was doing is done by another after this long. */
+/** What a worker that died was doing is done by another after this long. */
 const defaultLeaseSeconds = 30;
 const defaultPollMs = 1000;
 /** Sockets are cheap; what matters is that receivers that hang leave room for the others. */
@@ -39,10 +50,11 @@ const graceMs = 10_000;
 const soonMs = 50;
 /** Another worker is claiming: asked again after the first, then after twice as long, up to the longest. */
 const turnMs = { first: 2, longest: 200 } as const;
-/** What is still under way then is given up; its lease ends, and another worker does it under the same id. */
-const longestEndMs = 10_000;
+/** What is still under way then is handed back, and another worker does it under the same id. */
+const defaultLongestEndMs = 10_000;
 
-export async function startWorker({ db, handlers, log, leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs }: WorkerOptions): Promise<Worker> {
+export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerOptions): Promise<Worker> {
+  const { leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs, longestEndMs = defaultLongestEndMs } = limits;
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
   // A lease that ends while its call still runs would let another worker make the same call.
   if (leaseSeconds < longest + 5)
@@ -52,6 +64,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
   const held = new Map<ClaimedWork, number>();
   const finished: Unsettled[] = [];
   const stopping = new AbortController();
+  const givenUp = new AbortController();
   let woken = false;
   let wake: () => void = () => (woken = true);
   let settling: Promise<void> | undefined;
@@ -90,12 +103,13 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     const claimed = claimWork(db, leaseSeconds, most, running.size >= littleRoom).catch(onlyIfTaken);
     claiming = claimed;
     const works = await claimed.finally(() => (claiming = undefined));
-    for (const work of works ?? []) start(work, until);
+    if (!stopping.signal.aborted) for (const work of works ?? []) start(work, until);
+    else await giveBack(works ?? [], { begun: false });
     return works;
   }
 
   const leaseEnd = () => performance.now() + leaseSeconds * 1000;
-  const isHeld = (work: ClaimedWork) => performance.now() < (held.get(work) ?? 0);
+  const isHeld = (work: ClaimedWork) => !givenUp.signal.aborted && performance.now() < (held.get(work) ?? 0);
 
   async function renew(): Promise<void> {
     const until = leaseEnd();
@@ -140,7 +154,7 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     }
     const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
-        log.error({ err: error, ...describeWork(work) }, 'work failed unexpectedly; it will be tried again');
+        if (!givenUp.signal.aborted) log.error({ err: error, ...describeWork(work) }, 'work failed unexpectedly; it will be tried again');
         const delaySeconds = Math.min(longestOwnFaultDelaySeconds, ownFaultDelaySeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
@@ -154,6 +168,8 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
 
   /** What finishes while a statement is under way is settled together by the next. Resolves when it is written, or the worker ends. */
   function settle(work: ClaimedWork, outcome: Outcome): Promise<void> {
+    // It was cut, which says nothing about whoever was called.
+    if (givenUp.signal.aborted && !outcome.success) return Promise.resolve();
     return new Promise((resolve) => {
       finished.push({ work, outcome, tries: 0, busy: 0, settled: resolve });
       settleSoon();
@@ -203,17 +219,17 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
     settled();
   }
 
-  /** Until it is written or the worker ends; then the lease ends, and the call is repeated under the same id. */
+  /** Until it is written or the worker has ended; then the call is repeated under the same id. */
   function again(one: Unsettled, afterMs: number): void {
-    if (stopping.signal.aborted) {
-      release(one);
-      return;
-    }
     setTimeout(() => {
+      if (givenUp.signal.aborted) return;
       finished.push(one);
       settleSoon();
     }, afterMs);
   }
+
+  const giveBack = (works: readonly ClaimedWork[], how: { begun: boolean }) =>
+    handBackInTime(db, works, how).catch((error: unknown) => log.error({ err: error }, 'work could not be handed back; another does it when its lease has ended'));
 
   const listening = await db
     .listen(outboxChannel, () => wake())
@@ -231,6 +247,11 @@ export async function startWorker({ db, handlers, log, leaseSeconds = defaultLea
       stopping.abort();
       wake();
       await Promise.race([looping.then(() => Promise.all(running)), pause(longestEndMs, undefined, { ref: false })]);
+      givenUp.abort();
+      if (held.size > 0) {
+        await cut?.();
+        await giveBack([...held.keys()], { begun: true });
+      }
       clearInterval(renewal);
       await listening?.unlisten();
     },

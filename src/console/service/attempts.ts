@@ -14,6 +14,7 @@ const classes: Readonly<Record<string, string>> = {
   unexpected: 'on our side',
   unstorable: 'what became of it could not be stored',
   worker_lost: 'its process has ended',
+  handed_back: 'its process has ended, and handed it to another',
   held_by_restore: 'held by the restore of a backup',
 };
 
