@@ -37,10 +37,18 @@ export function createWorkPools(open: OpenPool): WorkPools {
   return Object.fromEntries(workPools.map((name) => [name, open(policies[name])])) as WorkPools;
 }
 
-export type WorkParts = { pools: WorkPools; seal: Seal; config: Config; log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>; now?: () => number };
+export type WorkParts = {
+  pools: WorkPools;
+  seal: Seal;
+  config: Config;
+  log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>;
+  now?: () => number;
+  /** How long the end waits for what is under way. */
+  longestEndMs?: number;
+};
 
 /** Gives what stops it, however often it is told. */
-export async function startWork({ pools, seal, config, log, now = Date.now }: WorkParts): Promise<() => Promise<void>> {
+export async function startWork({ pools, seal, config, log, now = Date.now, ...limits }: WorkParts): Promise<() => Promise<void>> {
   const allowed = parseAllowList(config.outboundAllow);
   const calls = createHandOver(pools.outbox, seal, config.publicUrl, createOutbound(allowed));
   const providers = createOutbound(allowed, pageLimits);
@@ -49,6 +57,8 @@ export async function startWork({ pools, seal, config, log, now = Date.now }: Wo
     db: pools.outbox,
     handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing },
     log,
+    ...limits,
+    // A transaction whose connection is gone comes to nothing; one that is being committed holds its claim, and is waited for.
     cut: () => Promise.all([calls.close(), providers.close(), pools.collections.end({ timeout: 0 }), pools.writebacks.end({ timeout: 0 })]),
   });
   const housekeeping = startHousekeeping({ db: pools.chores, backups: pools.backups, seal, config, log, now });
