@@ -90,11 +90,12 @@ async function useSilentProvider(): Promise<{ url: string; asked: () => number; 
   };
 }
 
-async function collectionsOf(estab: string): Promise<string[]> {
+async function collectionsOf(estab: string): Promise<{ id: string; state: string }[]> {
   const { pool, close } = await openDatabase(readConfig({ DATA_DIR: data }));
   try {
-    const found = await pool(policies.commands)<{ id: string }[]>`select id from outbox where estab = ${estab} and kind = 'collect' order by id`;
-    return found.map(({ id }) => id);
+    const found = await pool(policies.commands)<{ id: string; state: string }[]>`
+      select id, state from outbox where estab = ${estab} and kind = 'collect' order by id`;
+    return [...found];
   } finally {
     await close();
   }
@@ -108,15 +109,16 @@ test('SIGTERM during a collection ends the process in time, and the collection i
   ]);
   const first = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
-  const ids = await collectionsOf('slow');
-  assert.ok(ids.length > 0);
+  const before = await collectionsOf('slow');
+  assert.ok(before.length > 0 && before.every(({ state }) => state === 'running'));
   first.child.kill('SIGTERM');
   assert.equal(await ended(first, 45_000), 0, first.output());
   await assertStopped(data);
-  const before = provider.asked();
+  const asked = provider.asked();
+  assert.deepEqual(await collectionsOf('slow'), before.map(({ id }) => ({ id, state: 'waiting' })), 'it was handed back, so that no lease has to end');
   const second = await start(data);
-  await eventually('the provider is asked again', () => provider.asked() > before);
-  assert.deepEqual(await collectionsOf('slow'), ids);
+  await eventually('the provider is asked again', () => provider.asked() > asked);
+  assert.deepEqual((await collectionsOf('slow')).map(({ id }) => id), before.map(({ id }) => id));
   provider.close();
   await stop(second);
   await command(data, ['school', 'remove', '--yes', '--estab', 'slow']);
