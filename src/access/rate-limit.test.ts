@@ -201,3 +201,19 @@ test('what was counted while an exchange was under way is exchanged by the next'
     await limit.close();
   }
 });
+
+test('what a process has counted when it ends counts for the one that takes its place', async ({ mock }) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  nextMinute();
+  const ending = createRateLimit(limited.db, 10, now);
+  for (let count = 0; count < 3; count += 1) ending.count({}, 'restarted');
+  const exchange = ending.exchange();
+  for (let count = 0; count < 6; count += 1) ending.count({}, 'restarted');
+  await ending.close();
+  await exchange;
+  const next = createRateLimit(limited.db, 10, now);
+  assert.ok(tryCount(next, 'restarted'));
+  await next.exchange();
+  assert.ok(!tryCount(next, 'restarted'), 'nine and one are ten');
+  await next.close();
+});
