@@ -35,8 +35,13 @@ async function clearAway(signals: NodeJS.Signals[]): Promise<void> {
     }
   }
 }
+let stays = false;
+/** What a file's tests share is started once, and cleared away at its end. */
+export function leaveRunning(): void {
+  stays = true;
+}
 // PostgreSQL 18 that is told to end while it recovers from a crash may wait for its checkpointer for ever.
-afterEach(() => clearAway(['SIGINT', 'SIGQUIT']));
+afterEach(() => (stays ? undefined : clearAway(['SIGINT', 'SIGQUIT'])));
 after(async () => {
   await clearAway(['SIGKILL']);
   for (const folder of [home, ...derivedPlaces]) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
