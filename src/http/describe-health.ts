@@ -28,7 +28,7 @@ export const describeReady: RouteShorthandOptions = describeRoute({
   tag,
   operationId: 'getReadiness',
   summary: 'Whether it can serve',
-  description: 'Whether the database is reachable, writable and migrated. For a load balancer.',
+  description: 'Whether the database is reachable, writable and migrated, and the process is not about to end. For a load balancer.',
   security: [],
   answers: { 200: status('It can.'), 503: notReady },
   errors,
