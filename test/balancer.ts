@@ -46,7 +46,8 @@ export async function useBalancer(): Promise<Balancer> {
     }
     chosen.passed += 1;
     const { url, agent } = chosen;
-    const onward = ask({ host: url.hostname, port: url.port, method: request.method, path: request.url, headers: { ...request.headers, connection: 'keep-alive' }, agent });
+    const { method, url: path, headers: asked } = request;
+    const onward = ask({ host: url.hostname, port: url.port, method, path, headers: { ...asked, connection: 'keep-alive' }, agent });
     onward.once('error', (error: NodeJS.ErrnoException) => fail(`${error.code} at ${url.host}`));
     onward.once('response', (answer) => {
       const headers = Object.entries(answer.headersDistinct).filter(([name]) => !ofConnection.includes(name)) as [string, string[]][];

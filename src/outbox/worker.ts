@@ -229,7 +229,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   }
 
   const giveBack = (works: readonly ClaimedWork[], how: { begun: boolean }) =>
-    handBackInTime(db, works, how).catch((error: unknown) => log.error({ err: error }, 'work could not be handed back; another does it when its lease has ended'));
+    handBackInTime(db, works, how).catch((error: unknown) => log.error({ err: error }, 'work could not be handed back; its lease has to end'));
 
   const listening = await db
     .listen(outboxChannel, () => wake())
