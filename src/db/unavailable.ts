@@ -41,6 +41,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.why !== 'away' && error.why !== 'busy';
 }
 
+/** The server itself went away, rather than that it was slow or busy. */
+export function isServerGone(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && (error.why === 'away' || error.why === 'lost' || error.why === 'unknown');
+}
+
 /** The connection ended under a statement, as when its server does; another may answer. */
 export function isLost(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.why === 'lost';

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import type { ClaimedWork } from './claim.ts';
 import { enqueue, type Lane } from './enqueue.ts';
 import type { Outcome } from './settle.ts';
@@ -82,6 +83,17 @@ test('with 300 under way, lanes that have failed lately wait until there is room
   assert.deepEqual([(await row('failing'))?.state, running()], ['waiting', 300]);
   hanging.resolve(success);
   await until('then the other is', is('failing', 'done'));
+});
+
+test('work under which the database went away is tried again in a moment, and nobody is alarmed; what failed otherwise takes longer', async () => {
+  await start(async (work) => {
+    throw work.lane === 'gone' ? new DatabaseUnavailable('lost', 'the connection to the database ended') : new Error('broken');
+  });
+  await Promise.all([put('gone'), put('broken')]);
+  await until('both were tried', async () => ((await row('gone'))?.attempts ?? 0) > 0 && ((await row('broken'))?.attempts ?? 0) > 0);
+  assert.ok((await waitOf('gone', 1)) < 1, String(await waitOf('gone', 1)));
+  assert.ok((await waitOf('broken', 1)) >= 4, String(await waitOf('broken', 1)));
+  assert.match(JSON.stringify(warnings), /the database went away under work/);
 });
 
 test('a lane that somebody holds for long stops neither the calls nor the settling of others', async () => {

@@ -2,6 +2,7 @@
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
+import { isServerGone } from '../db/unavailable.ts';
 import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { handBackInTime } from './hand-back.ts';
@@ -39,7 +40,9 @@ const claimedAtOnce = 64;
 /** A claim for one row costs as much as one for many. */
 const worthClaiming = 16;
 const settledAtOnce = 128;
-const ownFaultDelaySeconds = 5;
+const unexpected = { level: 'error', words: 'work failed unexpectedly; it will be tried again', baseSeconds: 5 } as const;
+/** Another server mostly takes over within seconds, and somebody may be waiting for the outcome. */
+const goneUnderWork = { level: 'warn', words: 'the database went away under work; it will be tried again', baseSeconds: 0.5 } as const;
 const longestOwnFaultDelaySeconds = 900;
 const settleAgainMs = 500;
 /** A lane is mostly busy for a moment: the wait doubles from the first to the second. */
@@ -154,8 +157,9 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     }
     const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
-        if (!givenUp.signal.aborted) log.error({ err: error, ...describeWork(work) }, 'work failed unexpectedly; it will be tried again');
-        const delaySeconds = Math.min(longestOwnFaultDelaySeconds, ownFaultDelaySeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
+        const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : unexpected;
+        if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
+        const delaySeconds = Math.min(longestOwnFaultDelaySeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
       .then((outcome) => settle(work, outcome))
