@@ -31,6 +31,8 @@ export type Db = Sql & {
 };
 
 const longestEndSeconds = 5;
+/** Outside a transaction: what it may do besides, such as notify, does no harm when it is done twice. */
+const onlyReads = /^\s*select\b/i;
 
 export function connect(where: string | Where | Servers, options: PoolOptions): Db {
   const policy: PoolPolicy = { ...policies.commands, ...options };
@@ -58,7 +60,7 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
   });
 
   const runner: Runner = {
-    run: policy.onlyReads ? (statement) => againIfLost(() => runOnce(statement)) : runOnce,
+    run: (statement) => (onlyReads.test(statement.text) ? againIfLost(() => runOnce(statement)) : runOnce(statement)),
     async *cursor(statement, rowsAtOnce) {
       const session = await pool.take();
       try {

@@ -13,8 +13,6 @@ export type PoolPolicy = Readonly<{
   name: string;
   /** Connections at most. */
   max: number;
-  /** Its statements may be asked again when a connection is lost under them. */
-  onlyReads: boolean;
   plans: Plans;
   /** Until a connection of the pool is had, while others have them all. */
   connectionMs: number;
@@ -38,10 +36,8 @@ function policy(
   limits: readonly [connection: number, away: number, statement: number, lock: number, idle: number, answer: number],
 ): PoolPolicy {
   const [connectionMs, awayMs, statementMs, lockMs, idleInTransactionMs, answerMs] = limits;
-  return { name, max, onlyReads: false, plans, connectionMs, awayMs, statementMs, lockMs, idleInTransactionMs, answerMs };
+  return { name, max, plans, connectionMs, awayMs, statementMs, lockMs, idleInTransactionMs, answerMs };
 }
-
-const onlyReading = (of: PoolPolicy): PoolPolicy => ({ ...of, onlyReads: true });
 
 /**
  * Of the API first. While the server is there, each request knows who is calling within 5 s and has a filter's answer within 12; while it is
@@ -49,11 +45,11 @@ const onlyReading = (of: PoolPolicy): PoolPolicy => ({ ...of, onlyReads: true })
  */
 export const policies = {
   /** Who is calling. */
-  callers: onlyReading(policy('callers', 6, 'kept', [2 * second, 9 * second, 2.5 * second, second, 5 * second, 3 * second])),
+  callers: policy('callers', 6, 'kept', [2 * second, 9 * second, 2.5 * second, second, 5 * second, 3 * second]),
   /** Small reads: pages of lists, and of school data. */
-  reads: onlyReading(policy('reads', 8, 'kept', [3 * second, 6 * second, 5 * second, 2 * second, 10 * second, 6 * second])),
+  reads: policy('reads', 8, 'kept', [3 * second, 6 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
   /** Filtered lists. */
-  searches: onlyReading(policy('searches', 6, 'made', [3 * second, 6 * second, 8 * second, 2 * second, 10 * second, 8.5 * second])),
+  searches: policy('searches', 6, 'made', [3 * second, 6 * second, 8 * second, 2 * second, 10 * second, 8.5 * second]),
   /** Whole lists, so that slow readers of those hold up no page. A statement is one batch of records. */
   lists: policy('lists', 16, 'made', [5 * second, 6 * second, 9 * second, 2 * second, 2 * minute, 9.5 * second]),
   /** Judging secrets, so that a flood of tries holds up nobody else. */
@@ -65,7 +61,7 @@ export const policies = {
   /** Whether the process can serve, which is to be known at once. */
   probes: policy('probes', 1, 'chosen', [second, 0, 2 * second, second, 2 * second, 2.5 * second]),
   /** What the console shows, so that whoever looks holds up nobody who calls. */
-  console: onlyReading(policy('console', 3, 'chosen', [3 * second, 9 * second, 5 * second, 2 * second, 10 * second, 6 * second])),
+  console: policy('console', 3, 'chosen', [3 * second, 9 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
   /** The worker's own statements: few, and always the same. */
   outbox: policy('outbox', 6, 'kept', [5 * second, 10 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
   /** Merging what was collected; while a source is read nothing is held, but for large files at hand. */

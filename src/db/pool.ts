@@ -93,7 +93,7 @@ export class SessionPool {
   give(session: PooledSession): void {
     this.#out -= 1;
     if (session.usable) this.#idle.add(session.client);
-    else if (session.wasSilent) this.#servers.suspect();
+    else if (session.isLost) this.#servers.suspect();
     (session.client as unknown as pg.PoolClient).release(!session.usable);
   }
 

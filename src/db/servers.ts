@@ -39,7 +39,10 @@ export class Servers {
     if (this.#place === place) this.#place += 1;
   }
 
-  /** A machine that is gone does not close its connections: after one was silent, those that nobody is using are not to be relied on. */
+  /**
+   * After a connection was lost, or was silent, those that nobody is using are not to be relied on: they have ended as well, and nobody knows
+   * yet; or a machine is gone that does not even close them.
+   */
   suspect(): void {
     for (const drop of this.#dropIdle) drop();
   }

@@ -50,11 +50,6 @@ export class PooledSession implements Runner {
     return this.#broken !== undefined;
   }
 
-  /** Whether it was given up because nothing came back. */
-  get wasSilent(): boolean {
-    return this.#broken?.why === 'silent';
-  }
-
   /** As the server said last: I, idle; T, in a transaction; E, in one that has failed. */
   get transactionStatus(): string | null {
     return (this.client as pg.Client & { getTransactionStatus(): string | null }).getTransactionStatus();
