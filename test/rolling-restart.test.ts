@@ -122,6 +122,7 @@ test('a rolling restart of three that answer and three that work fails no reques
   for (const { url } of first.slice(0, 3)) balancer.add(url);
   await until('the balancer has seen them', () => first.slice(0, 3).every(({ url }) => balancer.isUsing(url)));
   const [token, schoolToken] = [await client.tokenB(estab), await schoolTokenOf()];
+  context.after(() => over.abort());
   const loading = load(token, schoolToken);
   const took: string[] = [];
   for (const [at, old] of first.entries()) took.push(`${roles[at]} ${((await replace(old, roles[at] ?? '', at + 3)) / 1000).toFixed(1)} s`);
