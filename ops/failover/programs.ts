@@ -11,8 +11,9 @@ const packages = { patroni: 'patroni python3-etcd', etcd: 'etcd-server', haproxy
 
 export class ProgramsMissing extends Error {}
 
-export function requirePrograms(): Programs {
-  const found = { patroni: findProgram('patroni'), etcd: findProgram('etcd'), haproxy: findProgram('haproxy'), postgres: findPostgres() };
+export function requirePrograms(places: readonly string[] = searchPath, postgresVersions = '/usr/lib/postgresql'): Programs {
+  const find = (name: string) => places.map((folder) => join(folder, name)).find(isExecutable);
+  const found = { patroni: find('patroni'), etcd: find('etcd'), haproxy: find('haproxy'), postgres: findPostgres(postgresVersions) };
   const missing = (Object.keys(packages) as (keyof Programs)[]).filter((name) => found[name] === undefined);
   if (missing.length === 0) return found as Programs;
   const names = missing.map((name) => (name === 'postgres' ? `PostgreSQL ${oldestPostgres} or newer` : name)).join(', ');
@@ -20,15 +21,11 @@ export function requirePrograms(): Programs {
   throw new ProgramsMissing(`this machine does not have ${names}. On Debian:\n\n  ${line}\n\nThe services that these packages start are not used and may be stopped.`);
 }
 
-function findProgram(name: string): string | undefined {
-  return searchPath.map((folder) => join(folder, name)).find(isExecutable);
-}
-
 /** Debian keeps each version in a folder of its own; the newest is taken. */
-function findPostgres(): string | undefined {
-  const versions = globSync('/usr/lib/postgresql/*/bin/postgres').filter(isExecutable).map((file) => ({ file, major: Number(file.split('/')[4]) }));
-  const [newest] = versions.filter(({ major }) => major >= oldestPostgres).toSorted((one, other) => other.major - one.major);
-  return newest && dirname(newest.file);
+function findPostgres(versions: string): string | undefined {
+  const found = globSync('*/bin/postgres', { cwd: versions }).filter((file) => isExecutable(join(versions, file)) && Number.parseInt(file, 10) >= oldestPostgres);
+  const [newest] = found.toSorted((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+  return newest && join(versions, dirname(newest));
 }
 
 function isExecutable(file: string): boolean {

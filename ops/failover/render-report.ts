@@ -3,6 +3,8 @@ import type { DrillReport } from '../../test/failover/drill.ts';
 
 type Row = readonly (string | number)[];
 
+/** Characters: some have a whole answer in them. */
+const longestFault = 500;
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
 export function renderReport(way: string, report: DrillReport): string {
@@ -23,7 +25,7 @@ export function renderReport(way: string, report: DrillReport): string {
   const asked: Row[] = [['Requests', 'slowest', 'answers'], ...Object.entries(requests).map(([name, of]) => [name, seconds(of.slowestMs), statuses(of)])];
   const logged = Object.entries(errors).flatMap(([role, counts]) => Object.entries(counts).map(([words, times]): Row => [role, times, words]));
   const tables = [outcome, asked, ...(logged.length > 0 ? [[['Errors in logs', 'times', 'words'], ...logged]] : [])].map(renderTable);
-  const said = faults.length === 0 ? 'Nothing was wrong.' : ['What was wrong:', ...faults.map((fault) => `- ${fault}`)].join('\n');
+  const said = faults.length === 0 ? 'Nothing was wrong.' : ['What was wrong:', ...faults.map((fault) => `- ${fault.slice(0, longestFault)}`)].join('\n');
   return ['', ...tables, `${said}\n`].join('\n');
 }
 

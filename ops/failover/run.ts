@@ -57,7 +57,7 @@ async function drillThrough(way: Way, { times, silent }: Options, programs: Prog
   tell(`\nThrough ${way}:`);
   const scratch = openScratch();
   opened.add(scratch);
-  // What the drill itself writes goes with it.
+  // What the drill itself writes goes with the folder.
   process.env.TMPDIR = scratch.folder;
   const cluster = await openPatroniCluster(scratch, programs, { way, silent, tell });
   const report = await drill(cluster, { times, tell });

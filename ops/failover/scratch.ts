@@ -28,10 +28,12 @@ export type Scratch = Readonly<{
 type Account = Readonly<{ uid: number; gid: number }>;
 
 const linesOfLog = 15;
+/** As it is at the start: while a scratch folder is open, what the drill itself writes goes there. */
+const temporary = realpathSync(tmpdir());
 
 export function openScratch(): Scratch {
   const account = process.getuid?.() === 0 ? requireAccount() : undefined;
-  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-failover-'));
+  const folder = mkdtempSync(join(temporary, 'schoolbell-failover-'));
   let isCleared = false;
   hand(folder, 0o700);
 
