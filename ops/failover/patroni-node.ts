@@ -24,7 +24,7 @@ export class PatroniNode {
   #pid: number | undefined;
   #isFrozen = false;
 
-  private constructor(scratch: Scratch, programs: Programs, name: string, ports: readonly [port: number, restPort: number], etcd: string, passwords: Passwords) {
+  private constructor(scratch: Scratch, programs: Programs, name: string, ports: readonly [number, number], etcd: string, passwords: Passwords) {
     [this.port, this.restPort] = ports;
     this.name = name;
     this.#scratch = scratch;

@@ -18,13 +18,15 @@ export function requirePrograms(places: readonly string[] = searchPath, postgres
   if (missing.length === 0) return found as Programs;
   const names = missing.map((name) => (name === 'postgres' ? `PostgreSQL ${oldestPostgres} or newer` : name)).join(', ');
   const line = `apt-get install --no-install-recommends ${missing.map((name) => packages[name]).join(' ')}`;
-  throw new ProgramsMissing(`this machine does not have ${names}. On Debian:\n\n  ${line}\n\nThe services that these packages start are not used and may be stopped.`);
+  const after = 'The services that these packages start are not used and may be stopped.';
+  throw new ProgramsMissing(`this machine does not have ${names}. On Debian:\n\n  ${line}\n\n${after}`);
 }
 
 /** Debian keeps each version in a folder of its own; the newest is taken. */
 function findPostgres(versions: string): string | undefined {
-  const found = globSync('*/bin/postgres', { cwd: versions }).filter((file) => isExecutable(join(versions, file)) && Number.parseInt(file, 10) >= oldestPostgres);
-  const [newest] = found.toSorted((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+  const major = (file: string) => Number.parseInt(file, 10);
+  const found = globSync('*/bin/postgres', { cwd: versions }).filter((file) => major(file) >= oldestPostgres && isExecutable(join(versions, file)));
+  const [newest] = found.toSorted((one, other) => major(other) - major(one));
   return newest && join(versions, dirname(newest));
 }
 

@@ -28,7 +28,12 @@ class WrongUse extends Error {}
 
 /** That which is open, so that whatever ends the drill can clear it away. */
 const opened = new Set<Scratch>();
-const tell = (line: string) => void process.stdout.write(`${line}\n`);
+let isEnding = false;
+
+/** While all is cleared away the load finds much that is wrong, and none of it counts. */
+function tell(line: string): void {
+  if (!isEnding) process.stdout.write(`${line}\n`);
+}
 
 type Options = Readonly<{ chosen: readonly Way[]; times: number; silent: boolean }>;
 
@@ -85,11 +90,11 @@ async function end(code: number, why?: string): Promise<never> {
   process.exit(code);
 }
 
-let isEnding = false;
 for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
   process.on(signal, () => {
-    if (!isEnding) void end(code, `${signal}: clearing away`);
+    if (isEnding) return;
     isEnding = true;
+    void end(code, `${signal}: clearing away`);
   });
 }
 const fail = (error: unknown) => {
