@@ -30,7 +30,9 @@ export async function openPatroniCluster(scratch: Scratch, programs: Programs, {
   for (const name of names) nodes.push(await PatroniNode.create(scratch, programs, name, etcd, passwords));
   for (const node of nodes) await node.start();
   const proxy = way === 'haproxy' ? await startHaproxy(scratch, programs, nodes) : undefined;
-  const hosts = (proxy ? [proxy.primaryPort] : nodes.map(({ port }) => port)).map((port) => `127.0.0.1:${port}`).join(',');
+  const ports = nodes.map(({ port }) => port);
+  const addressOf = (servers: readonly number[]) =>
+    `postgres://schoolbell:${passwords.schoolbell}@${servers.map((port) => `127.0.0.1:${port}`).join(',')}/${database}`;
 
   /** On the server behind a port, as the superuser. */
   async function ask<T extends pg.QueryResultRow>(port: number, statement: string): Promise<T[]> {
@@ -99,7 +101,8 @@ export async function openPatroniCluster(scratch: Scratch, programs: Programs, {
   tell(`${nodes.length} nodes run and ${first.name} leads after ${seconds(begun)}`);
 
   return {
-    databaseUrl: `postgres://schoolbell:${passwords.schoolbell}@${hosts}/${database}`,
+    databaseUrl: addressOf(proxy ? [proxy.primaryPort] : ports),
+    databaseReadUrl: addressOf(proxy ? [proxy.replicasPort] : ports),
     async failOver() {
       const leader = await waitUntilSafe();
       const begun = performance.now();

@@ -61,6 +61,7 @@ export async function drill(cluster: FailingCluster, { times, tell = () => {}, p
   const processes: ServiceProcess[] = [];
   const settings = {
     DATABASE_URL: cluster.databaseUrl,
+    ...(cluster.databaseReadUrl ? { DATABASE_READ_URL: cluster.databaseReadUrl } : {}),
     SECRET_KEY: testSecretKey,
     ADMIN_PASSWORD: 'a password for a drill',
     OUTBOUND_ALLOW: '127.0.0.0/8',

@@ -3,6 +3,8 @@
 export type FailingCluster = {
   /** What the service is given as DATABASE_URL: all hosts, or one proxy in front. */
   databaseUrl: string;
+  /** As DATABASE_READ_URL: where it is to read from replicas. */
+  databaseReadUrl?: string;
   /**
    * Ends the present primary without warning; resolves when another server takes writes. meanwhile: whoever decides when the
    * other takes over awaits it first; a cluster that decides by itself need not.
