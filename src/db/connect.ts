@@ -60,7 +60,7 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
   });
 
   const runner: Runner = {
-    run: (statement) => (onlyReads.test(statement.text) ? againIfLost(() => runOnce(statement)) : runOnce(statement)),
+    run: (statement) => againIfLost(() => runOnce(statement), () => onlyReads.test(statement.text)),
     async *cursor(statement, rowsAtOnce) {
       const session = await pool.take();
       try {
@@ -79,8 +79,7 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
     policy,
     load: () => pool.load(),
     begin<T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }): Promise<T> {
-      const once = () => withSession((session) => runTransaction(session, work, repeatable));
-      return repeatable ? againIfLost(once) : once();
+      return againIfLost(() => withSession((session) => runTransaction(session, work, repeatable)), () => repeatable);
     },
     together: <T extends readonly Statement<readonly unknown[]>[]>(...statements: T) =>
       withSession((session) => runTogether(session, statements.map((statement) => statement.compose()))) as Promise<never>,
@@ -112,11 +111,11 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
 }
 
 /** What was lost with its connection was not done: another server may have taken over, or is about to. */
-export async function againIfLost<T>(work: () => Promise<T>): Promise<T> {
+export async function againIfLost<T>(work: () => Promise<T>, isRepeatable: () => boolean = () => true): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!isLost(error)) throw error;
+    if (!isLost(error) || !isRepeatable()) throw error;
     return work();
   }
 }
