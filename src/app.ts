@@ -21,7 +21,7 @@ import type { Config } from './config.ts';
 import { createSend } from './console/applications/try/send.ts';
 import { consoleRoutes } from './console/routes.ts';
 import type { Db } from './db/connect.ts';
-import type { OpenPool } from './db/open.ts';
+import type { OpenPool, OpenReplica } from './db/open.ts';
 import { apiPools, policies, replicaPolicies } from './db/policies.ts';
 import { createPrefer, ReplicaHealth } from './db/replicas.ts';
 import type { DemoCredentials } from './demo.ts';
@@ -104,8 +104,9 @@ export function createPools(open: OpenPool): Pools {
 /** Those of them that only read, once more. */
 export type ReplicaPools = Readonly<Record<keyof typeof replicaPolicies, Db>>;
 
-export function createReplicaPools(open: OpenPool): ReplicaPools {
-  return Object.fromEntries(Object.entries(replicaPolicies).map(([name, policy]) => [name, open(policy)])) as ReplicaPools;
+export function createReplicaPools({ spread, one }: OpenReplica): ReplicaPools {
+  const { reads, searches, lists, console } = replicaPolicies;
+  return { reads: spread(reads), searches: spread(searches), lists: spread(lists), console: one(console) };
 }
 
 /** One processor is left to everything else, the kept thread aside, which is mostly idle. */

@@ -10,7 +10,7 @@ import { sweepSpool } from './collection/spool.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
 import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
-import { openDatabase, type OpenPool } from './db/open.ts';
+import { openDatabase, type OpenPool, type OpenReplica } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
 import { NotTheServer } from './db/servers.ts';
 import { forgetThisProcess, noteProcess, noteProcessEveryMs } from './db/service-versions.ts';
@@ -112,7 +112,7 @@ async function openPools(open: OpenPool): Promise<Pools> {
 }
 
 /** The service goes on without them, but not with those of another database. */
-async function openReplicas(open: OpenPool | undefined, tell: (words: string) => void): Promise<ReplicaPools | undefined> {
+async function openReplicas(open: OpenReplica | undefined, tell: (words: string) => void): Promise<ReplicaPools | undefined> {
   if (!open) return undefined;
   const pools = createReplicaPools(open);
   await pools.reads`select 1`.catch((error: unknown) => {

@@ -85,7 +85,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     return pool;
   };
   const openPool = openOn(databaseUrl);
-  const replicas = standbys && createReplicaPools(openOn(standbys));
+  const replicas = standbys && createReplicaPools({ spread: openOn(standbys), one: openOn(standbys) });
   const pools = createPools(openPool);
   const port = await freePort();
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));

@@ -16,7 +16,7 @@ test('a server that is killed is followed by the other, and follows it', options
   for (const number of [1, 2, 3]) {
     await servers.ask('primary', 'insert into note values ($1)', [number]);
     const lost = servers.url('primary');
-    await servers.failOver();
+    await servers.failOver({ ending() {} });
     assert.notEqual(servers.url('primary'), lost);
     assert.deepEqual(await numbers('primary'), [1, 2, 3].slice(0, number));
     await servers.heal();

@@ -110,7 +110,8 @@ export async function openTwoServers({ synchronous, folder = makeFolder() }: { s
       await standby.ask('select pg_wal_replay_resume()');
     },
     caughtUp,
-    async failOver(meanwhile) {
+    async failOver({ ending, meanwhile }) {
+      ending();
       await primary.kill();
       await meanwhile?.();
       await promote();

@@ -103,9 +103,10 @@ export async function openPatroniCluster(scratch: Scratch, programs: Programs, {
   return {
     databaseUrl: addressOf(proxy ? [proxy.primaryPort] : ports),
     databaseReadUrl: addressOf(proxy ? [proxy.replicasPort] : ports),
-    async failOver() {
+    async failOver({ ending }) {
       const leader = await waitUntilSafe();
       const begun = performance.now();
+      ending();
       if (silent) leader.freeze();
       else await leader.kill();
       const next = await until('another server takes writes', async () => {

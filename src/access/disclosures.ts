@@ -58,8 +58,11 @@ export function createLedger(db: Db): Ledger {
     write: writeOnce,
     async close() {
       clearInterval(timer);
-      await writing?.catch(() => {});
-      await Promise.race([writeOnce().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
+      const rest = async () => {
+        await writing?.catch(() => {});
+        await writeOnce();
+      };
+      await Promise.race([rest().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
     },
   };
 }

@@ -21,6 +21,8 @@ type Count = { minute: number; pending: number; known: number };
 
 const minuteMs = 60_000;
 const exchangeEveryMs = 1_000;
+/** A credential that is new to this process in this minute may have been counted by others. */
+const exchangeSoonMs = 50;
 
 export function createRateLimit(db: Db, perMinute: number, now: () => number = Date.now): RateLimit {
   const counts = new Map<string, Count>();
@@ -54,13 +56,23 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
   const exchangeOnce = () => (exchanging ??= exchange().finally(() => (exchanging = undefined)));
   // When the database is away, requests fail for that reason already, and the counts wait.
   const timer = setInterval(() => void exchangeOnce().catch(() => {}), exchangeEveryMs).unref();
+  let soon: NodeJS.Timeout | undefined;
+  const exchangeSoon = () => {
+    soon ??= setTimeout(() => {
+      soon = undefined;
+      void exchangeOnce().catch(() => {});
+    }, exchangeSoonMs).unref();
+  };
 
   return {
     count(request, credential) {
       if (perMinute === 0 || standings.get(request)?.counted) return;
       const minute = startOfMinute(now());
       let count = counts.get(credential);
-      if (!count || count.minute !== minute) counts.set(credential, (count = { minute, pending: 0, known: 0 }));
+      if (!count || count.minute !== minute) {
+        counts.set(credential, (count = { minute, pending: 0, known: 0 }));
+        exchangeSoon();
+      }
       const resetSeconds = Math.max(1, Math.ceil((minute + minuteMs - now()) / 1000));
       const taken = count.known + count.pending;
       standings.set(request, { limit: perMinute, remaining: Math.max(0, perMinute - taken - 1), resetSeconds, counted: taken < perMinute });

@@ -25,6 +25,8 @@ const mostRemembered = 50_000;
 
 export function createSharedCheck(db: Db): Check {
   const known = createKnown();
+  // What follows from the same rows is remembered by whoever asks, too.
+  db.onMoved(() => known.clear());
   let waiting: Waiting[] = [];
   let underWay: symbol | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -78,6 +80,10 @@ function createKnown() {
   };
   return {
     find: (asked: Asked): Reached | undefined => known.get(keyOf(asked)),
+    clear() {
+      known.clear();
+      held = 0;
+    },
     note(asked: Asked, reached: Reached): readonly Standing[] {
       const key = keyOf(asked);
       forget(key);

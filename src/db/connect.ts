@@ -25,12 +25,16 @@ export type Db = Sql & {
   together<T extends readonly Statement<readonly unknown[]>[]>(...statements: T): Promise<{ [At in keyof T]: Awaited<T[At]> }>;
   reserve(): Promise<Connection>;
   listen: Listen;
+  /** Calls when another server has taken over: what was remembered of versions may be of ones that it does not have. */
+  onMoved(call: () => void): void;
   end(how?: { timeout: number }): Promise<void>;
   readonly policy: PoolPolicy;
   load(): PoolLoad;
 };
 
 const longestEndSeconds = 5;
+/** What took longer is not begun again: whoever waits for it is told before it would end. */
+const longestBeforeAgainMs = 5_000;
 /** Outside a transaction: what it may do besides, such as notify, does no harm when it is done twice. */
 const onlyReads = /^\s*select\b/i;
 
@@ -104,6 +108,7 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
       });
     },
     listen: listener.listen,
+    onMoved: (call: () => void) => servers.onMoved(call),
     async end({ timeout } = { timeout: longestEndSeconds }) {
       await Promise.all([listener.close(), pool.end(timeout * 1000)]);
     },
@@ -112,10 +117,11 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
 
 /** What was lost with its connection was not done: another server may have taken over, or is about to. */
 export async function againIfLost<T>(work: () => Promise<T>, isRepeatable: () => boolean = () => true): Promise<T> {
+  const begun = performance.now();
   try {
     return await work();
   } catch (error) {
-    if (!isLost(error) || !isRepeatable()) throw error;
+    if (!isLost(error) || !isRepeatable() || performance.now() - begun > longestBeforeAgainMs) throw error;
     return work();
   }
 }

@@ -46,6 +46,8 @@ test('who asks while there is no primary waits for the next one, and is told if 
   const servers = new Servers(hosts);
   const [db, hasty] = [open(patient, servers), open({ awayMs: 300 }, servers)];
   const heard: string[] = [];
+  let moves = 0;
+  db.onMoved(() => (moves += 1));
   await db.listen('news', (word) => heard.push(word));
   const say = (word: string) => until(word, async () => (await db`select pg_notify('news', ${word})`, heard.includes(word)));
   await say('before');
@@ -57,6 +59,7 @@ test('who asks while there is no primary waits for the next one, and is told if 
   await waiting;
   await say('after');
   assert.equal(await count(hasty), 2);
+  assert.equal(moves, 1, 'whoever remembers anything is told once');
   await two.rejoin();
 });
 

@@ -9,16 +9,18 @@ import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { findCluster } from './embedded-place.ts';
 import { migrate, type MigrateOptions } from './migrate.ts';
 import { policies, type PoolPolicy } from './policies.ts';
-import { originOf, Replicas } from './servers.ts';
+import { OneReplica, originOf, Replicas } from './servers.ts';
 import { isUnavailable } from './unavailable.ts';
 
 export type OpenPool = (policy: PoolPolicy) => Db;
+/** spread: over all replicas. one: for several statements that belong together. */
+export type OpenReplica = Readonly<Record<'spread' | 'one', OpenPool>>;
 
 export type OpenDatabase = {
   /** A pool on this database; it is closed with it. */
   pool: OpenPool;
   /** A pool on its replicas, if it has any; closed with it, too. */
-  replica: OpenPool | undefined;
+  replica: OpenReplica | undefined;
   /** All that were opened so far. */
   pools: readonly Db[];
   embedded: EmbeddedDatabase | undefined;
@@ -50,12 +52,16 @@ export async function openDatabase(config: Config, tell: (words: string) => void
   try {
     const setup = connect(servers, policies.setup);
     const origin = await prepare(setup, config, tell, options).finally(() => setup.end({ timeout: 1 }));
-    const replicas = config.databaseReadUrls && origin !== undefined ? new Replicas(() => config.databaseReadUrls ?? [], origin) : undefined;
-    return { pool: openOn(servers), replica: replicas && openOn(replicas), pools, embedded, close };
+    return { pool: openOn(servers), replica: openReplicas(config.databaseReadUrls, origin, openOn), pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
   }
+}
+
+function openReplicas(urls: readonly string[] | undefined, origin: string | undefined, openOn: (where: Servers) => OpenPool): OpenReplica | undefined {
+  if (!urls || origin === undefined) return undefined;
+  return { spread: openOn(new Replicas(() => urls, origin)), one: openOn(new OneReplica(() => urls, origin)) };
 }
 
 /** One that nobody has migrated yet, for whoever fills it: as it is, made where it is embedded and not there. */

@@ -29,6 +29,7 @@ export class SessionPool {
   readonly #clients = new Set<pg.Client>();
   readonly #servers: Servers;
   readonly #idle = new Set<pg.Client>();
+  readonly #generations = new WeakMap<pg.Client, number>();
   #out = 0;
   readonly #waits = new Histogram(waitBounds);
   readonly #refused = { busy: 0, away: 0 };
@@ -67,6 +68,7 @@ export class SessionPool {
         this.#idle.delete(client);
         if (socketOf(client).destroyed) {
           client.release(true);
+          tries -= 1;
           continue;
         }
         this.#out += 1;
@@ -92,9 +94,11 @@ export class SessionPool {
   /** Back into the pool, unless something was given up or went wrong underway. */
   give(session: PooledSession): void {
     this.#out -= 1;
-    if (session.usable) this.#idle.add(session.client);
-    else if (session.isLost) this.#servers.suspect();
-    (session.client as unknown as pg.PoolClient).release(!session.usable);
+    const generation = this.#generations.get(session.client) ?? 0;
+    if (session.isLost || session.isReadOnly) this.#servers.suspect(generation);
+    const isKept = session.usable && generation === this.#servers.generation;
+    if (isKept) this.#idle.add(session.client);
+    (session.client as unknown as pg.PoolClient).release(!isKept);
   }
 
   load(): PoolLoad {
@@ -122,6 +126,7 @@ export class SessionPool {
       // Whole lists are read to their end.
       cursor_tuple_fraction: '1',
     };
+    this.#generations.set(client, this.#servers.generation);
     const late = setTimeout(() => socketOf(client).destroy(), connectionMs);
     try {
       const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);

@@ -8,14 +8,18 @@ export type Where = () => readonly string[];
 export type ServerFacts = Readonly<Record<string, unknown>>;
 
 export class NotTheServer extends Error {}
+class NotThereYet extends Error {}
 
 const standbyRefusal = 'DATABASE_URL: this server is a standby, which only reads; name the primary (several hosts may be given, with commas between them)';
 
 export class Servers {
   readonly #where: Where;
   readonly #dropIdle = new Set<() => void>();
+  readonly #tellMoved = new Set<() => void>();
   /** Which of them took the last connection. */
   #place = 0;
+  #generation = 0;
+  #timeline: unknown;
 
   constructor(where: Where) {
     this.#where = where;
@@ -31,6 +35,10 @@ export class Servers {
 
   /** For a connection that is about to be opened. */
   next(): string {
+    return this.present();
+  }
+
+  protected present(): string {
     return this.#where()[this.#place % this.count] ?? '';
   }
 
@@ -40,10 +48,12 @@ export class Servers {
   }
 
   /**
-   * After a connection was lost, or was silent, those that nobody is using are not to be relied on: they have ended as well, and nobody knows
-   * yet; or a machine is gone that does not even close them.
+   * After a connection was lost, was silent or could not write, those of the same generation are not to be relied on: they have ended as well,
+   * and nobody knows yet; or a machine is gone that does not even close them.
    */
-  suspect(): void {
+  suspect(generation: number): void {
+    if (generation < this.#generation) return;
+    this.#generation += 1;
     for (const drop of this.#dropIdle) drop();
   }
 
@@ -51,20 +61,34 @@ export class Servers {
     this.#dropIdle.add(drop);
   }
 
+  /** Of connections that are opened from now on. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Calls when another server has taken over, before anything is asked of it: it may lack what the one before it had confirmed. */
+  onMoved(call: () => void): void {
+    this.#tellMoved.add(call);
+  }
+
   /** Of a server that a connection was opened to, for `require`. */
   get asks(): string {
-    return `pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as "readOnly"`;
+    return `pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as "readOnly",
+      case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
   }
 
   /** Throws where the connection is not to be used. A single server that takes no writes for a while still reads. */
   require(facts: ServerFacts | undefined): void {
     if (this.count > 1 && facts?.readOnly) throw new NotTheServer('none of the servers in DATABASE_URL takes writes at present');
     if (facts?.standby) throw new NotTheServer(standbyRefusal);
+    const before = this.#timeline;
+    this.#timeline = facts?.timeline;
+    if (before !== undefined && before !== this.#timeline) for (const tell of this.#tellMoved) tell();
   }
 }
 
-/** What tells this database from any other, on each of its servers: when it was made. */
-export const originOf = '(select applied_at::text from migration where version = 1)';
+/** What tells this database from any other, on each of its servers: when it was made. Not as a date: a connection may be of another time zone. */
+export const originOf = '(select extract(epoch from applied_at)::text from migration where version = 1)';
 
 /** Servers that only have to be of the same database; connections are spread over them. */
 export class Replicas extends Servers {
@@ -76,7 +100,7 @@ export class Replicas extends Servers {
   }
 
   override next(): string {
-    const address = super.next();
+    const address = this.present();
     this.passOver(this.place);
     return address;
   }
@@ -86,6 +110,19 @@ export class Replicas extends Servers {
   }
 
   override require(facts: ServerFacts | undefined): void {
+    if (facts?.origin === null) throw new NotThereYet('a server in DATABASE_READ_URL does not have the database yet');
     if (facts?.origin !== this.#origin) throw new NotTheServer('a server in DATABASE_READ_URL has another database than those in DATABASE_URL');
+  }
+}
+
+/** For what is read by several statements that belong together: one replica, until it does not answer. */
+export class OneReplica extends Replicas {
+  override next(): string {
+    return this.present();
+  }
+
+  override passOver(place: number): void {
+    super.passOver(place);
+    this.suspect(this.generation);
   }
 }

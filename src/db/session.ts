@@ -33,7 +33,7 @@ export class PooledSession implements Runner {
   #running = 0;
   #broken: DatabaseUnavailable | undefined;
   /** The server takes no writes any more: the next connection may find one that does. */
-  #isReadOnly = false;
+  isReadOnly = false;
 
   constructor(client: pg.Client, policy: PoolPolicy) {
     this.client = client;
@@ -42,7 +42,7 @@ export class PooledSession implements Runner {
 
   /** Whether the connection may be used again: nothing is under way on it, and no transaction open. */
   get usable(): boolean {
-    return this.#broken === undefined && !this.#isReadOnly && this.#running === 0 && this.transactionStatus !== 'T' && this.transactionStatus !== 'E';
+    return this.#broken === undefined && !this.isReadOnly && this.#running === 0 && this.transactionStatus !== 'T' && this.transactionStatus !== 'E';
   }
 
   /** Whether it ended, or was given up, under a statement. */
@@ -198,7 +198,7 @@ export class PooledSession implements Runner {
   /** What the server did not say itself is about the connection. */
   #explain(error: Error): Error {
     if (isServerError(error)) {
-      if (error.code === sqlStates.readOnly) this.#isReadOnly = true;
+      if (error.code === sqlStates.readOnly) this.isReadOnly = true;
       // The last word of a connection that the server is about to close.
       if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) return error;
       this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, error);

@@ -1,7 +1,7 @@
 // In charge of an end to every request: whoever has no answer in time is told so, and one that does not arrive in time is cut
 // off. What has begun to leave may take as long as its reader does.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { noAnswerInTime } from './error-shape.ts';
+import { mayChange, noAnswerInTime } from './error-shape.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -25,7 +25,7 @@ export function answerInTime(app: FastifyInstance): void {
       const arriving = setTimeout(() => request.raw.complete || cutOff(request), Math.max(longestMs, longestRequestMs)).unref();
       request.raw.once('close', () => clearTimeout(arriving));
     }
-    const timer = setTimeout(() => void reply.send(noAnswerInTime()), longestMs);
+    const timer = setTimeout(() => void reply.send(noAnswerInTime(undefined, mayChange(request.method))), longestMs);
     timers.set(request, timer);
     reply.raw.once('close', () => clearTimeout(timer));
     done();

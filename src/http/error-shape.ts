@@ -66,8 +66,11 @@ export function sendError(error: FastifyError | SchoolbellError, shape: ErrorSha
 
 /** Whoever describes errors quotes these. */
 export const awayMessage = 'The service cannot reach its data at present. Try again in a moment.';
-const unknownMessage = 'The service lost its data while it was saving: it may have been done, or not. Look before you do it again.';
+const unknownMessage = 'The service could not reach its data in time: what was asked for may have been done, or not. Look before you do it again.';
 export const renderFaultMessage = (requestId: string) => `Something went wrong on the server; it has been logged as ${requestId}.`;
+
+/** Whether such a request is to change anything. */
+export const mayChange = (method: string) => method !== 'GET' && method !== 'HEAD';
 
 /** mayBeDone: the connection was lost while something was being saved. */
 export function noAnswerInTime(cause?: unknown, mayBeDone = false): SchoolbellError {
@@ -80,7 +83,7 @@ const holdsNul: readonly string[] = ['22021', '22P05'];
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError, { id, method }: FastifyRequest): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
-  if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && method !== 'GET' && method !== 'HEAD');
+  if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && mayChange(method));
   if (holdsNul.includes(error.code)) return new SchoolbellError('invalid_request', 'Something in the request holds a NUL character; nothing here does.');
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');

@@ -14,7 +14,7 @@ import { createLeaving, type LeavingLimits } from './leaving.ts';
 import { createServer } from './server.ts';
 
 const { db } = await useDatabase();
-const quick: LeavingLimits = { quietMs: 400, longestDrainMs: 1_500, unusedMs: 60_000, longestEndMs: 300 };
+const quick: LeavingLimits = { quietMs: 400, longestDrainMs: 1_500, unusedMs: 60_000, graceMs: 400, longestEndMs: 1_000, longestMs: 60_000 };
 const endless = () => Readable.from((async function* pieces() {
   for (;;) yield 'x'.repeat(64 * 1024);
 })());
@@ -80,10 +80,25 @@ test('whoever goes on asking is answered for so long and no longer', async () =>
   assert.ok(tookMs > 1_490 && tookMs < 2_500, `${tookMs} ms`);
 });
 
-test('where nobody asks but for health, it is over at once', async () => {
-  const { leaving, ask } = await listen();
-  for (const path of ['/healthz', '/readyz']) await ask(path);
-  assert.ok((await timed(leaving.drain())) < quick.quietMs - 50);
+test('where nobody asks but whether it is alive, it is over at once; who looks whether it is ready is about to ask', async () => {
+  for (const path of ['/healthz', '/readyz']) {
+    const { leaving, ask } = await listen();
+    await ask(path);
+    assert.equal((await timed(leaving.drain())) > quick.quietMs - 50, path === '/readyz', path);
+  }
+});
+
+test('what comes on a connection that was taken before it stopped to listen is answered, and nobody else is kept waiting', async () => {
+  const { app, leaving, port } = await listen();
+  const [late, never] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+  await Promise.all([late, never].map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+  await leaving.drain();
+  const closed = timed(app.close());
+  while (app.server.listening) await pause(1);
+  late.write('GET /page HTTP/1.1\r\nhost: x\r\n\r\n');
+  assert.match(String(await new Promise((resolve) => late.once('data', resolve))), /^HTTP\/1.1 200 [^]*connection: close[^]*"page":true/i);
+  never.on('error', () => {});
+  assert.ok((await closed) < 900, 'one without a request is cut');
 });
 
 test('so it is where somebody asked long ago, unless they have kept their connection', async () => {

@@ -2,14 +2,13 @@
 // answering until whoever sends requests has noticed; then it listens no more, and connections end with the answers that are under way.
 import type { FastifyInstance } from 'fastify';
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { SchoolbellError } from '../errors.ts';
 
 export type Leaving = {
   /** From the first word on. */
   isLeaving(): boolean;
-  /** Goes on answering until nobody asks any more, at most for a while; not at all where nobody did. What asks for health is nobody. */
+  /** Goes on answering until nobody asks any more, at most for a while; not at all where nobody did, nor looked whether it is ready. */
   drain(): Promise<void>;
   /** Once for the server that it is about. */
   follow(app: FastifyInstance): void;
@@ -21,17 +20,25 @@ export type LeavingLimits = Readonly<{
   longestDrainMs: number;
   /** Nobody has asked for so long before: nobody is using it. */
   unusedMs: number;
-  /** How long the end waits for answers that are still being read. */
+  /** For requests on connections that were taken in the last moment. */
+  graceMs: number;
+  /** How long the end waits for answers that are still being read; and at most until then, from the first word on. */
   longestEndMs: number;
+  longestMs: number;
 }>;
 
-export const leavingLimits: LeavingLimits = { quietMs: 3_000, longestDrainMs: 10_000, unusedMs: 30_000, longestEndMs: 10_000 };
+export const leavingLimits: LeavingLimits = {
+  quietMs: 3_000, longestDrainMs: 10_000, unusedMs: 30_000, graceMs: 500, longestEndMs: 10_000, longestMs: 17_000,
+};
 
 type Known = { answers: Set<ServerResponse>; isUsed: boolean };
 
-export function createLeaving({ quietMs, longestDrainMs, unusedMs, longestEndMs }: LeavingLimits = leavingLimits): Leaving {
+export function createLeaving({ quietMs, longestDrainMs, unusedMs, graceMs, longestEndMs, longestMs }: LeavingLimits = leavingLimits): Leaving {
   const connections = new Map<Socket, Known>();
   let askedAt = -Infinity;
+  /** When somebody wanted to know whether it is ready: they send requests, or are about to. */
+  let probedAt = -Infinity;
+  let leftAt = Infinity;
   let leaving = false;
   let closing = false;
 
@@ -42,8 +49,8 @@ export function createLeaving({ quietMs, longestDrainMs, unusedMs, longestEndMs 
     });
     // Before the answer can have begun.
     app.server.prependListener('request', ({ socket }, response) => {
-      if (leaving) tellToClose(response);
       const known = connections.get(socket);
+      if (leaving) tellToClose(response, known?.answers);
       known?.answers.add(response);
       response.once('close', () => {
         known?.answers.delete(response);
@@ -51,18 +58,25 @@ export function createLeaving({ quietMs, longestDrainMs, unusedMs, longestEndMs 
       });
     });
     app.addHook('onRequest', async ({ raw: { socket }, routeOptions }) => {
-      if (closing) throw new SchoolbellError('unavailable', 'The service is about to end. Try again in a moment.', { headers: { 'retry-after': '5' } });
+      if (routeOptions.url === '/readyz') probedAt = performance.now();
       if (routeOptions.config.quiet) return;
       askedAt = performance.now();
       const known = connections.get(socket);
       if (known) known.isUsed = true;
     });
     app.addHook('preClose', async () => {
+      // Only this: whoever closes a server of HTTP also ends connections whose first request is just arriving.
+      NetServer.prototype.close.call(app.server);
+      if (leaving && connections.size > 0) await pause(graceMs);
       closing = true;
-      // One that has no request, or only half of one, does not hold up the end.
-      for (const [socket, { answers }] of connections) if (answers.size === 0) socket.destroy();
-      setTimeout(cutOff, longestEndMs).unref();
+      cutUnused();
+      setTimeout(cutOff, Math.max(0, Math.min(longestEndMs, leftAt + longestMs - performance.now()))).unref();
     });
+  }
+
+  /** A connection that has no request, or only half of one, does not hold up the end. */
+  function cutUnused(): void {
+    for (const [socket, { answers }] of connections) if (answers.size === 0) socket.destroy();
   }
 
   /** By a reset, so that nobody takes what they got for the whole. */
@@ -75,9 +89,10 @@ export function createLeaving({ quietMs, longestDrainMs, unusedMs, longestEndMs 
     follow,
     async drain() {
       leaving = true;
-      for (const { answers } of connections.values()) for (const answer of answers) tellToClose(answer);
       const begun = performance.now();
-      if (begun - askedAt > unusedMs && ![...connections.values()].some(({ isUsed }) => isUsed)) return;
+      leftAt = begun;
+      for (const { answers } of connections.values()) for (const answer of answers) tellToClose(answer, answers);
+      if (begun - Math.max(askedAt, probedAt) > unusedMs && ![...connections.values()].some(({ isUsed }) => isUsed)) return;
       for (;;) {
         const leftMs = Math.min(Math.max(begun, askedAt) + quietMs, begun + longestDrainMs) - performance.now();
         if (leftMs <= 0) return;
@@ -88,6 +103,8 @@ export function createLeaving({ quietMs, longestDrainMs, unusedMs, longestEndMs 
 }
 
 /** The connection ends behind this answer, which says so; one whose headers have left is kept, and ends when nobody asks any more. */
-function tellToClose(answer: ServerResponse): void {
+function tellToClose(answer: ServerResponse, others: ReadonlySet<ServerResponse> = new Set()): void {
   answer.shouldKeepAlive = false;
+  // Where somebody did not wait for an answer before asking again, it is the last that says so.
+  for (const other of others) if (other !== answer && !other.headersSent) other.shouldKeepAlive = true;
 }

@@ -33,6 +33,7 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
   let opened: Promise<Transporter> | undefined;
   return {
     longestSeconds,
+    isUncuttable: true,
     async run(work) {
       if (!settings) return { success: true, state: 'done', detail: { kept: true } };
       // A worker that died after sending has taken the text out already.

@@ -9,8 +9,11 @@ import { handBackInTime } from './hand-back.ts';
 import { ownFault, settleWork, type Finished, type Outcome, type Settled } from './settle.ts';
 import { describeWork, tellFailure } from './tell-failure.ts';
 
-/** isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. */
-export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<Outcome>; longestSeconds: number };
+/**
+ * isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. isUncuttable: what is under way when
+ * the worker ends goes on until the process does; so it is left to its lease.
+ */
+export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<Outcome>; longestSeconds: number; isUncuttable?: true };
 export type Handlers = Readonly<Record<string, Handler>>;
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
@@ -254,7 +257,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       givenUp.abort();
       if (held.size > 0) {
         await cut?.();
-        await giveBack([...held.keys()], { begun: true });
+        await giveBack([...held.keys()].filter(({ kind }) => !handlers[kind]?.isUncuttable), { begun: true });
       }
       clearInterval(renewal);
       await listening?.unlisten();

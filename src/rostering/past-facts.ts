@@ -12,8 +12,11 @@ import type { Target } from './visibility.ts';
 /** Counts by group; no milestones where too much has changed since. settled: also of those who are of several kinds. */
 export type PastFacts = { settled: boolean; totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
 
-/** Undefined when the version is no longer kept. */
-export type PastFactsReader = (sql: Sql, target: Target, collection: CollectionName) => Promise<PastFacts | undefined>;
+export type PastFactsReader = {
+  /** Undefined when the version is no longer kept. */
+  read(sql: Sql, target: Target, collection: CollectionName): Promise<PastFacts | undefined>;
+  forget(): void;
+};
 
 /** More than these are not put into place one by one; deep offsets are then counted off. */
 const mostMoved = 50_000;
@@ -25,7 +28,7 @@ type Row = { kept: boolean; settled: boolean; totals: Record<string, number> | n
 
 export function createPastFactsReader(): PastFactsReader {
   const remembered = createRemembered<PastFacts>(rememberedBytes);
-  return async (sql, target, collection) => {
+  const read: PastFactsReader['read'] = async (sql, target, collection) => {
     const key = `${target.rosterId} ${target.version} ${collection}`;
     const known = remembered.get(key);
     if (known && (known.settled || !target.byAnyKind)) return known;
@@ -37,6 +40,7 @@ export function createPastFactsReader(): PastFactsReader {
     remembered.set(key, facts, (facts.milestones.length + 1) * bytesPerMilestone);
     return facts;
   };
+  return { read, forget: () => remembered.clear() };
 }
 
 /** In one statement, so that all of it is of one moment. */

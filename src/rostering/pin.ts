@@ -29,6 +29,7 @@ export function createVersionNames(db: Db, now: () => number = Date.now): Versio
   const noted = createRemembered<number>(rememberedBytes);
   /** A reach that is the same object is the same. */
   const named = new WeakMap<readonly Reach[], string>();
+  db.onMoved(() => noted.clear());
 
   return {
     async nameOf(reach) {

@@ -7,7 +7,7 @@ import type { ListFiles, Reading } from './by-school.ts';
 import { openListFiles } from './list-files.ts';
 import { createFindParts } from './parts.ts';
 import { createRemembered } from './remembered.ts';
-import { createFactsReader, RosterUnready } from './roster-facts.ts';
+import { createFactsReader, RosterMoved, RosterUnready } from './roster-facts.ts';
 import type { Reader, Tables } from './statements.ts';
 
 const rememberedTotalsBytes = 4 * 1024 * 1024;
@@ -20,11 +20,15 @@ export type Readings = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** A replica may not have been prepared yet as the primary has. */
-const isOfReplica = (error: unknown) => error instanceof RosterUnready;
+/** A replica may not have been prepared yet as the primary has, or be ahead of one that has taken over. */
+const isOfReplica = (error: unknown) => error instanceof RosterUnready || error instanceof RosterMoved;
 
 export function openReadings(primary: Tables, replica: Tables | undefined, health: ReplicaHealth, folder: FolderParts): Readings {
   const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
+  primary.db.onMoved(() => {
+    known.facts.forget();
+    known.totals.clear();
+  });
   const ofPrimary: Reader = { ...primary, ...known, isReplica: false };
   const ofReplica: Reader | undefined = replica && { ...replica, ...known, isReplica: true };
   const preferReader = createPrefer(ofPrimary, ofReplica, { health, isOfReplica });

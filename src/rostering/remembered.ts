@@ -1,6 +1,6 @@
 // In charge of a bounded memory of answers: what was used last stays, up to a number of bytes.
 
-export type Remembered<T> = { get(key: string): T | undefined; set(key: string, value: T, bytes: number): void };
+export type Remembered<T> = { get(key: string): T | undefined; set(key: string, value: T, bytes: number): void; clear(): void };
 
 export function createRemembered<T>(maxBytes: number): Remembered<T> {
   const entries = new Map<string, { value: T; bytes: number }>();
@@ -24,6 +24,10 @@ export function createRemembered<T>(maxBytes: number): Remembered<T> {
         entries.delete(oldest);
         held -= entry.bytes;
       }
+    },
+    clear() {
+      entries.clear();
+      held = 0;
     },
   };
 }

@@ -49,6 +49,8 @@ export type FactsReader = {
   /** How many records of each kind and status the collection has at the version that is asked for. */
   totals(sql: Sql, target: Target, collection: CollectionName): Promise<Readonly<Record<string, number>>>;
   milestones(sql: Sql, target: Target, collection: CollectionName): Promise<readonly Milestone[]>;
+  /** A version of the same number may be another one from now on. */
+  forget(): void;
 };
 
 export function createFactsReader(): FactsReader {
@@ -66,8 +68,8 @@ export function createFactsReader(): FactsReader {
     return fresh;
   }
 
-  const requirePast: (...asked: Parameters<PastFactsReader>) => Promise<PastFacts> = async (sql, target, collection) => {
-    const found = await past(sql, target, collection);
+  const requirePast: (...asked: Parameters<PastFactsReader['read']>) => Promise<PastFacts> = async (sql, target, collection) => {
+    const found = await past.read(sql, target, collection);
     if (!found) throw new RosterMoved();
     if (target.byAnyKind && !found.settled) throw new RosterUnready();
     return found;
@@ -88,6 +90,11 @@ export function createFactsReader(): FactsReader {
       const known = rememberedMilestones.get(key) ?? (await readMilestones(sql, at, collection));
       rememberedMilestones.set(key, known, known.length * bytesPerMilestone);
       return known;
+    },
+    forget() {
+      past.forget();
+      remembered.clear();
+      rememberedMilestones.clear();
     },
   };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { testSecretKey } from '../service.ts';
 import { until } from '../until.ts';
-import { AskBook, type Figures } from './ask-book.ts';
+import { AskBook, type Figures, type Gap } from './ask-book.ts';
 import { openCaller } from './caller.ts';
 import type { FailingCluster } from './failing-cluster.ts';
 import { judgeSchool } from './judge.ts';
@@ -97,9 +97,9 @@ export async function drill(cluster: FailingCluster, { times, tell = () => {}, p
 
     await goesOn();
     for (let kill = 1; kill <= times; kill += 1) {
-      const gap = book.openGap();
+      let gap: Gap = { from: Infinity, to: Infinity };
       // Mostly the other server takes over at once; now and then only when all have noticed.
-      await cluster.failOver(kill % 4 === 1 ? () => readiness.saysNo(gap) : undefined);
+      await cluster.failOver({ ending: () => (gap = book.openGap()), meanwhile: kill % 4 === 1 ? () => readiness.saysNo(gap) : undefined });
       const promoted = performance.now();
       await until('writes go on', () => writing.every(({ writers }) => writers.last.begun > gap.from), () => '', longestBackSeconds)
         .catch((error: Error) => book.fault('writes do not go on', error.message));
@@ -119,6 +119,7 @@ export async function drill(cluster: FailingCluster, { times, tell = () => {}, p
       return judgeSchool(book, { caller: school, writers, receiver, marksFolder }, patienceSeconds);
     }));
     const repetitions = countRepetitions(receiver.deliveries(), book.gaps);
+    if (repetitions.without > 0) book.fault('deliveries were repeated although no server had been lost', String(repetitions.without));
     if (repetitions.most > 1) book.fault('a delivery was repeated more than once after one kill', String(repetitions.most));
     judgeProcesses(book, processes);
     const strays = book.strays.map(({ name, requestId }) => `${name}: ${findErrorOf(api, requestId)}`);

@@ -6,10 +6,10 @@ export type FailingCluster = {
   /** As DATABASE_READ_URL: where it is to read from replicas. */
   databaseReadUrl?: string;
   /**
-   * Ends the present primary without warning; resolves when another server takes writes. meanwhile: whoever decides when the
-   * other takes over awaits it first; a cluster that decides by itself need not.
+   * Ends the present primary without warning; resolves when another server takes writes. ending: called in that very moment. meanwhile: whoever
+   * decides when the other takes over awaits it first; a cluster that decides by itself need not.
    */
-  failOver(meanwhile?: () => Promise<void>): Promise<void>;
+  failOver(how: { ending(): void; meanwhile?: (() => Promise<void>) | undefined }): Promise<void>;
   /** The one that was ended follows again, synchronously. */
   heal(): Promise<void>;
   close(): Promise<void>;

@@ -33,20 +33,23 @@ export async function openReceiver(): Promise<Receiver> {
   };
 }
 
-/** Calls beyond the first of each id, by the gap after which they came; most: of one delivery after one gap. */
-export function countRepetitions(deliveries: readonly Delivery[], gaps: readonly { from: number }[]): { total: number; perGap: number[]; most: number } {
+/** Calls beyond the first of each id, by the gap after which they came. most: of one delivery after one gap. without: before the first gap. */
+export type Repetitions = { total: number; perGap: number[]; most: number; without: number };
+
+export function countRepetitions(deliveries: readonly Delivery[], gaps: readonly { from: number }[]): Repetitions {
   const perGap = gaps.map(() => 0);
-  let [total, most] = [0, 0];
+  let [total, most, without] = [0, 0, 0];
   for (const { at } of deliveries) {
     const own = gaps.map(() => 0);
     for (const moment of at.slice(1)) {
       const last = gaps.findLastIndex(({ from }) => from <= moment);
       total += 1;
+      if (last < 0) without += 1;
       if (last < 0) continue;
       perGap[last] = (perGap[last] ?? 0) + 1;
       own[last] = (own[last] ?? 0) + 1;
     }
     most = Math.max(most, ...own);
   }
-  return { total, perGap, most };
+  return { total, perGap, most, without };
 }

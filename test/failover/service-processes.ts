@@ -36,6 +36,9 @@ export async function startService(role: ServiceProcess['role'], folder: string,
   await until(`the ${role} is ready`, () => {
     if (!runs()) throw new Error(`the ${role} did not start: ${text}`);
     return text.includes('schoolbell ready ');
+  }).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
   });
   return { role, url: `http://127.0.0.1:${port}`, dataDir, pid: child.pid, runs, output: () => text, end: () => end(child, runs) };
 }

@@ -54,7 +54,10 @@ export function startWriting(book: AskBook, caller: SchoolCaller, seen: Seen, or
   /** The same request until it is taken: it may have been, although nobody could say so. */
   async function enter(called: boolean): Promise<void> {
     const next = places.next();
-    if (next.done) return;
+    if (next.done) {
+      book.fault('there is nothing left to write', 'more days or pupils are needed for so many kills');
+      return;
+    }
     const place = next.value;
     const callback = called ? { callback: [{ Url: `${origin}/outcome/${estab}`, Method: 'POST' }] } : {};
     const init = {
