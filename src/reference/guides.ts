@@ -38,7 +38,7 @@ export const guideFiles: Readonly<Record<string, readonly string[]>> = {
     'docs/guides/a-receiver-fails.md',
     'docs/guides/the-disk-fills-up.md',
   ],
-  'To look up': ['docs/settings.md', 'docs/what-is-kept.md', 'docs/oneroster-1p2.md'],
+  'To look up': ['docs/settings.md', 'docs/what-is-kept.md', 'docs/scale.md', 'docs/oneroster-1p2.md'],
 };
 
 export const nameOfGuide = (file: string): string => posix.basename(file, '.md');
