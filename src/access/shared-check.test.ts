@@ -39,7 +39,7 @@ function passing(pass: (run: Statement, number: number) => Promise<unknown[]>): 
     checks += 1;
     return pass(async () => statement, checks);
   };
-  return Object.assign(passed as unknown as Db, { checks: () => checks });
+  return Object.assign(passed as unknown as Db, { checks: () => checks, onMoved: db.onMoved });
 }
 
 const verdictOf = ({ rows, secretHolds, keyTrusted }: Checked) =>
