@@ -46,5 +46,7 @@ test('a refusal belongs to a gap that its request touched', async () => {
 test('repeated calls are counted by the kill that they came after', () => {
   const delivery = (id: string, ...at: number[]) => ({ id, path: '/', body: '', at });
   const gaps = [{ from: 10 }, { from: 20 }];
-  assert.deepEqual(countRepetitions([delivery('a', 5, 12), delivery('b', 11), delivery('c', 12, 21, 22)], gaps), { total: 3, perGap: [1, 2], most: 2 });
+  assert.deepEqual(countRepetitions([delivery('a', 5, 12), delivery('b', 11), delivery('c', 12, 21, 22), delivery('d', 1, 2)], gaps), {
+    total: 4, perGap: [1, 2], most: 2, without: 1,
+  });
 });
