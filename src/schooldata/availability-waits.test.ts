@@ -242,11 +242,15 @@ test('killed between ending the wait and the commit: nothing has happened, and t
     await release.promise;
   });
   await locked.promise;
-  const dying = assert.rejects(sweepWaits(db, { estab }));
+  let isDead = false;
+  const dying = assert.rejects(sweepWaits(db, { estab })).finally(() => (isDead = true));
   const stuck = () =>
     db<{ pid: number }[]>`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into lane%'`;
-  await until('the sweep has ended the wait and is about to put the call into the outbox', async () => (await stuck()).length === 1);
-  for (const { pid } of await stuck()) await db`select pg_terminate_backend(${pid})`;
+  // It has ended the wait and is about to put the call into the outbox; what lost its connection is tried once more.
+  await until('it dies', async () => {
+    for (const { pid } of await stuck()) await db`select pg_terminate_backend(${pid})`;
+    return isDead;
+  });
   await dying;
   release.resolve();
   await lock;
