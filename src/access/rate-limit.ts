@@ -1,6 +1,6 @@
 // In charge of the request limit per credential and minute, and of what answers say of it. Each process counts for itself and exchanges counts
 // with the others through the database about once a second: no request waits for it. A process misses what the others have counted since they
-// last told, and what they told since it last asked: so much goes beyond the limit, two seconds of what the others take at most.
+// last told, and what they told since it last asked: so much goes beyond the limit, about two seconds of what the others take.
 import type { FastifyInstance } from 'fastify';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
@@ -87,6 +87,7 @@ export function createRateLimit(db: Db, perMinute: number, now: () => number = D
     exchange: exchangeOnce,
     async close() {
       clearInterval(timer);
+      clearTimeout(soon);
       // What was counted since the last one is the others' to know: whoever is restarted gives nobody a new minute.
       const last = (exchanging ?? Promise.resolve()).catch(() => {}).then(exchangeOnce);
       await Promise.race([last.catch(() => {}), pause(exchangeEveryMs, undefined, { ref: false })]);

@@ -25,7 +25,7 @@ export type Db = Sql & {
   together<T extends readonly Statement<readonly unknown[]>[]>(...statements: T): Promise<{ [At in keyof T]: Awaited<T[At]> }>;
   reserve(): Promise<Connection>;
   listen: Listen;
-  /** Calls when another server has taken over: what was remembered of versions may be of ones that it does not have. */
+  /** Calls when another server has taken over, for as long as the process lives: what was remembered of versions may be of ones that it does not have. */
   onMoved(call: () => void): void;
   end(how?: { timeout: number }): Promise<void>;
   readonly policy: PoolPolicy;

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { connect, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { envelopeShape } from './error-shape.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
+import { awayMessage, envelopeShape } from './error-shape.ts';
 import { createServer } from './server.ts';
 import { sendRead, slowReaderLimit } from './slow-reader.ts';
 
@@ -22,6 +23,9 @@ const silent = () => {
 
 app.get('/silent', soon, silent);
 app.get('/forgotten', silent);
+app.post('/silent', soon, silent);
+app.post('/unconfirmed', () => Promise.reject(new DatabaseUnavailable('unknown', 'the database did not confirm what was to be written')));
+app.post('/away', () => Promise.reject(new DatabaseUnavailable('away', 'the database cannot be reached')));
 app.get('/long', { config: { longestMs: 700 } }, async (_request, reply) => sendRead(reply, Readable.from(slowly(), { objectMode: false }), slowReaderLimit));
 app.get('/late', soon, async (_request, reply) => {
   await never.promise;
@@ -36,6 +40,13 @@ async function* slowly(): AsyncGenerator<string> {
     await pause(100);
   }
 }
+
+test('who wanted something changed is told whether it may have been, and who only read is not', async () => {
+  const messageOf = async (method: 'GET' | 'POST', url: string) =>
+    (JSON.parse((await app.inject({ method, url })).body) as { ExceptionMessage: string }).ExceptionMessage;
+  for (const url of ['/silent', '/unconfirmed']) assert.match(await messageOf('POST', url), /may have been done, or not\. Look before you do it again/, url);
+  assert.deepEqual([await messageOf('POST', '/away'), await messageOf('GET', '/silent')], [awayMessage, awayMessage]);
+});
 
 for (const [path, longestMs] of [['/silent', 200], ['/forgotten', 14_500]] as const) {
   test(`${path}, which never answers: 503 with Retry-After after ${longestMs} ms, and not before`, async (context) => {

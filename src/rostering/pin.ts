@@ -17,6 +17,8 @@ export type VersionNames = {
   nameOf(reach: readonly Reach[]): Promise<string>;
   /** What was named, if it is known. */
   find(name: string): Promise<readonly Named[] | undefined>;
+  /** What was noted may be lost with the server that had it. */
+  forget(): void;
 };
 
 const oneVersion = /^(\d{1,9})-([0-9a-f]{8})$/;
@@ -29,7 +31,6 @@ export function createVersionNames(db: Db, now: () => number = Date.now): Versio
   const noted = createRemembered<number>(rememberedBytes);
   /** A reach that is the same object is the same. */
   const named = new WeakMap<readonly Reach[], string>();
-  db.onMoved(() => noted.clear());
 
   return {
     async nameOf(reach) {
@@ -50,6 +51,7 @@ export function createVersionNames(db: Db, now: () => number = Date.now): Versio
       const [row] = await db<{ versions: Record<string, number> }[]>`select versions from roster_version_set where name = ${name}`;
       return row && Object.entries(row.versions).map(([id, at]) => ({ roster: id, version: at }));
     },
+    forget: () => noted.clear(),
   };
 }
 

@@ -39,6 +39,7 @@ export type Rostering = {
 export function rosteringRoutes(app: FastifyInstance, { authenticate, readings, publicUrl, ledger, slowReader }: Rostering): void {
   const findSight = createFindSight();
   const names = createVersionNames(readings.primary);
+  readings.primary.onMoved(names.forget);
   const turnstile = createTurnstile(wholeListsPerApplication, longestWaitMs);
   for (const schema of [...recordSchemas, ...errorSchemas]) app.addSchema(schema);
   for (const dialect of dialects) {
