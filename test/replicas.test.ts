@@ -8,7 +8,7 @@ import { importRoster } from '../src/collection/import.ts';
 import { connect } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { Behind, createPrefer, ReplicaHealth } from '../src/db/replicas.ts';
-import { originOf, Replicas } from '../src/db/servers.ts';
+import { OneReplica, originOf, Replicas } from '../src/db/servers.ts';
 import { enter } from './console.ts';
 import { useService, type Client, type Service } from './service.ts';
 import { smallPackage, smallSchool, user } from './small-school.ts';
@@ -230,6 +230,16 @@ test('a replica that took another way has versions of the same number, and none 
 test('without its replica everything is answered, at once after the first time', async () => {
   await two.kill('standby');
   for (const { what, ask } of [...asks, ...asks]) await bodyOf(await ask()).catch((error: unknown) => assert.fail(`${what}: ${(error as Error).message}`));
+});
+
+test('connections are spread over all replicas; what belongs together stays with one, until that does not answer', () => {
+  const [spread, one] = [new Replicas(() => ['a', 'b'], ''), new OneReplica(() => ['a', 'b'], '')];
+  const next = (from: Replicas) => [from.next(), from.next(), from.next()].join('');
+  assert.deepEqual([next(spread), next(one)], ['aba', 'aaa']);
+  let dropped = 0;
+  one.onSuspect(() => (dropped += 1));
+  one.passOver(one.place);
+  assert.deepEqual([next(one), dropped], ['bbb', 1], 'and nobody goes on with the other');
 });
 
 test('servers of another database are refused', async () => {
