@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
 import { connect, type Db, type PoolOptions } from './connect.ts';
@@ -345,6 +346,21 @@ test('a pool that has no connection free says so in time', async () => {
   await assert.rejects(async () => askOne(narrow), (error) => error instanceof DatabaseUnavailable && error.why === 'busy');
   connection.release();
   assert.deepEqual(await askOne(narrow), one);
+});
+
+test('of those who wait for a connection none waits twice as long: whoever came first is refused first', async () => {
+  const narrow = use({ max: 1, name: 'orderly', connectionMs: 1000 });
+  await until('it is connected, which takes long on a busy machine', () => askOne(narrow).then(() => true, () => false));
+  const connection = await narrow.reserve();
+  const refused: number[] = [];
+  const waiters: Promise<unknown>[] = [];
+  for (let at = 0; at < 50; at += 1) {
+    waiters.push(askOne(narrow).catch(() => refused.push(at)));
+    await pause(1);
+  }
+  await Promise.all(waiters);
+  connection.release();
+  assert.deepEqual(refused, Array.from(waiters.keys()));
 });
 
 test('the server ends a statement, a wait for a lock and an idle transaction after the limits of the pool', async () => {

@@ -20,6 +20,8 @@ const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
 const roundMs = 150;
+/** A timer may end this much early; who has no more than that left has waited. */
+const earlyMs = 20;
 /** Of this process, so that the connections of one can be told from those of others. */
 export const processTag = `${process.pid.toString(36)}${Date.now().toString(36).slice(-4)}`;
 
@@ -77,7 +79,7 @@ export class SessionPool {
       } catch (error) {
         const busy = this.#out >= this.policy.max;
         if (!busy) this.#servers.passOver(place);
-        const rest = begun + (busy ? this.policy.connectionMs : this.policy.awayMs) - performance.now();
+        const rest = begun + (busy ? this.policy.connectionMs : this.policy.awayMs) - performance.now() - earlyMs;
         const isRoundOver = tries % this.#servers.count === 0;
         if (this.#ending === undefined && (busy ? rest > 0 : !isRoundOver || (rest > 0 && mayPass(error)))) {
           if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * (0.5 + Math.random())));
