@@ -12,8 +12,9 @@ import { enqueue } from '../src/outbox/enqueue.ts';
 import { openListFile } from '../src/roster/list-file.ts';
 import { parseListName } from '../src/roster/list-folder.ts';
 import { listsFolder } from '../src/roster/sweep-lists.ts';
+import { useDatabase } from './database.ts';
 import { useReceiver } from './delivery.ts';
-import { home, leaveRunning, longest, start, type Running } from './processes.ts';
+import { ended, home, launchService, leaveRunning, longest, start, type Running } from './processes.ts';
 import { rootA, rootB, testSecretKey, useService, type Client } from './service.ts';
 import { smallPackage, user } from './small-school.ts';
 import { until } from './until.ts';
@@ -56,6 +57,14 @@ const get = (at: Running, path: string, token: string, headers: Record<string, s
 const statuses = (path: string, token: string) => Promise.all(apis.map(async (at) => (await get(at, path, token)).status));
 const same = (status: number) => apis.map(() => status);
 const addClient = (rp: string, estabs: readonly string[] = [estab]): Promise<Client> => service.addClient(rp, estabs);
+
+test('one whose replica is of another database does not start', longest, async () => {
+  const other = await useDatabase();
+  await other.db`update migration set applied_at = applied_at - interval '1 day'`;
+  const refused = await launchService(join(home, 'refused'), { env: { ...env, ROLE: 'api', DATABASE_READ_URL: other.url } });
+  assert.equal(await ended(refused), 1, refused.output());
+  assert.match(refused.output(), /^schoolbell: a server in DATABASE_READ_URL has another database than those in DATABASE_URL$/m);
+});
 
 // ---- Limits -----------------------------------------------------------------------------------------------------------
 

@@ -94,6 +94,13 @@ test('pages of the console are read there, but who is there is not', async () =>
   assert.ok(seen.size > 25, String(seen.size));
 });
 
+test('a file of the console, which is read while it is sent, comes from the primary', async () => {
+  const admin = await enter(service, 'admin', 'third');
+  await two.caughtUp();
+  const { answer, pools } = await heard(() => admin.get('/console/audit/csv'));
+  assert.deepEqual([answer.status, pools.includes('console'), pools.includes('replicaconsole')], [200, true, false]);
+});
+
 /** A version that the replica does not show, as long as the work goes on. */
 async function whileBehind(work: (version: string) => Promise<void>): Promise<void> {
   await two.pauseReplay();

@@ -73,8 +73,8 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
 }
 
 type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
-/** database: another one than that of the test cluster. replicas: of it. */
-type Parts = Partial<Pick<AppParts, Part>> & { patience?: number; database?: TestDatabase; replicas?: Servers };
+/** database: another one than that of the test cluster, and its servers if there are several. replicas: of it. */
+type Parts = Partial<Pick<AppParts, Part>> & { patience?: number; database?: TestDatabase & { servers?: Servers }; replicas?: Servers };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, database, replicas: standbys, ...parts }: Parts = {}): Promise<Service> {
   const { db, url: databaseUrl } = database ?? (await useDatabase());
@@ -84,7 +84,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     opened.push(pool);
     return pool;
   };
-  const openPool = openOn(databaseUrl);
+  const openPool = openOn(database?.servers ?? databaseUrl);
   const replicas = standbys && createReplicaPools({ spread: openOn(standbys), one: openOn(standbys) });
   const pools = createPools(openPool);
   const port = await freePort();

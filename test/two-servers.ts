@@ -31,6 +31,8 @@ export type TwoServers = FailingCluster & {
   resumeReplay(): Promise<void>;
   /** Until the standby shows what the primary has written so far. */
   caughtUp(): Promise<void>;
+  /** The standby has what was written so far, and hears of nothing more. */
+  cutOff(): Promise<void>;
 };
 
 const database = 'schoolbell';
@@ -110,6 +112,11 @@ export async function openTwoServers({ synchronous, folder = makeFolder() }: { s
       await standby.ask('select pg_wal_replay_resume()');
     },
     caughtUp,
+    async cutOff() {
+      await caughtUp();
+      await standby.kill();
+      await standby.start();
+    },
     async failOver({ ending, meanwhile }) {
       ending();
       await primary.kill();

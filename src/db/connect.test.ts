@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
-import { connect, type Db, type PoolOptions } from './connect.ts';
+import { againIfLost, connect, type Db, type PoolOptions } from './connect.ts';
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
 
 const { db, url } = await useDatabase();
@@ -265,6 +265,22 @@ test('a reserved connection that dies rejects what follows, and is not handed ou
     await assert.rejects(async () => connection`rollback`, isUnavailable);
     connection.release();
     assert.deepEqual(await askOne(), one);
+  }
+});
+
+test('what was lost with its connection is done once more, unless it had taken long already, or must not be', async (context) => {
+  const lost = new DatabaseUnavailable('lost', 'the connection ended');
+  let clock = 0;
+  context.mock.method(performance, 'now', () => clock);
+  for (const [tookMs, isRepeatable, times] of [[5_000, true, 2], [5_001, true, 1], [0, false, 1]] as const) {
+    let tried = 0;
+    const work = async () => {
+      tried += 1;
+      clock += tookMs;
+      throw lost;
+    };
+    await assert.rejects(againIfLost(work, () => isRepeatable), lost);
+    assert.equal(tried, times, `after ${tookMs} ms`);
   }
 });
 

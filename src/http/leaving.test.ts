@@ -120,6 +120,24 @@ test('an answer that was under way at the word says that its connection closes',
   await drained;
 });
 
+test('who asks several times without waiting has all answers; the last says that the connection closes', async () => {
+  const { leaving, port, release, asked } = await listen();
+  const socket = connect(port, '127.0.0.1');
+  const received = socket.toArray() as Promise<Buffer[]>;
+  const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
+  socket.write(request('/slow') + request('/slow'));
+  await until('both have come', () => asked() === 2);
+  const drained = leaving.drain();
+  socket.write(request('/page'));
+  await pause(50);
+  release();
+  const answers = Buffer.concat(await received).toString();
+  assert.deepEqual(answers.match(/^connection: [a-z-]+|"slow"|"page"/gim)?.map((one) => one.toLowerCase()), [
+    'connection: keep-alive', '"slow"', 'connection: keep-alive', '"slow"', 'connection: close', '"page"',
+  ]);
+  await drained;
+});
+
 test('what is still being read a while after the end is cut by a reset, not ended', async () => {
   const { app, port, leaving } = await listen();
   // Of HTTP/1.0, where the end of the connection would be the end of the list.

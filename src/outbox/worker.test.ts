@@ -276,6 +276,20 @@ test('what is still under way when the time of the end is over is cut, and hande
   assert.deepEqual((await db`select error_class from outbox_attempt order by number`).map((one) => one.error_class as string | null), ['handed_back', null]);
 });
 
+test('what cannot be cut is not handed back, since it may still happen: its lease has to end', async () => {
+  const call = { longestSeconds: 1, run: (work: ClaimedWork) => (taken.push(work), hanging.promise) };
+  const mail = { ...call, isUncuttable: true } as const;
+  await start(() => hanging.promise, { longestEndMs: 100, handlers: { mail, call } });
+  await put('cut');
+  await put('posted', { kind: 'mail' });
+  await until('both are under way', () => taken.length === 2);
+  await worker?.stop();
+  assert.deepEqual([(await row('cut'))?.state, (await row('posted'))?.state], ['waiting', 'running']);
+  const [posted] = await db`select claim = ${taken.find(({ kind }) => kind === 'mail')?.claim ?? ''} as held, lease_until > now() as leased from outbox
+    where lane = 'posted'`;
+  assert.deepEqual({ ...posted }, { held: true, leased: true });
+});
+
 test('what was claimed while the worker was told to stop is not begun, and handed back as if nothing had been', async () => {
   let stopped: Promise<void> | undefined;
   const onStatement = (message: unknown) => {
