@@ -81,14 +81,14 @@ async function load(token: string, schoolToken: string): Promise<void> {
   const basic = { authorization: `Basic ${btoa(`${client.clientId}:${client.clientSecret}`)}` };
   const page = (time: number) => ask(`${rootB}/users?limit=20&offset=${(time * 20) % users}`, { headers });
   await Promise.all([
-    ...[0, 1].map(() => again('pages', 40, async (time) => assert.match(await page(time), /"users":\[\{/))),
-    again('tokens', 150, async () => assert.match(await ask(`${rootA}/token`, { method: 'POST', headers: basic }), /access_token/)),
-    ...[0, 1].map(() => again('lists', 50, () => readList(token))),
+    ...[0, 1].map(() => again('pages', 80, async (time) => assert.match(await page(time), /"users":\[\{/))),
+    again('tokens', 250, async () => assert.match(await ask(`${rootA}/token`, { method: 'POST', headers: basic }), /access_token/)),
+    ...[0, 1].map(() => again('lists', 200, () => readList(token))),
     again('writes', 200, async () => {
       const body = JSON.stringify({ url: `${receiver.origin}/registered`, DatabaseName: 'SchoolData' });
       await ask('/api/v1/Webhook', { method: 'POST', headers: json, body });
     }),
-    again('deliveries', 80, async (time) => {
+    again('deliveries', 120, async (time) => {
       const url = `${receiver.origin}/${time % 25 === 0 ? 'slow' : `call/${time % 8}`}`;
       const lane = { key: url, host: null, width: 8, lasting: false };
       await db.begin((tx) => enqueue(tx, { estab, rp, kind: 'call', lane, payload: { event: 'example', method: 'GET', url }, body: null }));

@@ -24,7 +24,7 @@ test('each page of the table has an example here', () => {
   assert.deepEqual(Object.keys(examples).filter((path) => !shown.includes(path)), []);
 });
 
-/** All there is in the look that has least room; what else a page can show is made of the same parts in the others. */
+/** All there is in the look that has least room; what else a page can show is made of the same parts in the others, as is what others see of it. */
 async function walk(addresses: readonly (readonly string[])[], who?: AtConsole): Promise<void> {
   const { page, complaints } = await openLook(leastRoom);
   if (who) await page.context().addCookies([sessionOf(who)]);
@@ -34,7 +34,7 @@ async function walk(addresses: readonly (readonly string[])[], who?: AtConsole):
     const answer = await page.goto(`${url}${address}`);
     if (answer?.status() !== 200) faults.push(`${address}: ${answer?.status()}`);
     await requireUsable(page, 'phone, light').catch(fault);
-    if (first) await requireUsableEverywhere(page).catch(fault);
+    if (first && who !== developer) await requireUsableEverywhere(page).catch(fault);
     await changeLook(page, leastRoom);
     faults.push(...complaints.splice(0).map((complaint) => `${address}: ${complaint}`));
   }

@@ -6,7 +6,7 @@ import type { Caller, SchoolCaller } from './caller.ts';
 import { numbered, numberIn, rosterSize } from './school.ts';
 import type { Seen } from './seen.ts';
 
-const pauseMs = 60;
+const pauseMs = 150;
 
 export type Readers = { answered(): number; over: Promise<unknown> };
 

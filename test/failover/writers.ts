@@ -33,7 +33,7 @@ export type Writers = {
 };
 
 const mark = 'I';
-const [pauseMs, againMs] = [60, 200];
+const [pauseMs, againMs] = [150, 200];
 const [enteringAtOnce, requestsPerHook] = [3, 8];
 /** More than there are in the longest gap. */
 const mostAttempts = 150;
