@@ -11,8 +11,6 @@ const emptied = ['pg_wal', 'pg_replslot', 'pg_dynshmem', 'pg_notify', 'pg_serial
 
 export async function copyCluster(from: ServerProcess, to: ServerProcess): Promise<void> {
   const { cluster, account } = to.place;
-  // The folder itself stays: by its number, a server finds and ends what a killed one has left in memory.
-  for (const entry of await readdir(cluster)) await rm(join(cluster, entry), { recursive: true });
   await from.hold(async (client) => {
     await client.query(`select pg_backup_start('standby', fast => true)`);
     await copyFolder(from.place.cluster, cluster, account, true);
@@ -23,18 +21,27 @@ export async function copyCluster(from: ServerProcess, to: ServerProcess): Promi
   await writeOwned(join(cluster, 'standby.signal'), '', account);
 }
 
+/** What the copy has already is written over: to remove a thousand files and make them again takes longer than what is in them. */
 async function copyFolder(from: string, to: string, account: Account | undefined, isRoot = false): Promise<void> {
-  const entries = await readdir(from, { withFileTypes: true }).catch(ignoreGone);
-  await Promise.all((entries ?? []).map(async (entry) => {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.name.startsWith('pgsql_tmp') || (isRoot && leftOut.includes(entry.name))) return;
+  const entries = (await readdir(from, { withFileTypes: true }).catch(ignoreGone)) ?? [];
+  const copied = entries.filter(({ name }) => !name.startsWith('pgsql_tmp') && !(isRoot && leftOut.includes(name)));
+  const isThere = new Set(await readdir(to));
+  const isEmptied = (name: string) => isRoot && emptied.includes(name);
+  for (const name of isThere) {
+    if (copied.some((entry) => entry.name === name) && !isEmptied(name)) continue;
+    await rm(join(to, name), { recursive: true });
+    isThere.delete(name);
+  }
+  await Promise.all(copied.map(async (entry) => {
+    const { name } = entry;
+    const [source, target] = [join(from, name), join(to, name)];
     if (entry.isDirectory()) {
-      await makeOwned(target, account);
-      if (!isRoot || !emptied.includes(entry.name)) await copyFolder(source, target, account);
+      if (!isThere.has(name)) await makeOwned(target, account);
+      if (!isEmptied(name)) await copyFolder(source, target, account);
       return;
     }
     // What goes while it is copied, the log brings to the same end.
-    await copyFile(source, target).then(() => (account ? chown(target, account.uid, account.gid) : undefined)).catch(ignoreGone);
+    await copyFile(source, target).then(() => (account && !isThere.has(name) ? chown(target, account.uid, account.gid) : undefined)).catch(ignoreGone);
   }));
 }
 

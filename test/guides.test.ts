@@ -78,11 +78,12 @@ test('every block says what it is, and no command holds a place for something el
 });
 
 test('every command works when pasted, page by page', longest, async () => {
-  const dataDir = join(clone, 'data');
+  const tree = clone();
+  const dataDir = join(tree, 'data');
   const metrics = String(await freePort());
-  const running = await start(dataDir, { env: { METRICS_PORT: metrics } });
-  buildClient(join(clone, 'client/dist'));
-  process.chdir(clone);
+  const running = await start(dataDir, { tree, env: { METRICS_PORT: metrics } });
+  buildClient(join(tree, 'client/dist'));
+  process.chdir(tree);
   const outputs = new Map<string, string>();
   const faults: string[] = [];
   const runPage = async (file: string) => {
@@ -109,7 +110,7 @@ test('every command works when pasted, page by page', longest, async () => {
 
 function runShell(script: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const path = `${dirname(process.execPath)}:${process.env.PATH}`;
-  const shell = spawn('bash', ['-c', script], { cwd: clone, env: { PATH: path, HOME: process.env.HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const shell = spawn('bash', ['-c', script], { cwd: clone(), env: { PATH: path, HOME: process.env.HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [shell.stdout, shell.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (output += piece));
   return new Promise((resolve) => shell.once('close', (code) => resolve({ code, output })));

@@ -283,8 +283,9 @@ test(
     mkdirSync(own, { mode: 0o700 });
     mkdirSync(nowhere, { mode: 0o555 });
     if (isRoot) chownSync(own, nobody, nobody);
-    const options: Options = { env: { DEMO: 'off', HOME: nowhere, TMPDIR: nowhere, LOG_LEVEL: 'info' }, ...(isRoot ? { uid: nobody } : {}) };
-    const shape = () => execFileSync('find', [clone, nowhere, join(home, 'data')], { encoding: 'utf8' });
+    const tree = clone();
+    const options: Options = { tree, env: { DEMO: 'off', HOME: nowhere, TMPDIR: nowhere, LOG_LEVEL: 'info' }, ...(isRoot ? { uid: nobody } : {}) };
+    const shape = () => execFileSync('find', [tree, nowhere, join(home, 'data')], { encoding: 'utf8' });
     const before = shape();
     const service = await start(join(own, 'data'), options);
     assert.equal(await readyStatus(service), 200);

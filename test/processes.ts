@@ -1,4 +1,4 @@
-// In charge of the service as processes, for tests: started from a copy of the repository, looked at through /proc, and
+// In charge of the service as processes, for tests: started from the repository or a copy of it, looked at through /proc, and
 // cleared away.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -17,9 +17,11 @@ export const nobody = 65_534;
 export const longest = { timeout: 600_000, skip: process.platform === 'linux' ? false : 'looks at processes through /proc' };
 export const home = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-process-'));
 chmodSync(home, 0o755);
-export const clone = copyTree(join(home, 'clone'));
-/** The same sources in each process of a file. */
-const compiled = { NODE_COMPILE_CACHE: join(home, 'compiled') };
+let copied: string | undefined;
+/** For what is done in the folder of the sources, or to it. */
+export const clone = () => (copied ??= copyTree(join(home, 'clone')));
+/** The same sources in each process. */
+const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(home, 'compiled') };
 export const children = new Set<ChildProcess>();
 export const derivedPlaces = new Set<string>();
 
@@ -71,7 +73,7 @@ export function copyTree(target: string, ownPrograms = false): string {
 export type Running = { child: ChildProcess; url: string; output: () => string; exited: Promise<number | string> };
 export type Options = { env?: Record<string, string>; tree?: string; uid?: number };
 
-export function launch(script: string, args: string[], dataDir: string, { env = {}, tree = clone, uid }: Options = {}): Running {
+export function launch(script: string, args: string[], dataDir: string, { env = {}, tree = repository, uid }: Options = {}): Running {
   const child = spawn(process.execPath, [join(tree, script), ...args], {
     cwd: tree,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -131,21 +133,19 @@ export async function holdDemoStill(dataDir: string): Promise<void> {
 
 export const processes = () => readdirSync('/proc').map(Number).filter((pid) => pid > 1);
 
-export function commandLine(pid: number): string {
+function readOf(pid: number, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
     return '';
   }
 }
 
-export function parentOf(pid: number): number {
-  try {
-    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-  } catch {
-    return 0;
-  }
-}
+export const commandLine = (pid: number) => readOf(pid, 'cmdline').replaceAll('\0', ' ');
+/** Its variables, each with its end. */
+export const surroundings = (pid: number) => readOf(pid, 'environ');
+
+export const parentOf = (pid: number) => Number(/^PPid:\s*(\d+)/m.exec(readOf(pid, 'status'))?.[1] ?? 0);
 
 export function signalAll(pids: number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const filesInOne = 8;
+const filesInOne = 12;
 /** These start the service or servers as processes, have a browser until their process ends, count what their process holds, or set its clock. */
 const signsOfOwnProcess = [
   "/processes.ts'", "/two-servers.ts'", "/browser.ts'", "/accessibility.ts'", 'getActiveResourcesInfo', 'process.memoryUsage', 'mock.timers.enable',

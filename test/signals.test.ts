@@ -12,7 +12,8 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/db/open.ts';
 import { policies } from '../src/db/policies.ts';
 import {
-  assertStopped, children, clone, command, ended, eventually, home, launch, longest, postmasters, running as processesOf, start, stop, type Running,
+  assertStopped, children, clone, command, ended, eventually, home, launch, longest, postmasters, running as processesOf, start, stop,
+  surroundings, type Running,
 } from './processes.ts';
 import { freePort } from './free-port.ts';
 
@@ -25,8 +26,8 @@ async function startByNpm(terminal: boolean): Promise<Running> {
     NPM_CONFIG_UPDATE_NOTIFIER: 'false',
   };
   const child: ChildProcess = terminal
-    ? spawn('script', ['-qefc', 'npm start', '/dev/null'], { cwd: clone, env, stdio: ['pipe', 'pipe', 'pipe'] })
-    : spawn('npm', ['start'], { cwd: clone, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    ? spawn('script', ['-qefc', 'npm start', '/dev/null'], { cwd: clone(), env, stdio: ['pipe', 'pipe', 'pipe'] })
+    : spawn('npm', ['start'], { cwd: clone(), env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   children.add(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (piece: string) => (text += piece));
@@ -41,7 +42,7 @@ async function startByNpm(terminal: boolean): Promise<Running> {
 
 async function assertAllGone(service: Running): Promise<void> {
   assert.notEqual(await ended(service), 'still running', service.output());
-  await eventually('the service has ended', () => processesOf('src/main.ts').filter((pid) => processesOf(clone).includes(pid)).length === 0);
+  await eventually('the service has ended', () => !processesOf('src/main.ts').some((pid) => surroundings(pid).includes(`DATA_DIR=${data}\0`)));
   await assertStopped(data);
 }
 

@@ -42,7 +42,7 @@ let lost: { env: Record<string, string>; running: Running } | undefined;
 
 async function requireOther(): Promise<Running> {
   const env = lost?.env ?? { ...settings, PORT: String(await freePort()) };
-  if (!lost || lost.running.child.killed) lost = { env, running: await start(join(folder, 'data'), { env, tree: repository }) };
+  if (!lost || lost.running.child.killed) lost = { env, running: await start(join(folder, 'data'), { env }) };
   return lost.running;
 }
 
