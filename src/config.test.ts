@@ -80,6 +80,10 @@ const taken: readonly [env: Record<string, string>, expected: Partial<Config>][]
     { DATABASE_URL: database, SECRET_KEY: key, DATABASE_READ_URL: 'postgres://u:p@one:5432,two/x' },
     { databaseReadUrls: ['postgres://u:p@one:5432/x', 'postgres://u:p@two/x'] },
   ],
+  [
+    { DATABASE_URL: 'postgres://u:p@ss@one,[::1]:5433/x?sslmode=require&options=a@b', SECRET_KEY: key },
+    { databaseUrls: ['postgres://u:p@ss@one/x?sslmode=require&options=a@b', 'postgres://u:p@ss@[::1]:5433/x?sslmode=require&options=a@b'] },
+  ],
   [{ DATABASE_URL: database.replace('postgres:', 'postgresql:'), SECRET_KEY: key }, { databaseUrls: [database.replace('postgres:', 'postgresql:')] }],
   [{ SECRET_KEY: key }, { secretKeys: [key], demo: true }],
   [{ SECRET_KEY: ` ${'n'.repeat(32)} , ${key} ` }, { secretKeys: ['n'.repeat(32), key] }],

@@ -106,7 +106,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   function databases(name: Variable): string[] | undefined {
     const value = text(name);
     if (value === undefined) return undefined;
-    const [, before = '', hosts = '', behind = ''] = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
+    const [, before = '', hosts = '', behind = ''] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
     const each = hosts.split(',').map((host) => `${before}${host.trim()}${behind}`);
     if (before !== '' && each.every((one) => URL.canParse(one))) return each;
     problems.push(
