@@ -57,7 +57,7 @@ async function main(config: Config): Promise<void> {
     const pools = config.role === 'worker' ? undefined : { pools: await openPools(database.pool), replicas: await openReplicas(database.replica, tell) };
     const app = pools ? createApp({ config, ...pools, seal, demo, ...watched }) : createHealthApp(config, database.pool(policies.probes), watched);
     const closingApp: (() => Promise<unknown>)[] = [() => app.close()];
-    closing.push(() => Promise.all(closingApp.map((close) => close())));
+    closing.push(() => Promise.all(closingApp.map((close) => close().catch(complain))));
     const embedded = database.embedded?.place;
     if (embedded) app.log.info({ cluster: embedded.cluster, log: embedded.log, account: embedded.account?.name }, 'embedded PostgreSQL');
     await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => explainListen(error, config));
@@ -95,9 +95,11 @@ async function main(config: Config): Promise<void> {
     }
   } finally {
     // One that cannot be closed must not keep the others open, PostgreSQL least of all.
-    for (const close of closing.toReversed()) await close().catch((error: unknown) => console.error(`schoolbell: ${(error as Error).message}`));
+    for (const close of closing.toReversed()) await close().catch(complain);
   }
 }
+
+const complain = (error: unknown) => console.error(`schoolbell: ${(error as Error).message}`);
 
 function explainListen(error: NodeJS.ErrnoException, { host, port }: Config): never {
   if (error.code !== 'EADDRINUSE') throw error;

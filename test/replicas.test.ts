@@ -9,6 +9,7 @@ import { connect } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { Behind, createPrefer, ReplicaHealth } from '../src/db/replicas.ts';
 import { OneReplica, originOf, Replicas } from '../src/db/servers.ts';
+import { DatabaseUnavailable } from '../src/db/unavailable.ts';
 import { enter } from './console.ts';
 import { useService, type Client, type Service } from './service.ts';
 import { smallPackage, smallSchool, user } from './small-school.ts';
@@ -50,15 +51,16 @@ const asks: readonly Ask[] = [
   { what: 'page of school data', ask: () => app.s('s1', 'Staff?pageSize=1'), pools: ['reads'] },
 ];
 
+type Heard = { text: string; pool: string };
 /** By pool, what was asked for meanwhile; records are in tables of the roster. */
-async function heard<T>(work: () => Promise<T>): Promise<{ answer: T; pools: string[]; recordsOn: string[] }> {
-  const statements: { text: string; pool: string }[] = [];
-  const note = (message: unknown) => statements.push(message as { text: string; pool: string });
+async function heard<T>(work: () => Promise<T>): Promise<{ answer: T; pools: string[]; recordsOn: string[]; statements: Heard[] }> {
+  const statements: Heard[] = [];
+  const note = (message: unknown) => statements.push(message as Heard);
   subscribe('schoolbell:statement', note);
   try {
     const answer = await work();
     const recordsOn = statements.filter(({ text }) => /roster_(user|class|enrollment|org)\b/.test(text)).map(({ pool }) => pool);
-    return { answer, pools: [...new Set(statements.map(({ pool }) => pool))], recordsOn: [...new Set(recordsOn)] };
+    return { answer, pools: [...new Set(statements.map(({ pool }) => pool))], recordsOn: [...new Set(recordsOn)], statements };
   } finally {
     unsubscribe('schoolbell:statement', note);
   }
@@ -99,6 +101,22 @@ test('a file of the console, which is read while it is sent, comes from the prim
   await two.caughtUp();
   const { answer, pools } = await heard(() => admin.get('/console/audit/csv'));
   assert.deepEqual([answer.status, pools.includes('console'), pools.includes('replicaconsole')], [200, true, false]);
+});
+
+test('whatever was done before a page of the console is asked for is on it, also while the replica is behind', async () => {
+  const admin = await enter(service, 'admin', 'second');
+  await two.caughtUp();
+  await two.pauseReplay();
+  try {
+    await db`update establishment set name = 'Renamed while behind' where estab = 's1'`;
+    const { answer, statements } = await heard(() => admin.get('/console/schools/s1'));
+    assert.match(answer.text, /Renamed while behind/);
+    assert.equal(statements.filter(({ text }) => text.includes('pg_current_wal_flush_lsn')).length, 1, 'what comes later need not be on it');
+    assert.match(await bodyOf(await app.s('s1', 'SchoolInfo')), /Renamed while behind/);
+  } finally {
+    await two.resumeReplay();
+    await two.caughtUp();
+  }
 });
 
 /** A version that the replica does not show, as long as the work goes on. */
@@ -143,19 +161,6 @@ test('files of lists that are made while the replica is behind hold what stands'
 });
 
 const bearer = async (client: Client) => ({ authorization: `Bearer ${await client.tokenB('s1')}` });
-
-test('whatever was done before a page of the console is asked for is on it, also while the replica is behind', async () => {
-  const admin = await enter(service, 'admin', 'second');
-  await two.caughtUp();
-  await two.pauseReplay();
-  try {
-    await db`update establishment set name = 'Renamed while behind' where estab = 's1'`;
-    assert.match((await admin.get('/console/schools/s1')).text, /Renamed while behind/);
-  } finally {
-    await two.resumeReplay();
-    await two.caughtUp();
-  }
-});
 
 test('a statement that the replica cancels to catch up is repeated on the primary', async () => {
   const [primary, replica] = [connect(two.url('primary'), { max: 2, name: 'home' }), connect(replicas(), { max: 2, name: 'standing by' })];
@@ -202,6 +207,17 @@ test('a replica that is behind for a moment is waited for; one that is for longe
   clock = 1_001;
   assert.equal(await work(1), 'replica');
   assert.deepEqual(told, ['a replica is behind: what it does not have yet is read from the primary'], 'once a minute');
+});
+
+test('a primary that is away is not taken for a replica that is', async () => {
+  for (const [pool, rests] of [['reads', false], ['replicareads', true]] as const) {
+    const health = new ReplicaHealth();
+    const prefer = createPrefer({}, {}, { health });
+    await prefer(async ({ isReplica }) => {
+      if (isReplica) throw new DatabaseUnavailable('away', 'nobody there', { pool });
+    });
+    assert.equal(health.mayBeAsked, !rests, pool);
+  }
 });
 
 test('what is wrong with a question is said once, and not asked of the primary again', async () => {

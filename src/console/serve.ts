@@ -90,8 +90,9 @@ export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: r
   async function show(page: Page, visit: Visit): Promise<Shown | Sent> {
     // A file is read while it is sent.
     if (page.path.endsWith('csv')) return page.show(parts, visit);
+    let end: string | undefined;
     return parts.prefer(async ({ db, isReplica }) => {
-      if (isReplica) await requireReached(db, await findEnd(parts.db));
+      if (isReplica) await requireReached(db, (end ??= await findEnd(parts.db)));
       return page.show({ ...parts, db }, visit);
     });
   }

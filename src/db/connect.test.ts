@@ -279,7 +279,7 @@ test('what was lost with its connection is done once more, unless it had taken l
       clock += tookMs;
       throw lost;
     };
-    await assert.rejects(againIfLost(work, () => isRepeatable), lost);
+    await assert.rejects(againIfLost(work, (error) => isRepeatable && error === lost), lost);
     assert.equal(tried, times, `after ${tookMs} ms`);
   }
 });

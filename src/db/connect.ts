@@ -6,7 +6,7 @@ import { SessionPool, type PoolLoad } from './pool.ts';
 import { Servers, type Where } from './servers.ts';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Runner, type Sql, type Statement } from './statement.ts';
-import { isLost } from './unavailable.ts';
+import { isLost, isSilent } from './unavailable.ts';
 import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
 export type { Fragment, Sql } from './statement.ts';
@@ -63,8 +63,11 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
     }
   });
 
+  // Who does not wait for a server that is away does not wait for one that says nothing, either.
+  const isGone = (error: unknown) => isLost(error) || (policy.awayMs > 0 && isSilent(error));
+
   const runner: Runner = {
-    run: (statement) => againIfLost(() => runOnce(statement), () => onlyReads.test(statement.text)),
+    run: (statement) => againIfLost(() => runOnce(statement), (error) => isGone(error) && onlyReads.test(statement.text)),
     async *cursor(statement, rowsAtOnce) {
       const session = await pool.take();
       try {
@@ -83,7 +86,7 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
     policy,
     load: () => pool.load(),
     begin<T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }): Promise<T> {
-      return againIfLost(() => withSession((session) => runTransaction(session, work, repeatable)), () => repeatable);
+      return againIfLost(() => withSession((session) => runTransaction(session, work, repeatable)), (error) => isGone(error) && repeatable);
     },
     together: <T extends readonly Statement<readonly unknown[]>[]>(...statements: T) =>
       withSession((session) => runTogether(session, statements.map((statement) => statement.compose()))) as Promise<never>,
@@ -116,12 +119,12 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
 }
 
 /** What was lost with its connection was not done: another server may have taken over, or is about to. */
-export async function againIfLost<T>(work: () => Promise<T>, isRepeatable: () => boolean = () => true): Promise<T> {
+export async function againIfLost<T>(work: () => Promise<T>, isRepeatable: (error: unknown) => boolean = isLost): Promise<T> {
   const begun = performance.now();
   try {
     return await work();
   } catch (error) {
-    if (!isLost(error) || !isRepeatable() || performance.now() - begun > longestBeforeAgainMs) throw error;
+    if (!isRepeatable(error) || performance.now() - begun > longestBeforeAgainMs) throw error;
     return work();
   }
 }

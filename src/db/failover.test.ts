@@ -101,16 +101,47 @@ test('what the standby has not confirmed is not taken for written, however long 
   await until('they are written after all', async () => (await count(db)) === 5);
 });
 
-test('a primary that hangs takes one statement with it, not one for each of its connections', async () => {
-  const db = open({ ...patient, statementMs: 500, answerMs: 1_000, connectionMs: 2_000 });
-  await Promise.all(Array.from({ length: 4 }, () => db`select pg_sleep(0.1)`));
+test('a primary that hangs is left by all who read, also by those who wait for a connection; who writes is told that nobody knows', async () => {
+  const limits = { statementMs: 500, answerMs: 1_000, connectionMs: 300 };
+  const db = open({ ...patient, ...limits });
+  const hasty = open({ ...limits, awayMs: 0, max: 1 });
+  await Promise.all([count(hasty), ...Array.from({ length: 4 }, () => db`select pg_sleep(0.1)`)]);
   two.freeze('primary');
-  await assert.rejects(async () => db`select 1`, is('silent'));
-  const waiting = Promise.all(Array.from({ length: 4 }, () => count(db)));
+  const writing = assert.rejects(async () => db`insert into written values (7)`, is('silent'));
+  const waiting = Promise.all(Array.from({ length: 12 }, () => count(db)));
+  await assert.rejects(Promise.any([count(hasty), count(hasty)]), ({ errors }: AggregateError) => errors.every((one) => is('silent')(one) || is('busy')(one)));
+  await until('connections were given up', () => db.load().open < 4);
   await two.kill('primary');
   await two.promote();
-  assert.deepEqual(await waiting, [5, 5, 5, 5]);
+  assert.deepEqual([...new Set(await waiting)], [5]);
+  await writing;
   await two.rejoin();
+});
+
+test('one that is read-only and has no other beside it is read from, and left now and then for wherever its address may lead', async () => {
+  const servers = new Servers(() => [two.url('primary')]);
+  const db = open({}, servers);
+  let left = 0;
+  servers.onSuspect(() => (left += 1));
+  for (let time = 0; time < 3; time += 1)
+    await assert.rejects(db.begin(async (tx) => (await tx`set transaction read only`, tx`insert into written values (8)`)), /read-only transaction/);
+  assert.equal(left, 1);
+  assert.equal(await count(db), 5);
+});
+
+test('a server that does not tell its timeline is used all the same; one that does not answer is not asked again', async () => {
+  const servers = new Servers(() => ['one']);
+  const asked: string[] = [];
+  const refused = (code: string) => Object.assign(new Error('not here'), { severity: 'ERROR', code });
+  const answer = async (asks: readonly string[]) => {
+    asked.push(asks.some((one) => one.includes('timeline')) ? 'with' : 'without');
+    if (asked.at(-1) === 'with') throw refused('55000');
+    return { standby: false, readOnly: false };
+  };
+  await servers.examine(answer);
+  await servers.examine(answer);
+  assert.deepEqual(asked, ['with', 'without', 'without']);
+  await assert.rejects(new Servers(() => ['one']).examine(() => Promise.reject(refused('57P01'))), /not here/);
 });
 
 test('a server that takes no writes any more is left, and one that never did is passed over', async () => {

@@ -55,8 +55,7 @@ export function createListener(servers: Servers, { name }: PoolPolicy): { listen
 
   /** Nothing is notified by a server that takes no writes any more. */
   async function requireServer(on: pg.Client): Promise<void> {
-    const { rows } = await ask(on, `select ${servers.asks}`);
-    servers.require(rows[0] as ServerFacts);
+    await servers.examine(async (asks) => (await ask(on, `select ${asks.join(', ')}`)).rows[0] as ServerFacts | undefined);
   }
 
   const openOnce = () => {

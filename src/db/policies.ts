@@ -76,7 +76,9 @@ export const policies = {
 } as const satisfies Record<string, PoolPolicy>;
 
 /** On replicas; what they cannot answer the primary does, and nobody is to have waited long before it is asked. */
-const onReplicas = (of: PoolPolicy): PoolPolicy => ({ ...of, name: `replica${of.name}`, connectionMs: second, awayMs: 0 });
+const replicaName = 'replica';
+const onReplicas = (of: PoolPolicy): PoolPolicy => ({ ...of, name: `${replicaName}${of.name}`, connectionMs: second, awayMs: 0 });
+export const isOfReplicas = (name: string | undefined) => name?.startsWith(replicaName) === true;
 export const replicaPolicies = {
   reads: onReplicas(policies.reads),
   searches: onReplicas(policies.searches),

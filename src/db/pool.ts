@@ -20,8 +20,8 @@ const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
 const roundMs = 150;
-/** A timer may end this much early; who has no more than that left has waited. */
-const earlyMs = 20;
+/** Which become longer while nobody is there, up to so many times that: those who wait are many, and whoever is about to take over has work to do. */
+const mostRounds = 4;
 /** Of this process, so that the connections of one can be told from those of others. */
 export const processTag = `${process.pid.toString(36)}${Date.now().toString(36).slice(-4)}`;
 
@@ -35,16 +35,20 @@ export class SessionPool {
   #out = 0;
   readonly #waits = new Histogram(waitBounds);
   readonly #refused = { busy: 0, away: 0 };
+  /** How long the driver waits for one, before it is looked at what else could be done. */
+  readonly #waitMs: number;
+  #givenAt = -Infinity;
   #ending: Promise<void> | undefined;
 
   constructor(servers: Servers, policy: PoolPolicy) {
     this.#servers = servers;
     this.policy = policy;
+    this.#waitMs = Math.ceil(policy.connectionMs / servers.count);
     this.#pool = new pg.Pool({
       Client: clientClass(() => servers.next(), this.#clients),
       max: policy.max,
       idleTimeoutMillis: idleMs,
-      connectionTimeoutMillis: Math.ceil(policy.connectionMs / servers.count),
+      connectionTimeoutMillis: this.#waitMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       application_name: `schoolbell ${policy.name} ${processTag}`,
@@ -68,7 +72,7 @@ export class SessionPool {
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#idle.delete(client);
-        if (socketOf(client).destroyed) {
+        if (socketOf(client).destroyed || this.#generations.get(client) !== this.#servers.generation) {
           client.release(true);
           tries -= 1;
           continue;
@@ -79,10 +83,12 @@ export class SessionPool {
       } catch (error) {
         const busy = this.#out >= this.policy.max;
         if (!busy) this.#servers.passOver(place);
-        const rest = begun + (busy ? this.policy.connectionMs : this.policy.awayMs) - performance.now() - earlyMs;
-        const isRoundOver = tries % this.#servers.count === 0;
-        if (this.#ending === undefined && (busy ? rest > 0 : !isRoundOver || (rest > 0 && mayPass(error)))) {
-          if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * (0.5 + Math.random())));
+        const rest = begun + this.#longestMs(busy, begun) - performance.now();
+        const rounds = tries / this.#servers.count;
+        const isRoundOver = Number.isInteger(rounds);
+        // Another wait, if most of it is left.
+        if (this.#ending === undefined && (busy ? rest > this.#waitMs / 2 : !isRoundOver || (rest > 0 && mayPass(error)))) {
+          if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * Math.min(rounds, mostRounds) * (0.5 + Math.random())));
           continue;
         }
         const refusal = this.#explain(error as Error, busy);
@@ -93,11 +99,19 @@ export class SessionPool {
     }
   }
 
+  /** Where all have a connection and none has come back, it may be the server that does not answer. */
+  #longestMs(busy: boolean, begun: number): number {
+    const { connectionMs, awayMs } = this.policy;
+    if (!busy) return awayMs;
+    return this.#givenAt > begun ? connectionMs : Math.max(connectionMs, awayMs);
+  }
+
   /** Back into the pool, unless something was given up or went wrong underway. */
   give(session: PooledSession): void {
     this.#out -= 1;
+    this.#givenAt = performance.now();
     const generation = this.#generations.get(session.client) ?? 0;
-    if (session.isLost || session.isReadOnly) this.#servers.suspect(generation);
+    if (session.isLost || (session.isReadOnly && this.#servers.mayHaveMoved())) this.#servers.suspect(generation);
     const isKept = session.usable && generation === this.#servers.generation;
     if (isKept) this.#idle.add(session.client);
     (session.client as unknown as pg.PoolClient).release(!isKept);
@@ -132,25 +146,25 @@ export class SessionPool {
     const late = setTimeout(() => socketOf(client).destroy(), connectionMs);
     try {
       const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
-      const { rows } = await client.query<ServerFacts>(`select ${this.#servers.asks}, ${set.join(', ')}`);
-      this.#servers.require(rows[0]);
+      await this.#servers.examine(async (asks) => (await client.query<ServerFacts>(`select ${[...asks, ...set].join(', ')}`)).rows[0]);
     } finally {
       clearTimeout(late);
     }
   }
 
   #explain(error: Error, busy: boolean): DatabaseUnavailable {
+    const about = { cause: error, pool: this.policy.name };
     if (busy)
       return new DatabaseUnavailable(
         'busy',
         `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${this.policy.connectionMs / 1000} s`,
-        error,
+        about,
       );
-    if (error instanceof NotTheServer) return new DatabaseUnavailable('away', error.message, error);
+    if (error instanceof NotTheServer) return new DatabaseUnavailable('away', error.message, about);
     return new DatabaseUnavailable(
       'away',
       `the database cannot be reached: ${error.message || (error as NodeJS.ErrnoException).code || 'no connection'}`,
-      error,
+      about,
     );
   }
 }

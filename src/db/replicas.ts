@@ -1,6 +1,7 @@
 // In charge of reading from replicas where there are any: what a replica cannot answer, or not yet, the primary does.
 import { setTimeout as pause } from 'node:timers/promises';
 import { againIfLost, type Db } from './connect.ts';
+import { isOfReplicas } from './policies.ts';
 import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts';
 
 /** Of replicas, which may be behind, or of the primary. */
@@ -98,8 +99,9 @@ function isOfDatabase(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || (error instanceof Error && error.cause instanceof DatabaseUnavailable);
 }
 
+/** What is done on a replica asks the primary, too. */
 function isAway(error: unknown): boolean {
-  return error instanceof DatabaseUnavailable && error.why !== 'busy';
+  return error instanceof DatabaseUnavailable && error.why !== 'busy' && isOfReplicas(error.pool);
 }
 
 /** How far the primary has come: whatever was confirmed to anybody is before this. */

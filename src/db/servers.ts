@@ -1,11 +1,14 @@
 // In charge of which server a new connection goes to: of several, the one that takes writes now, or one replica after the other. All pools of
 // a process ask the same one, so that what a connection finds out is known to the next.
+import { isServerError, isUnavailable } from './unavailable.ts';
 
 /** Addresses of the servers; asked again for each connection. */
 export type Where = () => readonly string[];
 
 /** What a server says of itself. */
 export type ServerFacts = Readonly<Record<string, unknown>>;
+
+const readOnlyEveryMs = 5_000;
 
 export class NotTheServer extends Error {}
 class NotThereYet extends Error {}
@@ -20,6 +23,8 @@ export class Servers {
   #place = 0;
   #generation = 0;
   #timeline: unknown;
+  #tellsTimeline = true;
+  #readOnlyAt = -Infinity;
 
   constructor(where: Where) {
     this.#where = where;
@@ -57,6 +62,14 @@ export class Servers {
     for (const drop of this.#dropIdle) drop();
   }
 
+  /** Of one that took no write. A single address may lead elsewhere by now, which is found out at times: as long as it does not, it reads. */
+  mayHaveMoved(): boolean {
+    if (this.count > 1) return true;
+    const isDue = performance.now() - this.#readOnlyAt > readOnlyEveryMs;
+    if (isDue) this.#readOnlyAt = performance.now();
+    return isDue;
+  }
+
   onSuspect(drop: () => void): void {
     this.#dropIdle.add(drop);
   }
@@ -71,14 +84,27 @@ export class Servers {
     this.#tellMoved.add(call);
   }
 
-  /** Of a server that a connection was opened to, for `require`. */
-  get asks(): string {
-    return `pg_is_in_recovery() as standby, current_setting('transaction_read_only') = 'on' as "readOnly",
-      case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+  /**
+   * Asks a server that a connection was opened to what is to be known of it, and throws where the connection is not to be used. Not every
+   * provider's tells its timeline; there, that another has taken over is not noticed.
+   */
+  async examine(ask: (asks: readonly string[]) => Promise<ServerFacts | undefined>): Promise<void> {
+    const facts = await ask(this.asks).catch((error: unknown) => {
+      if (!this.#tellsTimeline || !isServerError(error) || isUnavailable(error)) throw error;
+      this.#tellsTimeline = false;
+      return ask(this.asks);
+    });
+    this.require(facts);
   }
 
-  /** Throws where the connection is not to be used. A single server that takes no writes for a while still reads. */
-  require(facts: ServerFacts | undefined): void {
+  /** For `require`. */
+  protected get asks(): readonly string[] {
+    const timeline = `case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+    return [`pg_is_in_recovery() as standby`, `current_setting('transaction_read_only') = 'on' as "readOnly"`, ...(this.#tellsTimeline ? [timeline] : [])];
+  }
+
+  /** A single server that takes no writes for a while still reads. */
+  protected require(facts: ServerFacts | undefined): void {
     if (this.count > 1 && facts?.readOnly) throw new NotTheServer('none of the servers in DATABASE_URL takes writes at present');
     if (facts?.standby) throw new NotTheServer(standbyRefusal);
     const before = this.#timeline;
@@ -105,11 +131,11 @@ export class Replicas extends Servers {
     return address;
   }
 
-  override get asks(): string {
-    return `${originOf} as origin`;
+  protected override get asks(): readonly string[] {
+    return [`${originOf} as origin`];
   }
 
-  override require(facts: ServerFacts | undefined): void {
+  protected override require(facts: ServerFacts | undefined): void {
     if (facts?.origin === null) throw new NotThereYet('a server in DATABASE_READ_URL does not have the database yet');
     if (facts?.origin !== this.#origin) throw new NotTheServer('a server in DATABASE_READ_URL has another database than those in DATABASE_URL');
   }

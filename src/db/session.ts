@@ -201,11 +201,15 @@ export class PooledSession implements Runner {
       if (error.code === sqlStates.readOnly) this.isReadOnly = true;
       // The last word of a connection that the server is about to close.
       if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) return error;
-      this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, error);
+      this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, this.#about(error));
       return serverEnds.test(error.code) ? this.#broken : error;
     }
-    this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database ended: ${error.message}`, error);
+    this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database ended: ${error.message}`, this.#about(error));
     return this.#broken;
+  }
+
+  #about(cause: Error): { cause: Error; pool: string } {
+    return { cause, pool: this.#policy.name };
   }
 }
 
@@ -216,7 +220,7 @@ export function isStalePlan(error: unknown): boolean {
 }
 
 function silence({ answerMs, name }: PoolPolicy): DatabaseUnavailable {
-  return new DatabaseUnavailable('silent', `the database did not answer within ${answerMs / 1000} s (pool ${name})`);
+  return new DatabaseUnavailable('silent', `the database did not answer within ${answerMs / 1000} s (pool ${name})`, { pool: name });
 }
 
 /** Undefined: there are too many already. */

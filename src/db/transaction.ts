@@ -38,7 +38,7 @@ export function runTogether(session: PooledSession, statements: readonly Compose
 /** A commit that was not answered may have been made; it is never cancelled, since what a standby has not confirmed would then count as made. */
 function explainCommit(session: PooledSession, error: unknown): never {
   if (!session.isLost) throw error;
-  throw new DatabaseUnavailable('unknown', 'the database did not confirm what was to be written: it may have been written, or not', error);
+  throw new DatabaseUnavailable('unknown', 'the database did not confirm what was to be written: it may have been written, or not', { cause: error });
 }
 
 /**

@@ -9,11 +9,14 @@ export type WhyUnavailable = 'away' | 'busy' | 'lost' | 'silent' | 'unknown';
 export class DatabaseUnavailable extends Error {
   readonly code = 'DATABASE_UNAVAILABLE';
   readonly why: WhyUnavailable;
+  /** Whose connection it was, or would have been. */
+  readonly pool: string | undefined;
 
-  constructor(why: WhyUnavailable, message: string, cause?: unknown) {
+  constructor(why: WhyUnavailable, message: string, { cause, pool }: { cause?: unknown; pool?: string } = {}) {
     super(message, { cause });
     this.name = 'DatabaseUnavailable';
     this.why = why;
+    this.pool = pool;
   }
 }
 
@@ -49,6 +52,11 @@ export function isServerGone(error: unknown): boolean {
 /** The connection ended under a statement, as when its server does; another may answer. */
 export function isLost(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.why === 'lost';
+}
+
+/** It was given up under a statement, as when its server is gone from the network without a word. */
+export function isSilent(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && error.why === 'silent';
 }
 
 export function isDiskFull(error: unknown): boolean {
