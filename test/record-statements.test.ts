@@ -25,6 +25,12 @@ test('each statement is written down once, whatever is in it', async () => {
   assert.deepEqual(await record(`say('select 1'); say('select\\n"é"'); say('select 1');`), [['select 1', 'select\n"é"']]);
 });
 
+test('statements of cursors are the same, whatever their numbers', async () => {
+  const statements = (at: number) => [`declare cursor_${at} no scroll cursor for select 'cursor_7'`, `fetch 10 from cursor_${at}`, `close cursor_${at}`];
+  const script = [7, 12].flatMap(statements).map((text) => `say(${JSON.stringify(text)});`);
+  assert.deepEqual(await record(script.join('')), [statements(1)]);
+});
+
 test('a process that asks nothing leaves no file', async () => {
   assert.deepEqual(await record(''), []);
 });

@@ -11,8 +11,10 @@ if (folder !== undefined) {
   // Process ids come round again.
   const file = join(folder, `${process.pid}-${randomUUID()}.jsonl`);
   const seen = new Set<string>();
+  /** Each cursor has a number of its own, which would make each of its statements another one. */
+  const numbered = /(?<=^(?:declare|fetch \d+ from|close) cursor_)\d+/;
   subscribe('schoolbell:statement', (message) => {
-    const { text } = message as { text: string };
+    const text = (message as { text: string }).text.replace(numbered, '1');
     if (seen.has(text)) return;
     seen.add(text);
     appendFileSync(file, `${JSON.stringify(text)}\n`);
