@@ -19,6 +19,8 @@ import { freePort } from './free-port.ts';
 
 const data = join(home, 'data');
 
+const serving = () => processesOf('src/main.ts').filter((pid) => surroundings(pid).includes(`DATA_DIR=${data}\0`));
+
 /** As people start it: npm, and behind it what `start` runs, in a process group of their own. */
 async function startByNpm(terminal: boolean): Promise<Running> {
   const env = {
@@ -37,12 +39,13 @@ async function startByNpm(terminal: boolean): Promise<Running> {
     assert.equal(child.exitCode, null, text);
     return text.includes('schoolbell ready ');
   });
+  assert.ok(serving().length > 0, 'it is seen');
   return service;
 }
 
 async function assertAllGone(service: Running): Promise<void> {
   assert.notEqual(await ended(service), 'still running', service.output());
-  await eventually('the service has ended', () => !processesOf('src/main.ts').some((pid) => surroundings(pid).includes(`DATA_DIR=${data}\0`)));
+  await eventually('the service has ended', () => serving().length === 0);
   await assertStopped(data);
 }
 

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
-import { againIfLost, connect, type Db, type PoolOptions } from './connect.ts';
+import { againIfLost, connect, Servers, type Db, type PoolOptions } from './connect.ts';
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
 
 const { db, url } = await useDatabase();
@@ -351,6 +351,21 @@ test('fixed statements are prepared once by name; those of filters and of cursor
   const reading = use({ max: 1, name: 'reading', plans: 'chosen' });
   for await (const batch of reading`select n from generate_series(1, ${3}) n`.cursor(2)) assert.ok(batch.length > 0);
   assert.deepEqual([...(await reading`select statement from pg_prepared_statements where statement like 'declare %'`)], []);
+});
+
+test('a connection that came to be doubted while it was opened is not handed out', async () => {
+  let opened = 0;
+  class Doubted extends Servers {
+    override async examine(ask: Parameters<Servers['examine']>[0]): Promise<void> {
+      await super.examine(ask);
+      opened += 1;
+      if (opened === 1) this.suspect(this.generation);
+    }
+  }
+  const doubting = connect(new Doubted(() => [url]), { max: 1, name: 'doubting' });
+  ended.push(doubting);
+  assert.deepEqual(await askOne(doubting), one);
+  assert.equal(opened, 2);
 });
 
 // ---- Waits --------------------------------------------------------------------------------------------------------

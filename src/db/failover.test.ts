@@ -108,13 +108,16 @@ test('a primary that hangs is left by all who read, also by those who wait for a
   await Promise.all([count(hasty), ...Array.from({ length: 4 }, () => db`select pg_sleep(0.1)`)]);
   two.freeze('primary');
   const writing = assert.rejects(async () => db`insert into written values (7)`, is('silent'));
+  let times = 0;
+  const changing = db.begin((tx) => ((times += 1), tx`update written set n = n where n = 1`));
   const waiting = Promise.all(Array.from({ length: 12 }, () => count(db)));
   await assert.rejects(Promise.any([count(hasty), count(hasty)]), ({ errors }: AggregateError) => errors.every((one) => is('silent')(one) || is('busy')(one)));
   await until('connections were given up', () => db.load().open < 4);
   await two.kill('primary');
   await two.promote();
   assert.deepEqual([...new Set(await waiting)], [5]);
-  await writing;
+  await Promise.all([writing, changing]);
+  assert.equal(times, 1, 'a transaction that had not begun is begun where it can be');
   await two.rejoin();
 });
 
@@ -138,9 +141,9 @@ test('a server that does not tell its timeline is used all the same; one that do
     if (asked.at(-1) === 'with') throw refused('55000');
     return { standby: false, readOnly: false };
   };
+  await Promise.all([servers.examine(answer), servers.examine(answer)]);
   await servers.examine(answer);
-  await servers.examine(answer);
-  assert.deepEqual(asked, ['with', 'without', 'without']);
+  assert.deepEqual(asked, ['with', 'with', 'without', 'without', 'without']);
   await assert.rejects(new Servers(() => ['one']).examine(() => Promise.reject(refused('57P01'))), /not here/);
 });
 

@@ -91,7 +91,7 @@ export class SessionPool {
           if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * Math.min(rounds, mostRounds) * (0.5 + Math.random())));
           continue;
         }
-        const refusal = this.#explain(error as Error, busy);
+        const refusal = this.#explain(error as Error, busy ? performance.now() - begun : undefined);
         this.#refused[refusal.why === 'busy' ? 'busy' : 'away'] += 1;
         observe();
         throw refusal;
@@ -111,7 +111,8 @@ export class SessionPool {
     this.#out -= 1;
     this.#givenAt = performance.now();
     const generation = this.#generations.get(session.client) ?? 0;
-    if (session.isLost || (session.isReadOnly && this.#servers.mayHaveMoved())) this.#servers.suspect(generation);
+    if (session.isLost) this.#servers.suspect(generation);
+    else if (session.isReadOnly) this.#servers.suspectReadOnly(generation);
     const isKept = session.usable && generation === this.#servers.generation;
     if (isKept) this.#idle.add(session.client);
     (session.client as unknown as pg.PoolClient).release(!isKept);
@@ -152,12 +153,13 @@ export class SessionPool {
     }
   }
 
-  #explain(error: Error, busy: boolean): DatabaseUnavailable {
+  /** waitedMs: while others had them all. */
+  #explain(error: Error, waitedMs: number | undefined): DatabaseUnavailable {
     const about = { cause: error, pool: this.policy.name };
-    if (busy)
+    if (waitedMs !== undefined)
       return new DatabaseUnavailable(
         'busy',
-        `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${this.policy.connectionMs / 1000} s`,
+        `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${(waitedMs / 1000).toFixed(1)} s`,
         about,
       );
     if (error instanceof NotTheServer) return new DatabaseUnavailable('away', error.message, about);

@@ -62,12 +62,11 @@ export class Servers {
     for (const drop of this.#dropIdle) drop();
   }
 
-  /** Of one that took no write. A single address may lead elsewhere by now, which is found out at times: as long as it does not, it reads. */
-  mayHaveMoved(): boolean {
-    if (this.count > 1) return true;
-    const isDue = performance.now() - this.#readOnlyAt > readOnlyEveryMs;
-    if (isDue) this.#readOnlyAt = performance.now();
-    return isDue;
+  /** After one took no write. A single address may lead elsewhere by now, which is found out at times: as long as it does not, it reads. */
+  suspectReadOnly(generation: number): void {
+    if (this.count === 1 && performance.now() - this.#readOnlyAt < readOnlyEveryMs) return;
+    this.#readOnlyAt = performance.now();
+    this.suspect(generation);
   }
 
   onSuspect(drop: () => void): void {
@@ -89,8 +88,9 @@ export class Servers {
    * provider's tells its timeline; there, that another has taken over is not noticed.
    */
   async examine(ask: (asks: readonly string[]) => Promise<ServerFacts | undefined>): Promise<void> {
+    const wasAsked = this.#tellsTimeline;
     const facts = await ask(this.asks).catch((error: unknown) => {
-      if (!this.#tellsTimeline || !isServerError(error) || isUnavailable(error)) throw error;
+      if (!wasAsked || !isServerError(error) || isUnavailable(error)) throw error;
       this.#tellsTimeline = false;
       return ask(this.asks);
     });
