@@ -2,6 +2,28 @@
 
 create collation roster_fold (provider = builtin, locale = 'PG_UNICODE_FAST');
 
+CREATE OR REPLACE FUNCTION public.note_standing()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to)
+    values (new.estab, new.id, new.version, new.kept_from,
+      (select v.instant from roster_version v where v.estab = new.estab and v.version = new.version), new.purged_at, new.rendered_to)
+    on conflict (estab) do update set roster_id = excluded.roster_id, version = excluded.version, kept_from = excluded.kept_from,
+      instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_unnamed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into unnamed_link (hash, estab, expires_at) values (new.hash, new.estab, new.expires_at) on conflict (hash) do nothing;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.presence_id(estab text, sourced_id text)
  RETURNS text
  LANGUAGE sql
@@ -571,10 +593,11 @@ create table login_session (
   presence_id text collate "C" not null,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint login_session_pkey PRIMARY KEY (hash),
+  constraint login_session_pkey PRIMARY KEY (estab, hash),
   constraint login_session_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
 );
 CREATE INDEX login_session_login ON public.login_session USING btree (estab, presence_id);
+CREATE TRIGGER note_unnamed AFTER INSERT ON public.login_session FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table manual_user (
   estab text collate "C" not null,
@@ -718,10 +741,11 @@ create table registration_link (
   expires_at timestamp with time zone not null,
   invitation uuid,
   email text,
-  constraint registration_link_pkey PRIMARY KEY (hash),
+  constraint registration_link_pkey PRIMARY KEY (estab, hash),
   constraint registration_link_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
 );
 CREATE INDEX registration_link_login ON public.registration_link USING btree (estab, presence_id);
+CREATE TRIGGER note_unnamed AFTER INSERT ON public.registration_link FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create unlogged table request_count (
   credential text not null,
@@ -779,6 +803,7 @@ END) stored,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
+CREATE TRIGGER note_standing AFTER INSERT OR UPDATE ON public.roster FOR EACH ROW EXECUTE FUNCTION note_standing();
 
 create table roster_academic_session (
   estab text collate "C" not null,
@@ -1142,6 +1167,19 @@ create table roster_org_history (
 );
 CREATE INDEX roster_org_history_until ON public.roster_org_history USING btree (estab, until_version);
 
+create table roster_standing (
+  estab text collate "C" not null,
+  roster_id uuid not null,
+  version integer not null,
+  kept_from integer not null,
+  instant timestamp with time zone,
+  purged_at timestamp with time zone,
+  rendered_to integer not null,
+  swept_at timestamp with time zone default '-infinity'::timestamp with time zone not null,
+  constraint roster_standing_pkey PRIMARY KEY (estab),
+  constraint roster_standing_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+
 create table roster_total (
   estab text collate "C" not null,
   collection text not null,
@@ -1291,10 +1329,11 @@ create table school_link (
   invitation uuid,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint school_link_pkey PRIMARY KEY (hash),
+  constraint school_link_pkey PRIMARY KEY (estab, hash),
   constraint school_link_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX school_link_estab ON public.school_link USING btree (estab);
+CREATE TRIGGER note_unnamed AFTER INSERT ON public.school_link FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table school_secret (
   estab text collate "C" not null,
@@ -1314,10 +1353,11 @@ create table school_session (
   estab text collate "C" not null,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint school_session_pkey PRIMARY KEY (hash),
+  constraint school_session_pkey PRIMARY KEY (estab, hash),
   constraint school_session_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
 CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
+CREATE TRIGGER note_unnamed AFTER INSERT ON public.school_session FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table service_process (
   tag text not null,
@@ -1577,6 +1617,16 @@ create table token_key (
   constraint token_key_pkey PRIMARY KEY (kid),
   constraint token_key_signs CHECK (((trusted_until IS NULL) = (sealed_private_jwk IS NOT NULL)))
 );
+
+create table unnamed_link (
+  hash bytea not null,
+  estab text collate "C" not null,
+  expires_at timestamp with time zone not null,
+  constraint unnamed_link_pkey PRIMARY KEY (hash),
+  constraint unnamed_link_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX unnamed_link_estab ON public.unnamed_link USING btree (estab);
+CREATE INDEX unnamed_link_expiry ON public.unnamed_link USING btree (expires_at);
 
 create table upload (
   estab text collate "C" not null,

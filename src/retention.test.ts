@@ -69,6 +69,8 @@ test('each kind ends when the table says, and not before', async () => {
   await db`insert into inbox (id, rp, name, key, sealed_key) values (${uuid(true)}, 'ends-app', 'Ends', 'ends', '')`;
   type Case = [table: string, insert: (at: Fragment, young: boolean) => Fragment];
   const cases: Case[] = [
+    // First: those of links and sessions are noted here as well.
+    ['unnamed_link', (at, young) => db`(hash, estab, expires_at) values (${Buffer.from([Number(young)])}, ${estab}, ${at})`],
     ['attendance_history', (at, young) => db`(estab, date, session, student_id, version, at)
       values (${estab}, current_date, 'AM', 's', ${young ? 2 : 1}, ${at})`],
     ['writeback', (at, young) => db`(estab, tracking_id, rp, status, partial, request_hash, callbacks, deadline_at, completed_at)

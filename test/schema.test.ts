@@ -120,7 +120,7 @@ test('a database that lacks a migration is not migrated, also when it has a late
 /** What the version before may still need. */
 const takesAway = /\b(drop (table|column|constraint|function)|rename|set not null|alter column \w+ (set data )?type|revoke)\b/i;
 /** Make a constraint anew in one statement so that it lets more in; whoever names one here has compared both. */
-const widening = new Set(['0034_developers.sql']);
+const widening = new Set(['0034_developers.sql', '0047_keys_of_links_kept.sql']);
 
 test('a migration that takes something away says whom it breaks', () => {
   const silent = migrations.filter((file) => {

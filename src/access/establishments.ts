@@ -1,6 +1,7 @@
 // In charge of establishments: the schools.
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteStanding } from '../roster/standing.ts';
 
 export type Establishment = { estab: string; name: string; email: string; timeZone: string; connector: string | null; confirmed: boolean };
 
@@ -28,6 +29,7 @@ export async function insertEstablishment(tx: Tx, given: NewEstablishment): Prom
         returning estab`;
   if (added.length === 0) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
   await tx`insert into roster (estab) values (${given.estab})`;
+  await noteStanding(tx, given.estab);
   return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
 }
 

@@ -1,5 +1,6 @@
 // In charge of bringing a backup back, into a database without tables. The whole file is read and checked first; then the schema, the
 // rows and what follows from them are one transaction, so that whoever dies on the way leaves the database as empty as it was.
+import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { noteLook } from '../access/audit-trail.ts';
@@ -11,6 +12,7 @@ import { readMigrations, type Migration } from '../db/migrations.ts';
 import { describePlace, openBare } from '../db/open.ts';
 import { processTag } from '../db/pool.ts';
 import { SchoolbellError } from '../errors.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { version } from '../version.ts';
 import { DamagedBackup } from './age.ts';
 import { fixTexts } from './catalogue.ts';
@@ -206,7 +208,10 @@ async function fill(
   });
   await migrateInside(tx, readMigrations().filter((one) => !applied.some((other) => other.version === one.version)));
   // What comes from here on is another history: names and tags of versions that were given out after the backup must not fit it.
-  await tx`update roster set id = gen_random_uuid()`;
+  for (const { estab } of await tx<{ estab: string }[]>`select estab from establishment order by estab`) {
+    await tx`update roster set id = ${randomUUID()} where estab = ${estab}`;
+    await noteStanding(tx, estab);
+  }
   await endPlan(tx);
   const { held, at } = await settleDeliveries(tx, deliveries);
   await noteLook(tx, whoIsHere(), {

@@ -38,7 +38,7 @@ const settings = (url: string, name: string) => ({ DATABASE_URL: url, SECRET_KEY
 const back = (file: string, more: { snapshot?: string } = {}) => writeBackup({ db, config, passphrase, file: join(folder, file), workFactor: 4, ...more });
 
 /** What a restore changes on purpose: leases of processes that are gone end, and versions from before do not name what comes. */
-const changed: Record<string, string> = { outbox: 'lease_until', roster: 'id' };
+const changed: Record<string, string> = { outbox: 'lease_until', roster: 'id', roster_standing: 'roster_id' };
 
 /** A line for each table, of all its columns but those; a restore adds its line to the trail. */
 async function sumAll(sql: Sql): Promise<string[]> {

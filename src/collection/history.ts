@@ -3,6 +3,7 @@
 import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { columnsOf, isGiven, kindColumns, renderedColumns, storedFields, type Resource } from '../roster/resource.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { lockRoster } from './lock-roster.ts';
 
 export const historyTable = (resource: Resource) => `${resource.table}_history`;
@@ -37,7 +38,7 @@ export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly stri
     const which = [...own, ...named].reduce<Fragment | undefined>((all, one) => (all ? tx`${all} or ${one}` : one), undefined);
     if (which) await tx`update ${tx(historyTable(resource))} set purged_at = now() where estab = ${estab} and purged_at is null and (${which})`;
   }
-  await tx`update roster set purged_at = coalesce(purged_at, now()) where estab = ${estab}`;
+  await tx`update roster set purged_at = now() where estab = ${estab} and purged_at is null`;
 }
 
 /** Gives how many states were forgotten. */
@@ -60,7 +61,10 @@ export async function forgetHistory(db: Db, days: number): Promise<number> {
 }
 
 async function forgetBefore(db: Db, estab: string, oldest: number): Promise<number> {
-  await db`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
+  await db.begin(async (tx) => {
+    await tx`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
+    await noteStanding(tx, estab);
+  });
   let forgotten = 0;
   for (const resource of allResources) forgotten += await forgetRows(db, estab, resource, db`until_version <= ${oldest}`);
   return forgotten;
@@ -81,7 +85,9 @@ async function forgetPurged(tx: Tx, estab: string): Promise<number> {
   const younger = allResources
     .map((resource) => tx`exists (select from ${tx(historyTable(resource))} where estab = ${estab} and purged_at is not null)`)
     .reduce((all, one) => tx`${all} or ${one}`);
-  await tx`update roster set purged_at = case when ${younger} then now() end where estab = ${estab}`;
+  const [left] = await tx<{ any: boolean }[]>`select ${younger} as any`;
+  await tx`update roster set purged_at = ${left?.any ? tx`now()` : null} where estab = ${estab}`;
+  await noteStanding(tx, estab);
   return forgotten;
 }
 

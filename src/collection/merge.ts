@@ -3,6 +3,7 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { kindColumns, type Resource } from '../roster/resource.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { changes, type Changes } from './compare-stage.ts';
 import { deriveAdministrators, deriveChildren } from './derive.ts';
 import { keepReplaced } from './history.ts';
@@ -66,6 +67,7 @@ export async function sealVersion(tx: Tx, estab: string, version: number, import
     select ${estab}, ${version}, instant, to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${importId}::uuid
     from (select greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from roster_version
       where estab = ${estab})) as instant) now`;
+  await noteStanding(tx, estab);
 }
 
 async function mergeCollection(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {

@@ -5,6 +5,7 @@ import { allResources, collections } from '../roster/collections.ts';
 import { charactersIn, renderRecord } from '../roster/record.ts';
 import { administratorPlaceholder, type Item, type Resource } from '../roster/resource.ts';
 import { administratorAt, mainRole } from '../roster/resources/user-role.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { historyTable } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { canBeMixed, measureCollection } from './measure-collection.ts';
@@ -116,6 +117,7 @@ async function settle(tx: Tx, estab: string): Promise<void> {
     for (const resource of allResources.filter(canBeMixed)) await measureCollection(tx, estab, resource);
   }
   await tx`update roster set rendered_to = version, rendered_later = version where estab = ${estab}`;
+  await noteStanding(tx, estab);
 }
 
 /** Who got another role from whoever does not know that there can be several has that one. */

@@ -40,6 +40,10 @@ const kinds: readonly Kind[] = [
     kind: 'create function', pattern: matching('create (?:or replace )?function (?<what>\\w+)'),
     words: 'makes the function $', holdsUp: 'nobody', cost: 'moment',
   },
+  {
+    kind: 'create trigger', pattern: matching('create trigger (?<what>\\w+) [\\w\\s]+? on NAME'),
+    words: 'makes the trigger $', holdsUp: 'writers', cost: 'moment',
+  },
   { kind: 'comment', pattern: matching('comment on '), words: 'writes a comment', holdsUp: 'nobody', cost: 'moment' },
   { kind: 'analyze', pattern: matching('analyze NAME'), words: 'counts what plans need', holdsUp: 'nobody', cost: 'scan' },
   { kind: 'update', pattern: matching('update NAME'), words: 'changes rows', holdsUp: 'writers', cost: 'rewrite', readsAny: true },

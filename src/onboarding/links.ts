@@ -60,4 +60,5 @@ export async function endLinks(sql: Sql, estab: string): Promise<void> {
 export async function forgetLinks(db: Db): Promise<void> {
   await db`delete from school_link where expires_at < now()`;
   await db`delete from school_session where expires_at < now()`;
+  await db`delete from unnamed_link where expires_at < now()`;
 }
