@@ -40,7 +40,8 @@ async function describeFunctions(db: Db): Promise<string[]> {
 }
 
 async function describeTables(db: Db): Promise<string[]> {
-  const tables = await db<{ oid: number; name: string; unlogged: boolean; columns: string[]; constraints: string[] | null; indexes: string[] | null; triggers: string[] | null }[]>`
+  type Lines = { columns: string[]; constraints: string[] | null; indexes: string[] | null; triggers: string[] | null };
+  const tables = await db<({ oid: number; name: string; unlogged: boolean } & Lines)[]>`
     select c.oid, quote_ident(c.relname) as name, c.relpersistence = 'u' as unlogged,
       (select array_agg(concat_ws(' ',
           quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
@@ -57,8 +58,10 @@ async function describeTables(db: Db): Promise<string[]> {
         order by position(k.contype::text in 'pucfx'), k.conname collate "C")
         from pg_constraint k where k.conrelid = c.oid and k.contype <> 'n') as constraints,
       (select array_agg(pg_get_indexdef(i.indexrelid) || ';' order by pg_get_indexdef(i.indexrelid) collate "C")
-        from pg_index i where i.indrelid = c.oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = c.oid)) as indexes,
-      (select array_agg(pg_get_triggerdef(g.oid) || ';' order by g.tgname collate "C") from pg_trigger g where g.tgrelid = c.oid and not g.tgisinternal) as triggers
+        from pg_index i where i.indrelid = c.oid
+          and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = c.oid)) as indexes,
+      (select array_agg(pg_get_triggerdef(g.oid) || ';' order by g.tgname collate "C") from pg_trigger g
+        where g.tgrelid = c.oid and not g.tgisinternal) as triggers
     from pg_class c where c.relnamespace = ${db.unsafe(inPublic)} and c.relkind = 'r' order by c.relname collate "C"`;
   return tables.map(({ name, unlogged, columns, constraints, indexes, triggers }) => {
     const lines = [...columns, ...(constraints ?? [])].map((line) => `  ${line}`).join(',\n');

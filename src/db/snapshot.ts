@@ -7,14 +7,16 @@ import { DatabaseUnavailable } from './unavailable.ts';
 export type Snapshot = { sql: Sql; close(): Promise<void> };
 
 /** Where all connections are taken by other readers, the caller is told so rather than that the database is away. */
-export async function openSnapshot(db: Db): Promise<Snapshot> {
-  const connection = await db.reserve().catch((error: unknown) => {
-    if (!(error instanceof DatabaseUnavailable) || error.why !== 'busy') throw error;
-    throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again, or read in pages.', {
-      headers: { 'retry-after': '10' },
-      cause: error,
-    });
+export function tellBusy(error: unknown): never {
+  if (!(error instanceof DatabaseUnavailable) || error.why !== 'busy') throw error;
+  throw new SchoolbellError('too_many_requests', 'Too many lists are being read at once. Wait and try again, or read in pages.', {
+    headers: { 'retry-after': '10' },
+    cause: error,
   });
+}
+
+export async function openSnapshot(db: Db): Promise<Snapshot> {
+  const connection = await db.reserve().catch(tellBusy);
   let closing: Promise<void> | undefined;
   const end = async () => {
     await connection`rollback`.catch(() => {});

@@ -16,10 +16,10 @@ import { parseListRequest, parseSelection, wishName, type ListRequest } from './
 import { pathParameters, type Operation } from './operations.ts';
 import { pinSight, vary, type VersionNames } from './pin.ts';
 import type { Question } from './question.ts';
+import { readOne } from './read-one.ts';
 import { renderOne, renderPieces, selectFields, wrapperOf } from './render.ts';
 import { digest, type FindSight } from './sight.ts';
 import { findSource } from './source.ts';
-import { readPage } from './statements.ts';
 import type { Turnstile } from './turnstile.ts';
 
 export type Asked = {
@@ -74,7 +74,7 @@ export async function answerOperation(answering: Answering, operation: Operation
   const question: Question = { dialect, operation, ids, targets: sight.targets, filter, sort, address };
   const answer = await (operation.single
     ? answerOne(answering, question, request, headers, asked)
-    : answerList(answering, question, request, headers, asked, `${named} ${asked.query.filter?.[0] ?? ''}`));
+    : answerList(answering, question, request, headers, asked));
   if (asked.ifNoneMatch?.trim() !== '*') return answer;
   if (answer.body instanceof Readable) answer.body.destroy();
   return unchanged;
@@ -89,8 +89,7 @@ async function answerOne(
   headers: Record<string, string>,
   asked: Asked,
 ): Promise<Answer> {
-  const { records } = await readPage(reading, question, { limit: 2, offset: 0 });
-  const [found, another] = records;
+  const [found, another] = await readOne(reading, question);
   if (!found) throw new SchoolbellError('not_found', 'There is no such record.');
   if (another)
     throw new SchoolbellError('ambiguous', 'More than one school has a record with this sourcedId; read it from the list, or with a token of one school.');
@@ -105,9 +104,8 @@ async function answerList(
   { limit, offset, fields }: ListRequest,
   headers: Record<string, string>,
   asked: Asked,
-  countedAs: string,
 ): Promise<Answer> {
-  const source = await findSource(reading, question, countedAs);
+  const source = await findSource(reading, question);
   const wrapper = wrapperOf(collections[question.operation.collection]);
   const wish = [wishName, headers['x-roster-version'] ?? ''] as const;
   const tell = (counts: Counts) => leaves(asked) && disclose(asked.note, asked.rp, question, fields, counts);

@@ -1,5 +1,7 @@
-// In charge of lists in their own order, school by school: a slice of each school's file where there is one, else rows of the database,
-// which become files as they go by.
+// In charge of lists in the order of the schools, each school by itself: a slice of its file where there is one, else rows of the database, which
+// become a file as they go by.
+import { atOnce } from '../at-once.ts';
+import type { Db } from '../db/connect.ts';
 import type { Prefer } from '../db/replicas.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
@@ -8,11 +10,11 @@ import type { ListPiece, ListSource, Margins, OpenList, Page } from '../roster/l
 import { isPast } from './as-of.ts';
 import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
-import { sliceParts, type FindParts, type Part, type Slice } from './parts.ts';
-import type { Plain, Question } from './question.ts';
-import { bySchools, joinPage } from './render.ts';
+import { sliceParts, type FindParts, type Part, type Parts, type Slice } from './parts.ts';
+import type { Question } from './question.ts';
+import { joinPage } from './render.ts';
 import { RosterMoved } from './roster-facts.ts';
-import { openRun, readPage, requireReadable, type OpenRun, type Reader } from './statements.ts';
+import { openRun, readPage, type OpenRun, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** Where lists are kept as files, and who makes them ready. */
@@ -24,15 +26,14 @@ export type Reading = Reader & {
   prefer: Prefer<Reader>;
 };
 
-/** A page over more schools than these is one statement rather than so many files. */
+/** A page over more schools than these is read from the database rather than from so many files. */
 const mostFilesAPage = 16;
+/** Statements for one page, each of another school. */
+const schoolsAtOnce = 4;
 /** Of several schools with fewer than these on average, parts are not worth files. */
 const fewestInFile = 100;
 
-export function bySchool(reading: Reading, question: Question, plain: Plain): ListSource {
-  const { files } = reading;
-  const findParts = () => reading.findParts(question, plain);
-
+export function bySchool(reading: Reading, question: Question, findParts: () => Promise<Parts>, files: ListFiles | undefined): ListSource {
   async function page({ limit, offset }: { limit: number; offset: number }, margins: Margins): Promise<Page & { total: number }> {
     const { total, parts } = await findParts();
     const slices = sliceParts(parts, offset, Math.min(total, offset + limit));
@@ -59,17 +60,19 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
   }
 
   async function pageFromRows(slices: readonly Slice[], margins: Margins): Promise<Page> {
-    if (slices.length === 0) return { bytes: Buffer.alloc(margins.before + margins.behind), counts: new Map() };
-    const { records } = await readPage(reading, ofSlices(question, slices), { limit: lengthOf(slices), offset: slices[0]?.from ?? 0 });
-    return joinPage(records, margins);
+    const pages = await atOnce(schoolsAtOnce, slices, (slice) => readPage(reading, question, slice.part.target, pagingOf(slice)));
+    return joinPage(pages.flatMap(({ records }) => records), margins);
   }
 
   async function open({ limit, offset }: { limit: number | undefined; offset: number }): Promise<OpenList> {
     const { total, parts } = await findParts();
     const steps = await planSteps(files?.folder, sliceParts(parts, offset, limit === undefined ? total : Math.min(total, offset + limit)), isWorthFiles(parts));
     let current: OpenRun | undefined;
+    const openPart = async (reader: Reader, { part, ...slice }: Slice, target = part.target) => {
+      current = await openRun(reader, question, target, pagingOf({ part, ...slice }));
+    };
     const first = steps[0];
-    if (first && !first.file) current = await openRun(reading, ofSlices(question, first.slices), pagingOf(first.slices));
+    if (first && !first.file) await openPart(reading, first.slice);
     return {
       total,
       length: steps.every(({ file }) => file) ? steps.reduce((sum, { bytes }) => sum + bytes, Math.max(0, steps.length - 1)) : undefined,
@@ -79,13 +82,11 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
 
     async function* readSteps(): AsyncGenerator<ListPiece> {
       for (const step of steps) {
-        let rest: readonly Slice[] = step.slices;
-        const [slice] = step.slices;
-        if (step.file && slice && files) rest = yield* readFile(files.folder, slice);
-        if (rest.length === 0) continue;
+        const rest = step.file && files ? yield* readFile(files.folder, step.slice) : step.slice;
+        if (!rest) continue;
         if (step !== first || step.file) {
-          const asked = ofSlices(await asOfNow(question, rest), rest);
-          current = await reading.prefer((reader) => openRun(reader, asked, pagingOf(rest)));
+          const target = await asOfNow(reading.primary, rest.part.target);
+          await reading.prefer((reader) => openPart(reader, rest, target));
         }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
@@ -94,9 +95,9 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
   }
 
   /** What was not read, because the file is gone or damaged. */
-  async function* readFile(folder: ListFolder, slice: Slice): AsyncGenerator<ListPiece, Slice[]> {
+  async function* readFile(folder: ListFolder, slice: Slice): AsyncGenerator<ListPiece, Slice | undefined> {
     const held = await hold(folder, slice);
-    if (!held) return [slice];
+    if (!held) return slice;
     let at = slice.from;
     try {
       for await (const { bytes, count } of readPieces(held.file, slice.from, slice.to)) {
@@ -110,27 +111,11 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
     } finally {
       held.release();
     }
-    return at < slice.to ? [{ ...slice, from: at }] : [];
-  }
-
-  /** The same schools at the same versions, which others may have replaced since. */
-  async function asOfNow(asked: Question, slices: readonly Slice[]): Promise<Question> {
-    const estabs = slices.map(({ part }) => part.target.estab);
-    const rows = await reading.primary<{ estab: string; id: string; version: number; keptFrom: number }[]>`
-      select estab, id, version, kept_from as "keptFrom" from roster where estab = any(${estabs})`;
-    const targets = slices.map(({ part: { target } }): Target => {
-      const row = rows.find(({ estab }) => estab === target.estab);
-      if (row?.id !== target.rosterId) throw new RosterMoved();
-      return { ...target, current: row.version, keptFrom: row.keptFrom };
-    });
-    return { ...asked, targets };
+    return at < slice.to ? { ...slice, from: at } : undefined;
   }
 
   return {
-    async total() {
-      await requireReadable(reading, question);
-      return (await findParts()).total;
-    },
+    total: async () => (await findParts()).total,
     page,
     open,
     async openCompressed(encoding, wrapper) {
@@ -141,17 +126,22 @@ export function bySchool(reading: Reading, question: Question, plain: Plain): Li
   };
 }
 
-/** Either one slice of a file, or slices of which there is none. */
-type Step = Readonly<{ file: boolean; slices: readonly Slice[]; bytes: number }>;
+/** The same version, which others may have replaced since. */
+export async function asOfNow(primary: Db, target: Target): Promise<Target> {
+  const [row] = await primary<{ id: string; version: number; keptFrom: number }[]>`
+    select roster_id as id, version, kept_from as "keptFrom" from roster_standing where estab = ${target.estab}`;
+  if (row?.id !== target.rosterId) throw new RosterMoved();
+  return { ...target, current: row.version, keptFrom: row.keptFrom };
+}
+
+/** file: whether there is one to read it from. */
+type Step = Readonly<{ file: boolean; slice: Slice; bytes: number }>;
 
 async function planSteps(folder: ListFolder | undefined, slices: readonly Slice[], isWorth: boolean): Promise<Step[]> {
   const steps: Step[] = [];
   for (const slice of slices) {
     const held = folder && isWorth ? await hold(folder, slice) : undefined;
-    const last = steps.at(-1);
-    if (held) steps.push({ file: true, slices: [slice], bytes: bytesOf(held.file, slice) });
-    else if (last && !last.file) steps.splice(-1, 1, { ...last, slices: [...last.slices, slice] });
-    else steps.push({ file: false, slices: [slice], bytes: 0 });
+    steps.push({ file: held !== undefined, slice, bytes: held ? bytesOf(held.file, slice) : 0 });
     held?.release();
   }
   return steps;
@@ -184,31 +174,16 @@ const comma = Buffer.from(',');
 
 const bytesOf = ({ starts }: ListFile, { from, to }: Slice): number => (starts[to] ?? 0) - 1 - (starts[from] ?? 0);
 
-const lengthOf = (slices: readonly Slice[]): number => slices.reduce((sum, { from, to }) => sum + to - from, 0);
-const pagingOf = (slices: readonly Slice[]) => ({ limit: lengthOf(slices), offset: slices[0]?.from ?? 0 });
+const pagingOf = ({ from, to }: Slice) => ({ limit: to - from, offset: from });
 
-function ofSlices(question: Question, slices: readonly Slice[]): Question {
-  const estabs = new Set(slices.map(({ part }) => part.target.estab));
-  return { ...question, targets: question.targets.filter(({ estab }) => estabs.has(estab)) };
-}
-
-/** Whole parts become files on the way. */
-async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, slices: readonly Slice[], isWorth: boolean): AsyncGenerator<ListPiece> {
-  let estab: string | undefined;
-  let keeping: Keeping | undefined;
+/** A whole part becomes a file on the way. */
+async function* readRun(folder: ListFolder | undefined, { batches }: OpenRun, slice: Slice, isWorth: boolean): AsyncGenerator<ListPiece> {
+  let keeping = folder && isWorth ? await keepWhole(folder, slice) : undefined;
   try {
     for await (const batch of batches) {
-      for (const records of bySchools(batch)) {
-        const piece = toPiece(records.map(({ json }) => json));
-        if (records[0]?.estab !== estab) {
-          await keeping?.keep();
-          estab = records[0]?.estab;
-          const slice = slices.find(({ part }) => part.target.estab === estab);
-          keeping = folder && slice && isWorth ? await keepWhole(folder, slice) : undefined;
-        }
-        if (keeping && !(await keeping.add(piece))) keeping = undefined;
-        yield { bytes: piece.bytes, count: records.length, estab: estab ?? '' };
-      }
+      const piece = toPiece(batch.map(({ json }) => json));
+      if (keeping && !(await keeping.add(piece))) keeping = undefined;
+      yield { bytes: piece.bytes, count: batch.length, estab: slice.part.target.estab };
     }
     await keeping?.keep();
   } finally {

@@ -23,21 +23,17 @@ export type PathContext = {
   properties: Fragment;
   /** Whether that is prepared; if it is not, it need not be JSON. */
   ready: Fragment;
-  /** The versions of each establishment's roster, in their order. */
-  versions: ReadonlyMap<string, readonly Version[]>;
+  /** The versions of the roster, in their order. */
+  versions: readonly Version[];
 };
 
 export type FieldPath = { name: string; comparison: Comparison; sql: (sql: Sql, context: PathContext) => Fragment };
 
-/** Within one roster, versions are in the order of their instants. */
-function instantOf(sql: Sql, { versions }: PathContext): Fragment {
-  return versions.size === 1 ? sql`t.version` : sql`(select v.instant from roster_version v where v.estab = t.estab and v.version = t.version)`;
-}
-
 const base: Record<string, FieldPath> = {
   sourcedId: { name: 'sourcedId', comparison: 'exact', sql: (sql) => sql`t.sourced_id` },
   status: { name: 'status', comparison: 'text', sql: (sql) => sql`t.status` },
-  dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: instantOf },
+  // Within a roster, versions are in the order of their instants.
+  dateLastModified: { name: 'dateLastModified', comparison: 'instant', sql: (sql) => sql`t.version` },
 };
 
 export const selectableFields = (resource: Resource, edition: Edition): string[] => [

@@ -97,7 +97,7 @@ async function findPlace(db: Db, estab: string, after: string): Promise<Place | 
   if (place.rank !== named) return place;
   const one = titled.find((other) => other.collection === of);
   const [letters] = await db<{ first: string; second: string }[]>`
-    select ${one ? titleLetters(db, one) : personLetters(db)} from ${db(one?.table ?? 'roster_user')} t
+    select ${one ? titleLetters(db, estab, one) : personLetters(db)} from ${db(one?.table ?? 'roster_user')} t
     where t.estab = ${estab} and t.sourced_id = ${sourcedId}`;
   return letters && { ...place, ...letters };
 }
@@ -122,11 +122,11 @@ const startsId = (sql: Sql, text: string) => sql`t.sourced_id >= ${text} and t.s
 const behindId = (sql: Sql, behind: Place | undefined) => (behind === undefined ? sql`` : sql`and t.sourced_id > ${behind.sourcedId}`);
 const noLetters = (sql: Sql) => sql`'' as first, '' as second`;
 const personLetters = (sql: Sql) => sql`roster_letters(t.family_name) as first, roster_letters(t.given_name) as second`;
-const titleLetters = (sql: Sql, { collection }: Titled) => sql`roster_letters(${nameOf(sql, collection)}) as first, '' as second`;
+const titleLetters = (sql: Sql, estab: string, { collection }: Titled) => sql`roster_letters(${nameOf(sql, collection, estab)}) as first, '' as second`;
 
-function personColumns(sql: Sql, rank: number, letters: Fragment, looked = sql`true as wanted, false as last`): Fragment {
-  return sql`${rank}::int as rank, 'users' as collection, t.sourced_id as "sourcedId", ${nameOf(sql, 'users')} as name, t.status, t.kind, t.role, t.grades,
-    ${letters}, ${looked}`;
+function personColumns(sql: Sql, estab: string, rank: number, letters: Fragment, looked = sql`true as wanted, false as last`): Fragment {
+  return sql`${rank}::int as rank, 'users' as collection, t.sourced_id as "sourcedId", ${nameOf(sql, 'users', estab)} as name, t.status, t.kind, t.role,
+    t.grades, ${letters}, ${looked}`;
 }
 
 function startsName(sql: Sql, { family, given }: Names): Fragment {
@@ -142,7 +142,7 @@ function byName(sql: Sql, estab: string, kinds: readonly string[], names: Names,
   const key = sql`roster_letters(t.family_name), roster_letters(t.given_name), t.sourced_id`;
   return sql`
     select found.* from unnest(${kinds}::text[]) as asked (kind) cross join lateral (
-      select ${personColumns(sql, named, personLetters(sql))} from roster_user t
+      select ${personColumns(sql, estab, named, personLetters(sql))} from roster_user t
       where t.estab = ${estab} and t.kind = asked.kind and ${startsName(sql, names)} and t.sourced_id <> ${text}
         ${behind === undefined ? sql`` : sql`and (${key}) > (${behind.first}, ${behind.second}, ${behind.sourcedId})`}
       order by ${key} limit ${mostFound + 1}) found`;
@@ -150,7 +150,7 @@ function byName(sql: Sql, estab: string, kinds: readonly string[], names: Names,
 
 function byExactPerson(sql: Sql, estab: string, kinds: readonly string[], text: string): Fragment {
   return sql`
-    select ${personColumns(sql, exact, noLetters(sql))} from roster_user t
+    select ${personColumns(sql, estab, exact, noLetters(sql))} from roster_user t
     where t.estab = ${estab} and t.sourced_id = ${text} and t.kind = any(${kinds}::text[])`;
 }
 
@@ -159,16 +159,16 @@ function byPersonId(sql: Sql, estab: string, kinds: readonly string[], splits: r
   const byOther = splits.map((names) => sql`(${startsName(sql, names)})`).reduce((all, one) => sql`${all} or ${one}`);
   const wanted = sql`t.kind = any(${kinds}::text[]) and not (${byOther})`;
   return sql`
-    select ${personColumns(sql, numbered, noLetters(sql), sql`${wanted} as wanted, t.at = ${idsLookedAt} as last`)}
+    select ${personColumns(sql, estab, numbered, noLetters(sql), sql`${wanted} as wanted, t.at = ${idsLookedAt} as last`)}
     from (
       select t.*, row_number() over (order by t.sourced_id) as at from roster_user t
       where t.estab = ${estab} and ${startsId(sql, text)} and t.sourced_id <> ${text} ${behindId(sql, behind)} order by t.sourced_id limit ${idsLookedAt}) t
     where t.estab = ${estab} and (${wanted} or t.at = ${idsLookedAt}) order by t.sourced_id limit ${mostFound + 1}`;
 }
 
-function titledColumns(sql: Sql, { collection, role }: Titled, rank: number, letters: Fragment): Fragment {
+function titledColumns(sql: Sql, estab: string, { collection, role }: Titled, rank: number, letters: Fragment): Fragment {
   const grades = collection === 'classes' || collection === 'courses' ? sql`t.grades` : sql`null::text[]`;
-  return sql`${rank}::int as rank, ${collection}::text as collection, t.sourced_id as "sourcedId", ${nameOf(sql, collection)} as name, t.status, t.kind,
+  return sql`${rank}::int as rank, ${collection}::text as collection, t.sourced_id as "sourcedId", ${nameOf(sql, collection, estab)} as name, t.status, t.kind,
     t.${sql(role)} as role, ${grades} as grades, ${letters}, true as wanted, false as last`;
 }
 
@@ -179,9 +179,9 @@ function startsTitle(sql: Sql, { texts }: Titled, text: string): Fragment {
 }
 
 function byTitle(sql: Sql, estab: string, place: Titled, text: string, behind: Place | undefined): Fragment {
-  const key = sql`roster_letters(${nameOf(sql, place.collection)}), t.sourced_id`;
+  const key = sql`roster_letters(${nameOf(sql, place.collection, estab)}), t.sourced_id`;
   return sql`
-    select ${titledColumns(sql, place, named, titleLetters(sql, place))} from ${sql(place.table)} t
+    select ${titledColumns(sql, estab, place, named, titleLetters(sql, estab, place))} from ${sql(place.table)} t
     where t.estab = ${estab} and t.sourced_id <> ${text} ${text === '' ? sql`` : sql`and ${startsTitle(sql, place, text)}`}
       ${behind === undefined ? sql`` : sql`and (${key}) > (${behind.first}, ${behind.sourcedId})`}
     order by ${key} limit ${mostFound + 1}`;
@@ -189,12 +189,12 @@ function byTitle(sql: Sql, estab: string, place: Titled, text: string, behind: P
 
 function byExactId(sql: Sql, estab: string, place: Titled, text: string): Fragment {
   return sql`
-    select ${titledColumns(sql, place, exact, noLetters(sql))} from ${sql(place.table)} t where t.estab = ${estab} and t.sourced_id = ${text}`;
+    select ${titledColumns(sql, estab, place, exact, noLetters(sql))} from ${sql(place.table)} t where t.estab = ${estab} and t.sourced_id = ${text}`;
 }
 
 function byId(sql: Sql, estab: string, place: Titled, text: string, behind: Place | undefined): Fragment {
   return sql`
-    select ${titledColumns(sql, place, numbered, noLetters(sql))} from ${sql(place.table)} t
+    select ${titledColumns(sql, estab, place, numbered, noLetters(sql))} from ${sql(place.table)} t
     where t.estab = ${estab} and ${startsId(sql, text)} and t.sourced_id <> ${text} and not ${startsTitle(sql, place, text)} ${behindId(sql, behind)}
     order by t.sourced_id limit ${mostFound + 1}`;
 }
@@ -202,8 +202,8 @@ function byId(sql: Sql, estab: string, place: Titled, text: string, behind: Plac
 /** An enrolment has no name: it is found by its whole id. */
 function byEnrolment(sql: Sql, estab: string, text: string): Fragment {
   return sql`
-    select ${exact}::int as rank, 'enrollments' as collection, t.sourced_id as "sourcedId", ${nameOf(sql, 'enrollments')} as name, t.status, t.kind, t.role,
-      null::text[] as grades, ${noLetters(sql)}, true as wanted, false as last
+    select ${exact}::int as rank, 'enrollments' as collection, t.sourced_id as "sourcedId", ${nameOf(sql, 'enrollments', estab)} as name, t.status, t.kind,
+      t.role, null::text[] as grades, ${noLetters(sql)}, true as wanted, false as last
     from roster_enrollment t where t.estab = ${estab} and t.sourced_id = ${text}`;
 }
 

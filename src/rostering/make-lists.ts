@@ -11,6 +11,7 @@ import { findVersion } from './render.ts';
 import { createRemembered } from './remembered.ts';
 import { spliceList } from './splice-list.ts';
 import { openRun, type Reader } from './statements.ts';
+import type { Target } from './visibility.ts';
 
 export type ListMaker = {
   /** A page of this part was asked for, and there was no file. */
@@ -73,7 +74,7 @@ export function createListMaker(prefer: Prefer<Reader>, folder: ListFolder, now:
   }
 
   async function readWhole(reader: Reader, question: Question, keeping: Keeping): Promise<boolean> {
-    const { batches, close } = await openRun(reader, question, { limit: undefined, offset: 0 });
+    const { batches, close } = await openRun(reader, question, question.targets[0] as Target, { limit: undefined, offset: 0 });
     try {
       for await (const batch of batches) if (closed || !(await keeping.add(toPiece(batch.map(({ json }) => json))))) return false;
       return true;

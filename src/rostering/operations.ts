@@ -13,13 +13,14 @@ export type RowsOf = (resource: Resource) => Fragment;
  * enrolment of somebody whom the caller may see. isAs: whether it is one in this role, where somebody may be of several kinds.
  */
 export type RelationContext = Readonly<{
+  estab: string;
   rowsOf: RowsOf;
   roleAt: (org: string) => Fragment;
   isOpen: (enrolment: Fragment) => Fragment;
   isAs: (enrolment: Fragment, role: string) => Fragment;
 }>;
 
-/** Ties a record t of the answer to the parents, whose ids come from the path. The establishment is tied by the plan. */
+/** Ties a record t of the answer to the parents, whose ids come from the path. The establishment of t is tied by the plan. */
 export type Relation = (sql: Sql, ids: readonly string[], context: RelationContext) => Fragment;
 
 export type Parent = Readonly<{ collection: CollectionName; kinds?: readonly string[]; within?: Relation }>;
@@ -48,19 +49,19 @@ const classInSchool: readonly Parent[] = [school, { collection: 'classes', withi
 
 const memberOfSchool: Relation = (sql, ids, { roleAt }) => sql`t.org_ids @> ${[ids[0] ?? '']}::text[] and ${roleAt(ids[0] ?? '')}`;
 const inClass: Relation = (sql, ids) => sql`t.class_id = ${ids.at(-1) ?? ''}`;
-const offeredBySchool: Relation = (sql, ids, { rowsOf }) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
-  select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
-const usedBySchool: Relation = (sql, ids, { rowsOf }) => sql`exists (
-  select from ${rowsOf(collections.classes)} c where c.estab = t.estab and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
+const offeredBySchool: Relation = (sql, ids, { estab, rowsOf }) => sql`(t.org_id = ${ids[0] ?? ''} or exists (
+  select from ${rowsOf(collections.classes)} c where c.estab = ${estab} and c.school_id = ${ids[0] ?? ''} and c.course_id = t.sourced_id))`;
+const usedBySchool: Relation = (sql, ids, { estab, rowsOf }) => sql`exists (
+  select from ${rowsOf(collections.classes)} c where c.estab = ${estab} and c.school_id = ${ids[0] ?? ''} and c.term_ids @> array[t.sourced_id])`;
 const inTerm: Relation = (sql, ids) => sql`t.term_ids @> ${[ids[0] ?? '']}::text[]`;
 const partOfTerm: Relation = (sql, ids) => sql`t.parent_id = ${ids[0] ?? ''}`;
 const ofCourse: Relation = (sql, ids) => sql`t.course_id = ${ids[0] ?? ''}`;
-const attendedAs = (role?: string): Relation => (sql, ids, { rowsOf, isOpen, isAs }) => sql`t.sourced_id in (
-  select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.user_id = ${ids[0] ?? ''} and e.status = 'active'
+const attendedAs = (role?: string): Relation => (sql, ids, { estab, rowsOf, isOpen, isAs }) => sql`t.sourced_id in (
+  select e.class_id from ${rowsOf(collections.enrollments)} e where e.estab = ${estab} and e.user_id = ${ids[0] ?? ''} and e.status = 'active'
     and ${isOpen(sql`e`)} ${role === undefined ? sql`` : sql`and ${isAs(sql`e`, role)}`})`;
 /** Members of a class are those with an active enrolment of that role. */
-const enrolledAs = (role: string): Relation => (sql, ids, { rowsOf, isOpen }) => sql`t.sourced_id in (
-  select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = t.estab and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
+const enrolledAs = (role: string): Relation => (sql, ids, { estab, rowsOf, isOpen }) => sql`t.sourced_id in (
+  select e.user_id from ${rowsOf(collections.enrollments)} e where e.estab = ${estab} and e.class_id = ${ids.at(-1) ?? ''} and e.role = ${role}
     and e.status = 'active' and ${isOpen(sql`e`)})`;
 
 type Row = [name: string, path: string, collection: CollectionName, more?: Omit<Operation, 'name' | 'path' | 'collection' | 'scope'>];

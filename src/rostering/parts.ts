@@ -1,9 +1,10 @@
 // In charge of where each school's part of a list is: how many records it has, how many precede it, and which file would hold it. Found
 // out once for the same schools at the same versions.
+import { atOnce } from '../at-once.ts';
 import { fileOf, viewOf } from './list-view.ts';
 import { sumOf } from './milestones.ts';
 import type { Plain, Question } from './question.ts';
-import { countMatches, type Reader } from './statements.ts';
+import { countMatches, requireParents, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** start: how many records precede it. file: undefined where the version has no name any more. */
@@ -11,6 +12,9 @@ export type Part = Readonly<{ target: Target; start: number; count: number; view
 export type Parts = Readonly<{ total: number; parts: readonly Part[] }>;
 /** Some records of a part, by their places in it. */
 export type Slice = Readonly<{ part: Part; from: number; to: number }>;
+
+/** So that one question does not take all connections. */
+const countsAtOnce = 3;
 
 export type FindParts = (question: Question, plain: Plain) => Promise<Parts>;
 
@@ -29,17 +33,11 @@ export function createFindParts(reader: Reader): FindParts {
         const view = viewOf(question, target, plain);
         const file = fileOf(view, target, versions);
         const known = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : undefined;
-        const count = known ?? (await countMatches(reader, question, [target.rosterId, target.version, view].join(' ')));
+        const count = known ?? (await countMatches(reader, question, target, [target.rosterId, target.version, view].join(' '))).count;
         return { target, count, view, file };
       }),
     );
-    let total = 0;
-    const parts = found.map((part) => {
-      const start = total;
-      total += part.count;
-      return { ...part, start };
-    });
-    return { total, parts };
+    return inPlaces(found);
   }
 
   return (question, plain) => {
@@ -52,6 +50,23 @@ export function createFindParts(reader: Reader): FindParts {
     parts.catch(() => ofTargets.delete(key));
     return parts;
   };
+}
+
+/** Of what has to be looked for in each school, and is in no file. */
+export async function countParts(reader: Reader, question: Question): Promise<Parts> {
+  const found = await atOnce(countsAtOnce, question.targets, async (target) => ({ target, ...(await countMatches(reader, question, target)) }));
+  requireParents(found);
+  return inPlaces(found.map(({ target, parents, count }) => ({ target, count: parents ? count : 0, view: '', file: undefined })));
+}
+
+function inPlaces(found: readonly Omit<Part, 'start'>[]): Parts {
+  let total = 0;
+  const parts = found.map((part) => {
+    const start = total;
+    total += part.count;
+    return { ...part, start };
+  });
+  return { total, parts };
 }
 
 /** The records from one place of the whole list to before another, by school; none of them is empty. */

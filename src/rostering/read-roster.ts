@@ -41,8 +41,8 @@ export async function readRoster(db: Db, estab: string) {
   };
   return {
     version: at.version,
-    metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reading, question(resource, status)),
-    count: async (resource: Resource, status?: Status) => (await findSource(reading, question(resource, status), '')).total(),
+    metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reading, question(resource, status), targetOf(resource)),
+    count: async (resource: Resource, status?: Status) => (await findSource(reading, question(resource, status))).total(),
     hasProfiles: async (status?: Status) => {
       const [row] = await db`
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;
@@ -56,7 +56,7 @@ export async function readRoster(db: Db, estab: string) {
     },
     rows: (resource: Resource, status?: Status) => readStored(db, at, versions.get(estab) ?? [], resource, status),
     async *records(resource: Resource, status?: Status): AsyncGenerator<string> {
-      const source = await findSource(reading, question(resource, status), '');
+      const source = await findSource(reading, question(resource, status));
       const { pieces, close } = await source.open({ limit: undefined, offset: 0 });
       try {
         for await (const { bytes } of pieces) yield bytes.toString();

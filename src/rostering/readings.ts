@@ -8,7 +8,7 @@ import { openListFiles } from './list-files.ts';
 import { createFindParts } from './parts.ts';
 import { createRemembered } from './remembered.ts';
 import { createFactsReader, RosterMoved, RosterUnready } from './roster-facts.ts';
-import type { Reader, Tables } from './statements.ts';
+import type { Counted, Reader, Tables } from './statements.ts';
 
 const rememberedTotalsBytes = 4 * 1024 * 1024;
 
@@ -24,7 +24,7 @@ export type Readings = Readonly<{
 const isOfReplica = (error: unknown) => error instanceof RosterUnready || error instanceof RosterMoved;
 
 export function openReadings(primary: Tables, replica: Tables | undefined, health: ReplicaHealth, folder: FolderParts): Readings {
-  const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<number>(rememberedTotalsBytes) };
+  const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<Counted>(rememberedTotalsBytes) };
   primary.db.onMoved(() => {
     known.facts.forget();
     known.totals.clear();

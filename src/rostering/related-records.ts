@@ -72,9 +72,9 @@ export const relationsOf = (collection: CollectionName): Relation[] => relations
 /** after: the id of the last one that was seen. */
 export async function readRelated(db: Db, estab: string, relation: Relation, id: string, most: number, after?: string): Promise<RelatedPage> {
   const { collection, to, holds } = relation;
-  const other = otherEnd(db, collection, to);
+  const other = otherEnd(db, estab, collection, to);
   const rows = await db<(Omit<Related, 'other'> & { otherId: string | null; otherName: string | null })[]>`
-    select t.sourced_id as "sourcedId", ${nameOf(db, collection)} as name, t.status, t.kind, ${roleOf(db, collection)} as role, ${other.columns}
+    select t.sourced_id as "sourcedId", ${nameOf(db, collection, estab)} as name, t.status, t.kind, ${roleOf(db, collection)} as role, ${other.columns}
     from (select * from ${db(collections[collection].table)} t where t.estab = ${estab} and ${holds(db, id)}
       ${after === undefined ? db`` : db`and t.sourced_id > ${after}`} order by t.sourced_id limit ${most + 1}) t
     where t.estab = ${estab} order by t.sourced_id`;
@@ -92,16 +92,16 @@ function roleOf(sql: Sql, collection: CollectionName): Fragment {
   return collection === 'courses' ? sql`null::text` : sql`t.type`;
 }
 
-function otherEnd(sql: Sql, collection: CollectionName, to: CollectionName): { collection: CollectionName | undefined; columns: Fragment } {
+function otherEnd(sql: Sql, estab: string, collection: CollectionName, to: CollectionName): { collection: CollectionName | undefined; columns: Fragment } {
   if (collection !== 'enrollments') return { collection: undefined, columns: sql`null::text as "otherId", null::text as "otherName"` };
   if (to === 'classes')
     return {
       collection: 'users',
       columns: sql`t.user_id as "otherId",
-        (select u.given_name || ' ' || u.family_name from roster_user u where u.estab = t.estab and u.sourced_id = t.user_id) as "otherName"`,
+        (select u.given_name || ' ' || u.family_name from roster_user u where u.estab = ${estab} and u.sourced_id = t.user_id) as "otherName"`,
     };
   return {
     collection: 'classes',
-    columns: sql`t.class_id as "otherId", (select c.title from roster_class c where c.estab = t.estab and c.sourced_id = t.class_id) as "otherName"`,
+    columns: sql`t.class_id as "otherId", (select c.title from roster_class c where c.estab = ${estab} and c.sourced_id = t.class_id) as "otherName"`,
   };
 }

@@ -1,7 +1,7 @@
 // In charge of the bytes of an answer: records, made when they were merged, inside the wrapper of the standard.
 import { collections } from '../roster/collections.ts';
 import { addressPlaceholder, versionPlaceholder, type Resource } from '../roster/resource.ts';
-import type { Margins, Page } from '../roster/list-source.ts';
+import type { ListPiece, Margins, Page } from '../roster/list-source.ts';
 import type { Version } from './field-path.ts';
 
 /** A finished record, and whose it is. */
@@ -38,12 +38,20 @@ export function wrapperOf({ collection }: Resource): Wrapper {
 }
 
 /** Consecutive records of the same school. */
-export function* bySchools(records: readonly Listed[]): Generator<readonly Listed[]> {
+function* bySchools(records: readonly Listed[]): Generator<readonly Listed[]> {
   let from = 0;
   for (let at = 1; at <= records.length; at += 1) {
     if (at < records.length && records[at]?.estab === records[from]?.estab) continue;
     yield records.slice(from, at);
     from = at;
+  }
+}
+
+export async function* toPieces(batches: AsyncIterable<readonly Listed[]>): AsyncGenerator<ListPiece> {
+  for await (const batch of batches) {
+    for (const records of bySchools(batch)) {
+      yield { bytes: Buffer.from(records.map(({ json }) => json).join(',')), count: records.length, estab: records[0]?.estab ?? '' };
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
 import { groupTotals, isSettled } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
+import { Behind } from '../db/replicas.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
@@ -104,9 +105,10 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
   const [row] = await sql<{ version: number; settled: boolean; versions: Version[] | null; totals: Total[] | null }[]>`
     select r.version, ${isSettled(sql)} as settled,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
-        order by v.version) from roster_version v where v.estab = r.estab) as versions,
+        order by v.version) from roster_version v where v.estab = ${estab}) as versions,
       (select json_agg(t) from ${groupTotals(sql, estab)} t) as totals
     from roster r where r.estab = ${estab} and r.id = ${rosterId}`;
+  if (row && row.version < version) throw new Behind();
   if (row?.version !== version) throw new RosterMoved();
   const totals = [...Map.groupBy(row.totals ?? [], (total) => total.collection)].map(
     ([collection, of]) => [collection, Object.fromEntries(of.map(({ part, count }) => [part, count]))] as const,
@@ -116,8 +118,9 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
 
 async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {
   const rows = await sql<(Milestone & { version: number })[]>`
-    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_milestone m join roster r on r.estab = m.estab and r.id = ${rosterId}
+    select m.sourced_id as "sourcedId", m.preceding, r.version from roster_milestone m join roster r on r.estab = ${estab} and r.id = ${rosterId}
     where m.estab = ${estab} and m.collection = ${collection} order by m.sourced_id`;
+  if (rows.some((row) => row.version < version)) throw new Behind();
   if (rows.some((row) => row.version !== version)) throw new RosterMoved();
   return rows;
 }

@@ -1,9 +1,10 @@
 // In charge of the addresses of the rostering API: every operation in every dialect that offers it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Authenticate } from '../access/authenticate.ts';
 import type { Ledger } from '../access/disclosures.ts';
-import type { Prefer } from '../db/replicas.ts';
+import { Behind, type Prefer } from '../db/replicas.ts';
 import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { useErrorShape } from '../http/error-shape.ts';
@@ -27,6 +28,8 @@ export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
 /** A merge would have to commit between two statements of each of these tries. */
 const tries = 5;
+/** What has been committed on one node is seen on another a moment later; waited for longer each time. */
+const behindMs = 50;
 
 export type Rostering = {
   authenticate: Authenticate;
@@ -90,11 +93,17 @@ async function answer(
           cause: error,
         });
       }
-      if (!(error instanceof RosterMoved)) throw error;
+      if (!(error instanceof RosterMoved || error instanceof Behind)) throw error;
+      if (attempt === tries && error instanceof Behind)
+        throw new SchoolbellError('unavailable', 'The newest version of the roster cannot be read yet. Try again in a moment.', {
+          headers: { 'retry-after': '2' },
+          cause: error,
+        });
       if (attempt === tries)
         throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', {
           headers: { 'retry-after': '1' },
         });
+      if (error instanceof Behind) await pause(behindMs * attempt);
     }
   }
 }

@@ -1,15 +1,23 @@
-// In charge of where the records of a question come from: lists in their own order school by school, out of files where there are any;
-// whatever else is filtered, sorted or nested, out of one statement over all schools.
-import type { ListPiece, ListSource, OpenList } from '../roster/list-source.ts';
+// In charge of where the records of a question come from: lists in the order of the schools school by school, out of files where there are
+// any; what is sorted over several schools by putting their records together; whatever else is filtered, sorted or nested out of one statement.
+import type { ListSource, OpenList } from '../roster/list-source.ts';
 import { bySchool, type Reading } from './by-school.ts';
+import { countParts } from './parts.ts';
 import { countable, plainness, versionsAsked, type Plain, type Question } from './question.ts';
-import { bySchools, joinPage, type Listed } from './render.ts';
-import { countMatches, openRun, readPage, requireReadable, type Paging } from './statements.ts';
+import { joinPage, toPieces } from './render.ts';
+import { sortedSchools } from './sorted-schools.ts';
+import { countMatches, openRun, readPage, requireParents, type Paging } from './statements.ts';
+import type { Target } from './visibility.ts';
 
-/** countedAs: names the question, at the versions that it is asked of. */
-export async function findSource(reading: Reading, question: Question, countedAs: string): Promise<ListSource> {
+export async function findSource(reading: Reading, question: Question): Promise<ListSource> {
+  const [target, ...others] = question.targets;
   const plain = plainness(question) ?? (await findVersionsAsked(reading, question));
-  return plain ? bySchool(reading, question, plain) : byStatement(reading, question, countedAs);
+  if (plain) return bySchool(reading, question, () => reading.findParts(question, plain), reading.files);
+  const counted = countable(question);
+  const findTotal = async () => (counted ? (await reading.findParts(question, counted)).total : undefined);
+  if (target && others.length === 0) return byStatement(reading, question, target, findTotal);
+  if (!question.sort) return bySchool(reading, question, () => countParts(reading, question), undefined);
+  return sortedSchools(reading, question, async () => (await findTotal()) ?? (await countParts(reading, question)).total);
 }
 
 async function findVersionsAsked({ facts, primary }: Reading, question: Question): Promise<Plain | undefined> {
@@ -17,24 +25,26 @@ async function findVersionsAsked({ facts, primary }: Reading, question: Question
   return target && question.filter && others.length === 0 ? versionsAsked(question, await facts.versions(primary, target)) : undefined;
 }
 
-function byStatement(reading: Reading, question: Question, countedAs: string): ListSource {
-  const plain = countable(question);
-  const knownTotal = async () => (plain ? (await reading.findParts(question, plain)).total : undefined);
+function byStatement(reading: Reading, question: Question, target: Target, findTotal: () => Promise<number | undefined>): ListSource {
+  async function count(): Promise<number> {
+    const counted = await countMatches(reading, question, target);
+    requireParents([counted]);
+    return counted.count;
+  }
 
   return {
-    async total() {
-      await requireReadable(reading, question);
-      return (await knownTotal()) ?? countMatches(reading, question, countedAs);
-    },
+    total: async () => (await findTotal()) ?? count(),
     async page(paging, margins) {
-      const known = await knownTotal();
-      const { records, total = 0 } = await readPage(reading, question, paging, known === undefined ? countedAs : undefined);
-      return { ...joinPage(records, margins), total: known ?? total };
+      const known = await findTotal();
+      const page = await readPage(reading, question, target, paging, known === undefined);
+      requireParents([page]);
+      return { ...joinPage(page.records, margins), total: known ?? page.total ?? 0 };
     },
     async open(paging: Paging): Promise<OpenList> {
-      const run = await openRun(reading, question, paging);
+      const run = await openRun(reading, question, target, paging);
       try {
-        const total = (await knownTotal()) ?? (await countMatches(reading, question, countedAs, run.sql));
+        requireParents([run]);
+        const total = (await findTotal()) ?? (await count());
         return { total, length: undefined, pieces: toPieces(run.batches), close: run.close };
       } catch (error) {
         await run.close();
@@ -42,12 +52,4 @@ function byStatement(reading: Reading, question: Question, countedAs: string): L
       }
     },
   };
-}
-
-async function* toPieces(batches: AsyncIterable<readonly Listed[]>): AsyncGenerator<ListPiece> {
-  for await (const batch of batches) {
-    for (const records of bySchools(batch)) {
-      yield { bytes: Buffer.from(records.map(({ json }) => json).join(',')), count: records.length, estab: records[0]?.estab ?? '' };
-    }
-  }
 }

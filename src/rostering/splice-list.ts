@@ -6,8 +6,7 @@ import { toPiece, type Keeping } from '../roster/keep-list.ts';
 import { readSourcedId, type ListFile } from '../roster/list-file.ts';
 import { makePlan } from './plan.ts';
 import type { Question } from './question.ts';
-import { createFinish } from './render.ts';
-import { readVersions, requireReadable, type Reader } from './statements.ts';
+import { finishOf, readVersions, requireReadable, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** Where more changed, or more than one of so many, the list is read anew. */
@@ -21,8 +20,8 @@ type Changed = { sourcedId: string; json: string | null };
 export async function spliceList(reader: Reader, question: Question, base: { file: ListFile; version: number }, keeping: Keeping): Promise<boolean> {
   const changed = await readChanged(reader, question, base.version);
   if (!changed || changed.length > mostChanged || changed.length * oneOf > base.file.end.count) return false;
-  const versions = await readVersions(reader, question);
-  const finish = createFinish(question.address, versions);
+  const target = question.targets[0] as Target;
+  const finish = finishOf(question, target, await readVersions(reader, target));
   let copied = 0;
   for (const { sourcedId, json } of changed) {
     const at = await findPlace(base.file, sourcedId, copied);
@@ -35,20 +34,23 @@ export async function spliceList(reader: Reader, question: Question, base: { fil
 }
 
 /**
- * Of one snapshot, in which the roster stands at the version that is asked for and the earlier one is still kept. Undefined where records
- * changed since that do not say so.
+ * Of one snapshot, before and after which the roster stands at the version that is asked for and the earlier one is still kept. Undefined where
+ * records changed since that do not say so.
  */
 async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[] | undefined> {
   const { table, history } = tablesOf(question);
   const target = question.targets[0] as Target;
   const { sql, close } = await openSnapshot(reader.lists);
   try {
-    await requireReadable(reader, { ...question, targets: [{ ...target, version: since }] }, sql);
-    await requireReadable(reader, question, sql);
+    const requireBoth = async () => {
+      await requireReadable(reader, question, { ...target, version: since }, sql);
+      await requireReadable(reader, question, target, sql);
+    };
+    await requireBoth();
     const [carried] = await sql`select from roster r where r.estab = ${target.estab} and ${question.dialect.unchangedSince(sql)} <= ${since}`;
     if (!carried) return undefined;
-    const plan = makePlan(sql, question, await readVersions(reader, question));
-    return await sql<Changed[]>`
+    const plan = makePlan(sql, question, target, await readVersions(reader, target));
+    const changed = await sql<Changed[]>`
       with touched as (
         select sourced_id from ${sql(table)} where estab = ${target.estab} and version > ${since}
         union select sourced_id from ${sql(history)} where estab = ${target.estab} and version <= ${since} and until_version > ${since}
@@ -57,6 +59,8 @@ async function readChanged(reader: Reader, question: Question, since: number): P
       )
       select touched.sourced_id as "sourcedId", shown.json from touched left join shown using (sourced_id)
       order by touched.sourced_id limit ${mostChanged + 1}`;
+    await requireBoth();
+    return changed;
   } finally {
     await close();
   }

@@ -1,17 +1,19 @@
-// In charge of running plans: a page in one statement, a run of records as a stream out of one snapshot, a total by counting once per
-// version. Whatever is answered is of the versions that the question names; if a merge committed in between, RosterMoved says so and the
-// question is asked again.
+// In charge of running plans, each about one school: a page in one statement, a run of records as a stream out of one snapshot, a total by
+// counting once per version. Whatever is answered is of the version that the target names; if a merge committed in between, RosterMoved says
+// so and the question is asked again. Behind: it has been committed, and is not to be seen yet where the school's rows are.
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { Behind, type Place } from '../db/replicas.ts';
-import { begun, openSnapshot } from '../db/snapshot.ts';
+import { begun, openSnapshot, tellBusy } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isPast, type Piece } from './as-of.ts';
+import type { Version } from './field-path.ts';
 import { findMilestone } from './milestones.ts';
-import { makePlan, type Plan, type Versions } from './plan.ts';
+import { makePlan, type Plan } from './plan.ts';
 import { plainness, type Question } from './question.ts';
 import type { Remembered } from './remembered.ts';
-import { createFinish, findVersion, type Listed } from './render.ts';
+import { createFinish, findVersion, type Finish, type Listed } from './render.ts';
 import { RosterMoved, RosterUnready, type FactsReader } from './roster-facts.ts';
+import type { Target } from './visibility.ts';
 
 /** Where records are read: small reads, what has to be searched for, whole lists. */
 export type Tables = Readonly<{ db: Db; searches: Db; lists: Db }>;
@@ -21,105 +23,153 @@ export type Reader = Place<Tables> &
     primary: Db;
     facts: FactsReader;
     /** Of questions that are counted by looking. */
-    totals: Remembered<number>;
+    totals: Remembered<Counted>;
   }>;
-/** Where rosters stand, by establishment. instant: of the version that is asked for, where that has to be proved. */
-type Standing = Readonly<Record<string, { id: string; version: number; keptFrom: number; ready: boolean; instant?: number | null }>>;
-type Found = { versions: Standing | null; parents: boolean };
+/** parents: whether what the records are asked for within is there. */
+export type Counted = Readonly<{ parents: boolean; count: number }>;
+/** instant: of the version that is asked for, where that has to be proved. */
+export type Standing = Readonly<{ id: string; version: number; keptFrom: number; ready: boolean; instant?: number | null }>;
+type Found = Readonly<{ standing: Standing | null; parents: boolean }>;
+type FoundPage = Found & Readonly<{ total: number | null; records: string | null }>;
 export type Paging = { limit: number | undefined; offset: number };
+export type SchoolPage = Readonly<{ parents: boolean; records: readonly Listed[]; total: number | undefined }>;
 
-const recordsPerFetch = 1000;
+export const recordsPerFetch = 1000;
+const bytesPerCount = 16;
 /** Between records that the database puts together; JSON never holds it unescaped. */
 const separator = '\u0001\u0001';
 
-/** The records of a page; with `countedAs` also how many match in all, which is kept under that name. */
-export async function readPage(
-  reader: Reader,
-  question: Question,
-  paging: Paging,
-  countedAs?: string,
-): Promise<{ records: Listed[]; total: number | undefined }> {
-  const sql = poolFor(reader, question);
-  const versions = await readVersions(reader, question);
-  const plan = makePlan(sql, question, versions);
-  const seek = await findSeek(reader, question, paging.offset);
-  const known = countedAs === undefined ? undefined : reader.totals.get(countedAs);
-  const counting = countedAs !== undefined && known === undefined ? countSql(sql, plan) : sql`null::int`;
-  const [row] = await sql<(Found & { total: number | null; records: string | null; estabs: string[] | null })[]>`
-    select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents, ${counting} as total, page.*
-    from (select string_agg(json, ${separator}) as records, ${question.targets.length > 1 ? sql`array_agg(estab)` : sql`null::text[]`} as estabs
-          from (select ${plan.json} as json, t.estab from (${listRows(sql, plan, question, seek, paging)}) t) listed) page`;
-  requireSame(reader, question, versions, row);
-  if (countedAs !== undefined && row && row.total !== null) reader.totals.set(countedAs, row.total, 8);
-  const finish = createFinish(question.address, versions);
-  const only = question.targets[0]?.estab ?? '';
-  const records = (row?.records?.split(separator) ?? []).map((record, at) => ({ estab: row?.estabs?.[at] ?? only, json: finish(`${record}}`) }));
-  return { records, total: known ?? row?.total ?? undefined };
+/** The records of a page; wantsTotal: also how many match in all, which is then known. */
+export async function readPage(reader: Reader, question: Question, target: Target, paging: Paging, wantsTotal = false): Promise<SchoolPage> {
+  const { statement, take } = await planPage(reader, question, target, paging, wantsTotal, poolFor(reader, question, target));
+  return take((await statement)[0]);
+}
+
+/** One record of each of several schools, if it has it: all at once, since most will not. */
+export async function readEach(reader: Reader, question: Question, targets: readonly Target[], paging: Paging): Promise<SchoolPage[]> {
+  const pages = await Promise.all(targets.map((target) => planPage(reader, question, target, paging, false, reader.db)));
+  const answers = await reader.db.together(...pages.map(({ statement }) => statement));
+  return pages.map(({ take }, at) => take(answers[at]?.[0]));
+}
+
+async function planPage(reader: Reader, question: Question, target: Target, paging: Paging, wantsTotal: boolean, sql: Sql) {
+  const versions = await readVersions(reader, target);
+  const plan = makePlan(sql, question, target, versions);
+  const seek = await findSeek(reader, question, target, paging.offset);
+  const key = countKey(question, target);
+  const known = wantsTotal ? reader.totals.get(key) : undefined;
+  const counting = wantsTotal && known === undefined ? countSql(sql, plan) : sql`null::int`;
+  const statement = sql<FoundPage[]>`
+    select ${plan.standing(reader.isReplica)} as standing, ${plan.parentsExist} as parents, ${counting} as total, page.*
+    from (select string_agg(json, ${separator}) as records from (select ${plan.json} as json from (${listRows(sql, plan, seek, paging)}) t) listed) page`;
+  const take = (row: FoundPage | undefined): SchoolPage => {
+    requireSame(reader, target, versions, row);
+    const parents = row?.parents === true;
+    if (row && row.total !== null) reader.totals.set(key, { parents, count: row.total }, bytesPerCount);
+    const finish = finishOf(question, target, versions);
+    const records = (row?.records?.split(separator) ?? []).map((record) => ({ estab: target.estab, json: finish(`${record}}`) }));
+    return { parents, records, total: known?.count ?? row?.total ?? undefined };
+  };
+  return { statement, take };
 }
 
 /** How many records match, paging aside. */
-export async function countMatches(reader: Reader, question: Question, countedAs: string, sql: Sql = poolFor(reader, question)): Promise<number> {
-  const known = reader.totals.get(countedAs);
+export async function countMatches(
+  reader: Reader,
+  question: Question,
+  target: Target,
+  key = countKey(question, target),
+): Promise<Counted> {
+  const known = reader.totals.get(key);
   if (known !== undefined) return known;
-  const versions = await readVersions(reader, question);
-  const plan = makePlan(sql, question, versions);
+  const sql = poolFor(reader, question, target);
+  const versions = await readVersions(reader, target);
+  const plan = makePlan(sql, question, target, versions);
   const [row] = await sql<(Found & { total: number })[]>`
-    select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents, ${countSql(sql, plan)} as total`;
-  requireSame(reader, question, versions, row);
-  const total = row?.total ?? 0;
-  reader.totals.set(countedAs, total, 8);
-  return total;
+    select ${plan.standing(reader.isReplica)} as standing, ${plan.parentsExist} as parents, ${countSql(sql, plan)} as total`;
+  requireSame(reader, target, versions, row);
+  const counted = { parents: row?.parents === true, count: row?.total ?? 0 };
+  reader.totals.set(key, counted, bytesPerCount);
+  return counted;
 }
 
 const countSql = (sql: Sql, plan: Plan): Fragment => sql`(select count(*)::int from ${plan.from} where ${plan.where})`;
 
+/** Names what is counted, at its version, as it is seen. */
+function countKey({ dialect, operation, ids, filter, address }: Question, { rosterId, version, kinds, people }: Target): string {
+  const checks = filter?.map((all) => all.map(({ path, operator, value }) => [path.name, operator, value]));
+  return JSON.stringify([rosterId, version, kinds, people, dialect.name, address, operation.name, ids, checks]);
+}
+
 /** The keys that the records' metadata have. */
-export async function selectMetadataKeys(reader: Reader, question: Question): Promise<string[]> {
-  const plan = makePlan(reader.db, question, await readVersions(reader, question));
+export async function selectMetadataKeys(reader: Reader, question: Question, target: Target): Promise<string[]> {
+  const plan = makePlan(reader.db, question, target, await readVersions(reader, target));
   const rows = await reader.db<{ key: string }[]>`select distinct jsonb_object_keys(t.metadata) as key from ${plan.from} where ${plan.where} order by 1`;
   return rows.map((row) => row.key);
 }
 
-export type OpenRun = { sql: Sql; batches: AsyncGenerator<Listed[]>; close(): Promise<void> };
+export type OpenRun = { parents: boolean; batches: AsyncGenerator<readonly Listed[]>; close(): Promise<void> };
 
-/** The records from an offset on, finished, in batches out of one snapshot. The first is fetched at once: what is wrong can still be said. */
-export async function openRun(reader: Reader, question: Question, paging: Paging): Promise<OpenRun> {
+/**
+ * The records from an offset on, finished, in batches out of one snapshot. The first is fetched at once: what is wrong can still be said. It is
+ * looked before and after whether the roster stands as it should, since not every database keeps a snapshot from one statement to the next.
+ */
+export async function openRun(reader: Reader, question: Question, target: Target, paging: Paging): Promise<OpenRun> {
+  if (paging.limit !== undefined && paging.limit <= recordsPerFetch) {
+    const { statement, take } = await planPage(reader, question, target, paging, false, reader.lists);
+    const { parents, records } = take((await statement.then((rows) => rows, tellBusy))[0]);
+    return { parents, batches: oneBatch(records), close: async () => {} };
+  }
   const { sql, close } = await openSnapshot(reader.lists);
   try {
-    const versions = await readVersions(reader, question);
-    const plan = makePlan(sql, question, versions);
-    await requireReadable(reader, question, sql);
-    const seek = await findSeek(reader, question, paging.offset);
-    const finish = createFinish(question.address, versions);
-    return { sql, batches: await begun(readBatches(sql, plan, listRows(sql, plan, question, seek, paging), finish)), close };
+    const versions = await readVersions(reader, target);
+    const plan = makePlan(sql, question, target, versions);
+    const parents = await requireReadable(reader, question, target, sql);
+    const seek = await findSeek(reader, question, target, paging.offset);
+    const rows = listRows(sql, plan, seek, paging);
+    const batches = await begun(readBatches(sql, plan, rows, target.estab, finishOf(question, target, versions)));
+    await requireReadable(reader, question, target, sql);
+    return { parents, batches, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** What a whole list is refused for is known before any of it is read. */
-export async function requireReadable(reader: Reader, question: Question, sql: Sql = reader.db): Promise<void> {
-  const versions = await readVersions(reader, question);
-  const plan = makePlan(sql, question, versions);
-  const [row] = await sql<Found[]>`select ${plan.standing(reader.isReplica)} as versions, ${plan.parentsExist} as parents`;
-  requireSame(reader, question, versions, row);
+/** What a whole list is refused for is known before any of it is read. Gives whether what it is asked for within is there. */
+export async function requireReadable(reader: Reader, question: Question, target: Target, sql: Sql = reader.db): Promise<boolean> {
+  const versions = await readVersions(reader, target);
+  const plan = makePlan(sql, question, target, versions);
+  const [row] = await sql<Found[]>`select ${plan.standing(reader.isReplica)} as standing, ${plan.parentsExist} as parents`;
+  requireSame(reader, target, versions, row);
+  return row?.parents === true;
 }
 
-async function* readBatches(sql: Sql, plan: Plan, rows: Fragment, finish: (record: string) => string): AsyncGenerator<Listed[]> {
-  for await (const batch of sql<Listed[]>`select ${plan.json} as json, t.estab from (${rows}) t`.cursor(recordsPerFetch)) {
-    yield batch.map(({ estab, json }) => ({ estab, json: finish(`${json}}`) }));
+/** Schools may have the same ids: what is asked for within is looked for in each of them, and one that has it is enough. */
+export function requireParents(found: readonly Pick<Counted, 'parents'>[]): void {
+  if (!found.some(({ parents }) => parents)) throw new SchoolbellError('not_found', 'There is no such record to look into.');
+}
+
+async function* oneBatch(records: readonly Listed[]): AsyncGenerator<readonly Listed[]> {
+  if (records.length > 0) yield records;
+}
+
+async function* readBatches(sql: Sql, plan: Plan, rows: Fragment, estab: string, finish: Finish): AsyncGenerator<Listed[]> {
+  for await (const batch of sql<{ json: string }[]>`select ${plan.json} as json from (${rows}) t`.cursor(recordsPerFetch)) {
+    yield batch.map(({ json }) => ({ estab, json: finish(`${json}}`) }));
   }
 }
 
-export async function readVersions({ facts, primary }: Reader, { targets }: Question): Promise<Versions> {
-  return new Map(await Promise.all(targets.map(async (target) => [target.estab, await facts.versions(primary, target)] as const)));
+export function readVersions({ facts, primary }: Reader, target: Target): Promise<readonly Version[]> {
+  return facts.versions(primary, target);
 }
 
+export const finishOf = ({ address }: Question, { estab }: Target, versions: readonly Version[]): Finish => createFinish(address, new Map([[estab, versions]]));
+
 /** The rows of a page in their order; what is costly per record is put on top, so that it is done for these alone. */
-function listRows(sql: Sql, plan: Plan, { targets }: Question, seek: Seek | undefined, { limit, offset }: Paging): Fragment {
+export function listRows(sql: Sql, plan: Plan, seek: Seek | undefined, { limit, offset }: Paging): Fragment {
   const skip = offset - (seek?.preceding ?? 0);
-  const from = seek === undefined ? sql`` : seekSql(sql, seek, targets.length > 1);
+  const from = seek === undefined ? sql`` : sql`and t.sourced_id >= ${seek.sourcedId}`;
   if (plan.pieces) return gather(sql, plan, plan.pieces, from, { limit, skip });
   return sql`select t.* from ${plan.from} where ${plan.where} ${from} order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
 }
@@ -133,33 +183,26 @@ function gather(sql: Sql, plan: Plan, pieces: readonly Piece[], from: Fragment, 
   return sql`select t.* from (${each.reduce((all, one) => sql`${all} union all ${one}`)}) t order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
 }
 
-function poolFor(reader: Reader, { filter, operation, targets }: Question): Db {
-  return filter || operation.relation || targets.some(isPast) ? reader.searches : reader.db;
+export function poolFor(reader: Reader, { filter, operation }: Question, target: Target): Db {
+  return filter || operation.relation || isPast(target) ? reader.searches : reader.db;
 }
 
-type Seek = { estab: string; sourcedId: string; preceding: number };
+type Seek = { sourcedId: string; preceding: number };
 
-const seekSql = (sql: Sql, { estab, sourcedId }: Seek, several: boolean): Fragment =>
-  several ? sql`and (t.estab, t.sourced_id) >= (${estab}, ${sourcedId})` : sql`and t.sourced_id >= ${sourcedId}`;
-
-/** Milestones hold for a collection in its own order, whole or by status; of several schools, for the one that is listed first. */
-async function findSeek({ facts, primary }: Reader, question: Question, offset: number): Promise<Seek | undefined> {
-  const [target] = question.targets;
+/** Milestones hold for a collection in its own order, whole or by status. */
+async function findSeek({ facts, primary }: Reader, question: Question, target: Target, offset: number): Promise<Seek | undefined> {
   const plain = plainness(question);
-  if (!target || !plain || offset === 0) return undefined;
-  const milestone = findMilestone(await facts.milestones(primary, target, question.operation.collection), { ...target, ...plain }, offset);
-  return milestone && { estab: target.estab, ...milestone };
+  if (!plain || offset === 0) return undefined;
+  return findMilestone(await facts.milestones(primary, target, question.operation.collection), { ...target, ...plain }, offset);
 }
 
 /** Of the version that stands, nothing else will do; one that is past is the same as long as it is kept. */
-function requireSame({ isReplica }: Reader, { targets }: Question, versions: Versions, found: Found | undefined): void {
-  for (const target of targets) {
-    const { id, version = -1, keptFrom = 0, ready, instant } = found?.versions?.[target.estab] ?? {};
-    const isThere = id === target.rosterId && version >= target.version;
-    const isProved = () => instant === (findVersion(versions.get(target.estab) ?? [], target.version)?.instant ?? null);
-    if (isReplica && !(isThere && isProved())) throw new Behind();
-    if (!isThere || (isPast(target) ? keptFrom > target.version : version > target.version)) throw new RosterMoved();
-    if (!ready) throw new RosterUnready();
-  }
-  if (!found?.parents) throw new SchoolbellError('not_found', 'There is no such record to look into.');
+export function requireSame({ isReplica }: Reader, target: Target, versions: readonly Version[], found: Pick<Found, 'standing'> | undefined): void {
+  const { id, version = -1, keptFrom = 0, ready, instant } = found?.standing ?? {};
+  const isOther = id !== target.rosterId;
+  const isBehind = version < target.version;
+  const isProved = () => instant === (findVersion(versions, target.version)?.instant ?? null);
+  if (isReplica ? isOther || isBehind || !isProved() : !isOther && isBehind) throw new Behind();
+  if (isOther || (isPast(target) ? keptFrom > target.version : version > target.version)) throw new RosterMoved();
+  if (!ready) throw new RosterUnready();
 }

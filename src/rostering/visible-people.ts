@@ -9,7 +9,7 @@ import type { RowsOf } from './operations.ts';
 import type { Target } from './visibility.ts';
 
 export type PeopleContext = Readonly<{
-  targets: readonly Target[];
+  target: Target;
   rowsOf: RowsOf;
   address: string;
   /** Whether the records are prepared; what is not need not be JSON. */
@@ -18,24 +18,24 @@ export type PeopleContext = Readonly<{
 
 const relating = collections.users.fields.flatMap(({ relates }) => relates ?? []);
 
-type Judging = readonly Pick<Target, 'byAnyKind'>[];
+type Judging = Pick<Target, 'byAnyKind'>;
 
 /** Whether a row of the collection is of one of these kinds: by its main one, or by any. */
-export function isOfKinds(sql: Sql, resource: Resource, row: Fragment, kinds: Fragment, [target]: Judging): Fragment {
-  if (!target?.byAnyKind || !kindColumns(resource).includes('kinds')) return sql`${row}.kind = any(${kinds})`;
+export function isOfKinds(sql: Sql, resource: Resource, row: Fragment, kinds: Fragment, { byAnyKind }: Judging): Fragment {
+  if (!byAnyKind || !kindColumns(resource).includes('kinds')) return sql`${row}.kind = any(${kinds})`;
   return sql`(case when ${row}.kinds is null then ${row}.kind = any(${kinds}) else ${row}.kinds && ${kinds} end)`;
 }
 
 /** The ids of a user's agents whom the caller may see. */
 export function visibleAgents(sql: Sql, context: PeopleContext): Fragment {
-  if (context.targets.every(seesEveryone)) return sql`t.agent_ids`;
+  if (seesEveryone(context.target)) return sql`t.agent_ids`;
   return sql`nullif(array(select id from unnest(t.agent_ids) with ordinality as given (id, position)
     where ${isVisiblyRelated(sql, sql`given.id`, context)} order by position), '{}')`;
 }
 
 /** What stands behind the rest of a record; of a user the agents' references, without those that the scopes hide. */
 export function visibleLate(sql: Sql, resource: Resource, context: PeopleContext): Fragment {
-  if (resource.collection !== 'users' || context.targets.every(seesEveryone)) return sql`t.late`;
+  if (resource.collection !== 'users' || seesEveryone(context.target)) return sql`t.late`;
   return sql`case when t.late = '' then '' else coalesce((
     select ',"agents":[' || string_agg(given.agent::text, ',' order by given.position) || ']'
     from json_array_elements(('{' || substr(${withAddress(sql, sql`t.late`, context)}, 2) || '}')::json -> 'agents') with ordinality as given (agent, position)
@@ -43,13 +43,13 @@ export function visibleLate(sql: Sql, resource: Resource, context: PeopleContext
 }
 
 /** Looked up by key, one by one: as a join the planner would read the whole school for every record. */
-function isVisiblyRelated(sql: Sql, id: Fragment, { targets, rowsOf }: PeopleContext): Fragment {
-  const open = perTarget(sql, targets, ({ people }) => people);
-  const isSeen = isOfKinds(sql, collections.users, sql`a`, open, targets);
-  const isOpen = targets.every(({ byAnyKind }) => !byAnyKind)
+function isVisiblyRelated(sql: Sql, id: Fragment, { target, rowsOf }: PeopleContext): Fragment {
+  const open = textsOf(sql, target.people);
+  const isSeen = isOfKinds(sql, collections.users, sql`a`, open, target);
+  const isOpen = !target.byAnyKind
     ? isSeen
     : sql`case when ${isFamily(sql)} then ${[...relating]}::text[] <@ ${open} else ${isSeen} end`;
-  return sql`(select ${isOpen} from ${rowsOf(collections.users)} a where a.estab = t.estab and a.sourced_id = ${id})`;
+  return sql`(select ${isOpen} from ${rowsOf(collections.users)} a where a.estab = ${target.estab} and a.sourced_id = ${id})`;
 }
 
 /** Whether t and a are related as people are, one of one kind and one of the other: then that shows to whoever may see both. */
@@ -61,16 +61,16 @@ function isFamily(sql: Sql): Fragment {
 
 /** The properties of a record without roles of kinds that the caller may not see, and without what only these tell. */
 export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, properties: Fragment, context: PeopleContext): Fragment {
-  const { targets } = context;
-  if (!kindsBy || hidesNoRole(targets)) return properties;
-  const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
+  const { target } = context;
+  if (!kindsBy || hidesNoRole(target)) return properties;
+  const open = textsOf(sql, rolesOfKinds(target.people));
   const items = (where: (item: Fragment) => Fragment) => sql`(select '[' || string_agg(one.item::text, ',' order by one.position) || ']'
     from json_array_elements(given.value) with ordinality as one (item, position) where ${where(sql`one.item`)})`;
   const isNamed = (id: Fragment, path: string) => sql`coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
     from json_array_elements(whole.record -> ${kindsBy.field}) as role (item) where role.item #>> ${path}::text[] = ${id}), true)`;
   const shown = fields.flatMap(({ name, namedBy, tellsOf, type }) => {
     if (name === kindsBy.field) return [sql`when ${name} then ${items((item) => isOpenRole(sql, sql`${item} ->> 'role'`, open))}`];
-    if (tellsOf !== undefined) return [sql`when ${name} then case when ${isOpenKind(sql, tellsOf, targets)} then given.value::text end`];
+    if (tellsOf !== undefined) return [sql`when ${name} then case when ${isOpenKind(sql, tellsOf, target)} then given.value::text end`];
     if (namedBy === undefined) return [];
     if (type === 'items') return [sql`when ${name} then ${items((item) => isNamed(sql`${item} ->> 'profileId'`, `{${namedBy}}`))}`];
     const itself = isNamed(sql`given.value ->> 'sourcedId'`, `{${namedBy},sourcedId}`);
@@ -84,34 +84,34 @@ export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, prope
 }
 
 /** The value of a field that a role can name, or that tells of one, unless the caller may not see any such. */
-export function visibleColumn(sql: Sql, { namedBy, tellsOf }: Field, column: Fragment, targets: readonly Target[]): Fragment {
-  if (hidesNoRole(targets)) return column;
-  if (tellsOf !== undefined) return sql`(case when t.kinds is null or ${isOpenKind(sql, tellsOf, targets)} then ${column} end)`;
+export function visibleColumn(sql: Sql, { namedBy, tellsOf }: Field, column: Fragment, target: Target): Fragment {
+  if (hidesNoRole(target)) return column;
+  if (tellsOf !== undefined) return sql`(case when t.kinds is null or ${isOpenKind(sql, tellsOf, target)} then ${column} end)`;
   if (namedBy === undefined) return column;
-  const open = perTarget(sql, targets, ({ people }) => rolesOfKinds(people));
+  const open = textsOf(sql, rolesOfKinds(target.people));
   return sql`(case when t.kinds is null or coalesce((select bool_or(${isOpenRole(sql, sql`role.item ->> 'role'`, open)})
     from jsonb_array_elements(t.roles) as role (item) where role.item ->> ${namedBy} = ${column}), true) then ${column} end)`;
 }
 
 /** Of somebody of several kinds: whether it is none of theirs, or one that the caller may see. */
-function isOpenKind(sql: Sql, kind: string, targets: readonly Target[]): Fragment {
-  return sql`(${kind} <> all(t.kinds) or ${kind} = any(${perTarget(sql, targets, ({ people }) => people)}))`;
+function isOpenKind(sql: Sql, kind: string, { people }: Target): Fragment {
+  return sql`(${kind} <> all(t.kinds) or ${kind} = any(${textsOf(sql, people)}))`;
 }
 
-const hidesNoRole = (targets: readonly Target[]): boolean => targets.every((target) => !target.byAnyKind || seesEveryone(target));
+const hidesNoRole = (target: Target): boolean => !target.byAnyKind || seesEveryone(target);
 
 /** Of whoever is of several kinds: whether a role of the kinds that are asked for is at this organisation. */
-export function hasRoleAt(sql: Sql, { kindsBy }: Resource, targets: readonly Target[], org: string): Fragment {
-  if (!kindsBy || targets.every(({ byAnyKind }) => !byAnyKind)) return sql`true`;
-  const open = perTarget(sql, targets, ({ kinds }) => rolesOfKinds(kinds));
+export function hasRoleAt(sql: Sql, { kindsBy }: Resource, { byAnyKind, kinds }: Target, org: string): Fragment {
+  if (!kindsBy || !byAnyKind) return sql`true`;
+  const open = textsOf(sql, rolesOfKinds(kinds));
   return sql`(t.kinds is null or exists (select from jsonb_array_elements(t.roles) item
     where item ->> 'org' = ${org} and ${isOpenRole(sql, sql`item ->> 'role'`, open)}))`;
 }
 
 /** Of an enrolment in the establishment of t. Where the main kind alone decides, it is that of the person, who was judged already. */
-export function isOpenEnrolment(sql: Sql, enrolment: Fragment, targets: readonly Target[]): Fragment {
-  if (hidesNoRole(targets)) return sql`true`;
-  return isOfKinds(sql, collections.enrollments, enrolment, perTarget(sql, targets, ({ people }) => people), targets);
+export function isOpenEnrolment(sql: Sql, enrolment: Fragment, target: Target): Fragment {
+  if (hidesNoRole(target)) return sql`true`;
+  return isOfKinds(sql, collections.enrollments, enrolment, textsOf(sql, target.people), target);
 }
 
 /** Words by which a vocabulary is extended are judged by their beginning. */
@@ -121,12 +121,7 @@ function isOpenRole(sql: Sql, role: Fragment, open: Fragment): Fragment {
 
 const withAddress = (sql: Sql, text: Fragment, { address }: PeopleContext) => sql`replace(${text}, ${addressPlaceholder}, ${address})`;
 
-function perTarget(sql: Sql, targets: readonly Target[], listOf: (target: Target) => readonly string[]): Fragment {
-  const [only, ...others] = targets;
-  if (only && others.length === 0) return sql`${[...listOf(only)]}::text[]`;
-  const cases = targets.map((target) => sql`when ${target.estab} then ${[...listOf(target)]}::text[]`);
-  return sql`(case t.estab ${joined(sql, cases, sql` `)} end)`;
-}
+const textsOf = (sql: Sql, texts: readonly string[]): Fragment => sql`${[...texts]}::text[]`;
 
 export function seesEveryone({ people }: Target): boolean {
   return collections.users.kinds.every((kind) => people.includes(kind));
