@@ -7,16 +7,14 @@ import { deleteInBatches } from '../db/delete-in-batches.ts';
 export const secretKinds = ['school', 'management', 'client', 'signing'] as const;
 export type SecretKind = (typeof secretKinds)[number];
 
-/** Those above are rotated with an application; an upload token is a school's own. */
-const prefixes = { school: 'sb_school_', management: 'sb_mgmt_', client: 'sb_client_', signing: 'whsec_', upload: 'sb_upload_' } as const;
-export const uploadPrefix = prefixes.upload;
+const prefixes: Readonly<Record<SecretKind, string>> = { school: 'sb_school_', management: 'sb_mgmt_', client: 'sb_client_', signing: 'whsec_' };
 
 /** How long an old one stays valid beside its successor, unless something else is asked for: receivers have to change over. */
 export const keptSeconds: Readonly<Record<SecretKind, number>> = { school: 0, management: 0, client: 0, signing: 24 * 3600 };
 
 export type NewSecret = { text: string; hash: Buffer };
 
-export function makeSecret(kind: keyof typeof prefixes): NewSecret {
+export function makeSecret(kind: SecretKind): NewSecret {
   // Standard Webhooks reads what follows whsec_ as base64; the others must survive URLs and shells unquoted.
   const text = prefixes[kind] + randomBytes(32).toString(kind === 'signing' ? 'base64' : 'base64url');
   return { text, hash: hashSecret(text) };

@@ -1,12 +1,13 @@
 // In charge of upload tokens: the one secret with which a school's export job sends its package and reads what became of
-// it, and which opens nothing else. A school has one at most; who made and who ended each stays as a record.
+// it, and which opens nothing else. It names its school, which has one at most; who made and who ended each stays as a record.
 import type { FastifyRequest } from 'fastify';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { findMatch, hashSecret, makeSecret, uploadPrefix } from './secrets.ts';
+import { makeSchoolKey, schoolOfKey } from './school-key.ts';
+import { findMatch, hashSecret } from './secrets.ts';
 import { judgeTry } from './wrong-tries.ts';
 
 export type TokenActor = 'school' | 'operator';
@@ -14,6 +15,7 @@ export type UploadToken = { id: string; madeAt: Date; madeBy: TokenActor; lastUs
 /** Throws unless the request carries the upload token of that school. */
 export type RequireUploadCaller = (request: FastifyRequest, estab: string) => Promise<void>;
 
+const uploadPrefix = 'sb_upload_';
 const howToMake = 'It is made on the page of the school, or by the operator with: school upload-token --estab';
 
 /**
@@ -21,13 +23,13 @@ const howToMake = 'It is made on the page of the school, or by the operator with
  * not so any more, as when a page is loaded again, nothing is done.
  */
 export async function makeUploadToken(db: Db, estab: string, actor: TokenActor, replaces?: string): Promise<string> {
-  const { text, hash } = makeSecret('upload');
+  const text = `${uploadPrefix}${makeSchoolKey(estab)}`;
   await db.begin(async (tx) => {
     await requireConfirmed(tx, estab);
     if (replaces !== undefined && replaces !== ((await findUploadToken(tx, estab))?.id ?? ''))
       throw new SchoolbellError('conflict', 'A token was made or removed since the page was opened; nothing was changed now. Make one once more if need be.');
     await end(tx, estab, actor);
-    await tx`insert into upload_token (estab, hash, made_by) values (${estab}, ${hash}, ${actor})`;
+    await tx`insert into upload_token (estab, hash, made_by) values (${estab}, ${hashSecret(text)}, ${actor})`;
   });
   return text;
 }
@@ -51,7 +53,7 @@ async function requireConfirmed(tx: Tx, estab: string): Promise<void> {
 
 async function end(tx: Tx, estab: string, actor: TokenActor): Promise<boolean> {
   const { count } = await tx`
-    update upload_token set hash = null, ended_at = clock_timestamp(), ended_by = ${actor} where estab = ${estab} and ended_at is null`;
+    update upload_token set hash = null, ended_at = greatest(made_at, now()), ended_by = ${actor} where estab = ${estab} and ended_at is null`;
   return count > 0;
 }
 
@@ -78,15 +80,16 @@ export function createUploadCaller(db: Db, limit: RateLimit): RequireUploadCalle
   };
 }
 
-/** Its hash says which school it is of. When it was used is noted to the minute. */
-async function findToken(sql: Sql, token: string, estab: string): Promise<{ estab: string; id: string } | undefined> {
-  const rows = await sql<{ estab: string; id: string; hash: Uint8Array }[]>`select estab, id, hash from upload_token where hash = ${hashSecret(token)}`;
+/** At the school that it names; one of the time before names none, and is known at its own school alone. When it was used is noted to the minute. */
+async function findToken(sql: Sql, token: string, asked: string): Promise<{ estab: string; id: string } | undefined> {
+  const estab = schoolOfKey(token.slice(uploadPrefix.length)) ?? asked;
+  const rows = await sql<{ id: string; hash: Uint8Array }[]>`select id, hash from upload_token where estab = ${estab} and hash = ${hashSecret(token)}`;
   const found = findMatch(token, rows);
-  if (found?.estab === estab)
+  if (found && estab === asked)
     await sql`
       update upload_token set last_used_at = now()
       where estab = ${estab} and id = ${found.id} and (last_used_at is null or last_used_at < now() - interval '1 minute')`;
-  return found;
+  return found && { estab, id: found.id };
 }
 
 export async function forgetUploadTokens(db: Db, days: number): Promise<void> {

@@ -12,6 +12,7 @@ import { runCurl } from '../../test/run-curl.ts';
 import { rootA, rootB } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
+import { hashSecret } from '../access/secrets.ts';
 import { makeUploadToken } from '../access/upload-tokens.ts';
 import { forgetOverAge } from '../forget.ts';
 
@@ -214,6 +215,9 @@ test('nothing but the upload token of that school opens it, and it opens nothing
     [{ authorization: `Basic ${Buffer.from(`x:${token}`).toString('base64')}` }, 401, /must be "Bearer"/],
     [bearer(await client.tokenB(estab)), 401, /takes a school's upload token \(sb_upload_…\) and no other/],
     [bearer(`sb_upload_${randomBytes(32).toString('base64url')}`), 401, /not known; it may have been replaced or removed/],
+    [bearer(token.replace(`${estab}~`, `${estab}-other~`)), 401, /not known/],
+    [bearer(token.replace(`${estab}~`, '')), 401, /not known/],
+    [bearer(token.replace(`${estab}~`, '!~')), 401, /not known/],
   ];
   for (const [headers, status, words] of wrong) {
     await refused(put(whole, headers), status, words);
@@ -226,6 +230,14 @@ test('nothing but the upload token of that school opens it, and it opens nothing
     const { status } = await fetch(`${url}${path}`, { headers: bearer() });
     assert.ok(status === 401 || (path.startsWith(rootA) && status === 400), `${path}: ${status}`);
   }
+});
+
+test('a token of the version before, which names no school, opens its own', async () => {
+  const before = `sb_upload_${randomBytes(32).toString('base64url')}`;
+  await db`update upload_token set hash = ${hashSecret(before)} where estab = ${estab} and ended_at is null`;
+  assert.equal((await put(await zip(smallPackage()), bearer(before))).status, 202);
+  await service.addSchool(`${estab}-other`);
+  await refused(put(await zip(smallPackage()), bearer(before), at(`${estab}-other`)), 401, /not known/);
 });
 
 test('an import of another school, and one that never was, are the same 404', async () => {
@@ -279,7 +291,7 @@ test('the command makes a token, prints the line that works, replaces the one be
   const before = token;
   const { data, lines } = await run('school upload-token', { estab });
   const made = data as Made;
-  assert.match(made.token, /^sb_upload_[\w-]{43}$/);
+  assert.match(made.token, new RegExp(`^sb_upload_${estab}~[\\w-]{43}$`));
   assert.ok(lines.includes(made.token) && lines.includes(made.curl));
   const folder = mkdtempSync(join(service.dataDir, 'job-'));
   writeFileSync(join(folder, 'roster.zip'), await zip(smallPackage()));

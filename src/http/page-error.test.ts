@@ -39,7 +39,7 @@ test('every page has the one style sheet, which is there', async () => {
 test('what fails unexpectedly on a page is said in words, and nothing of it leaves', async () => {
   await db`alter table school_session rename to school_session_away`;
   try {
-    const response = await fetch(`${url}/school/home`, { headers: { cookie: 'schoolbell_school=x' } });
+    const response = await fetch(`${url}/school/home`, { headers: { cookie: 'schoolbell_school=x~x' } });
     assert.equal(typeOf(response), '500 text/html');
     const text = await response.text();
     assert.match(text, /<h1>Something went wrong<\/h1>/);

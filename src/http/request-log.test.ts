@@ -139,7 +139,7 @@ test('an error that nobody expected is quoted by its id, on pages too, and its l
   await db`alter table school_link rename to gone`;
   await db`alter table component_database rename to away`;
   try {
-    const token = 'a'.repeat(43);
+    const token = `S1~${'a'.repeat(43)}`;
     for (const response of [await fetch(`${url}/school/open/${token}`), await client.s('S1', 'Databases')]) {
       assert.equal(response.status, 500);
       const id = response.headers.get('x-request-id') ?? '';

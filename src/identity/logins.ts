@@ -1,8 +1,8 @@
 // In charge of logins: made for a presence, registered through a link that opens once, given another password. A login
 // works as long as its person is at the school.
-import { randomBytes } from 'node:crypto';
 import type { Turns } from '../access/hash-pool.ts';
 import { findPasswordFault, hashPassword, matchesPassword } from '../access/passwords.ts';
+import { findSchoolOfKey, makeSchoolKey } from '../access/school-key.ts';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -27,7 +27,7 @@ export async function inviteToRegister(
 export async function sendPasswordLink(tx: Tx, publicUrl: string, estab: string, presence: Presence): Promise<void> {
   const [before] = await tx<{ registered: boolean; invitation: string | null }[]>`
     select l.registered_at is not null as registered, r.invitation
-    from login l left join registration_link r on r.estab = l.estab and r.presence_id = l.presence_id and r.expires_at > now()
+    from login l left join registration_link r on r.estab = ${estab} and r.presence_id = l.presence_id and r.expires_at > now()
     where l.estab = ${estab} and l.presence_id = ${presence.id}`;
   const how = before?.registered ? { hours: forgottenHours, write: renderForgotten } : { hours: 24 * linkDays, write: renderRegistration };
   await mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, ...how });
@@ -44,7 +44,7 @@ type LinkMail = {
 
 async function mailLink(tx: Tx, publicUrl: string, { estab, rp, presence, invitation, hours, write }: LinkMail): Promise<void> {
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
-  const token = randomBytes(32).toString('base64url');
+  const token = makeSchoolKey(estab);
   await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation, email)
     values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(hours => ${hours}), ${invitation}, ${presence.workEmail})`;
   const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
@@ -67,11 +67,12 @@ async function addLogin(tx: Tx, estab: string, { id, wantedName, workEmail }: Pr
 export type Registration = { estab: string; presence: Presence; invitation: string | null };
 
 export async function findRegistration(sql: Sql, token: string): Promise<Registration | undefined> {
-  const [link] = await sql<
-    { estab: string; id: string; invitation: string | null }[]
-  >`select estab, presence_id as id, invitation from registration_link where hash = ${hashSecret(token)} and expires_at > now()`;
-  const presence = link && (await findPresence(sql, link.estab, link.id));
-  return presence && { estab: link.estab, presence, invitation: link.invitation };
+  const estab = await findSchoolOfKey(sql, token);
+  if (estab === undefined) return undefined;
+  const [link] = await sql<{ id: string; invitation: string | null }[]>`
+    select presence_id as id, invitation from registration_link where estab = ${estab} and hash = ${hashSecret(token)} and expires_at > now()`;
+  const presence = link && (await findPresence(sql, estab, link.id));
+  return presence && { estab, presence, invitation: link.invitation };
 }
 
 /** The link is used up in the statement that finds it: of two who use it at once, one is right. */
@@ -118,8 +119,9 @@ export async function setPassword(
   hash: string,
   how: { changeAtNextLogin: boolean; unlock: boolean },
 ): Promise<void> {
+  await tx`update login set registered_at = now() where estab = ${estab} and presence_id = ${presenceId} and registered_at is null`;
   await tx`
-    update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}, registered_at = coalesce(registered_at, now())
+    update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}
       ${how.unlock ? tx`, wrong_tries = 0, locked_until = null` : tx``} where estab = ${estab} and presence_id = ${presenceId}`;
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presenceId}`;
   await endSessions(tx, estab, presenceId);

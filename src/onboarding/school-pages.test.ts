@@ -1,11 +1,12 @@
 // A school's pages as HTTP: who comes in, what a form must carry, what every page says to the browser, what one school
 // sees of another, and what two people at once, a stale page or hostile names can bring about.
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { before, test } from 'node:test';
 import { hiddenIn, postForm, rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { rootB } from '../../test/service.ts';
+import { hashSecret } from '../access/secrets.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, events, authorisations, stored } = onboarding;
@@ -58,7 +59,8 @@ test('without a session, with a made-up, an expired or an ended one, every page 
   await db`update school_session set expires_at = now() - interval '1 second' where estab = ${estab}`;
   const ended = await onboarding.signIn(estab);
   assert.equal((await ended.post('/school/sign-out', {})).headers.get('location'), '/school');
-  for (const cookie of ['', 'schoolbell_school=', `schoolbell_school=${'A'.repeat(43)}`, 'schoolbell_school=%00', visitor.cookie, ended.cookie]) {
+  const madeUp = ['', 'A'.repeat(43), '%00', '..%00~A'].map((value) => `schoolbell_school=${value}`);
+  for (const cookie of ['', ...madeUp, visitor.cookie, ended.cookie]) {
     for (const page of pages) {
       const response = await fetch(`${url}${page}`, { headers: { cookie }, redirect: 'manual' });
       assert.deepEqual([response.status, response.headers.get('location')], [303, '/school'], `${page} with "${cookie}"`);
@@ -77,7 +79,8 @@ test('a session is a cookie for these pages alone, out of reach of scripts and o
   const { estab } = await addAsked();
   const { makeSignInLink } = await import('./links.ts');
   const response = await fetch(`${url}/school/open/${await makeSignInLink(db, estab)}`, { redirect: 'manual' });
-  assert.match(response.headers.get('set-cookie') ?? '', /^schoolbell_school=[\w-]{43}; Path=\/school; Max-Age=43200; HttpOnly; SameSite=Lax$/);
+  const cookie = new RegExp(`^schoolbell_school=${estab}~[\\w-]{43}; Path=/school; Max-Age=43200; HttpOnly; SameSite=Lax$`);
+  assert.match(response.headers.get('set-cookie') ?? '', cookie);
   const [row] = await db<
     { hours: number }[]
   >`select extract(epoch from expires_at - now()) / 3600 as hours from school_session where estab = ${estab} order by created_at desc limit 1`;
@@ -89,11 +92,43 @@ test('links that were made up, of the wrong length or expired say so with 404', 
   const { makeSignInLink } = await import('./links.ts');
   const link = await makeSignInLink(db, estab);
   await db`update school_link set expires_at = now() where estab = ${estab}`;
-  for (const token of [link, 'A'.repeat(43), 'x', '%00', 'é', `${link}x`, "'; drop table school_link; --"]) {
+  const strange = ['%00', 'é', '%00~A', 'é~A', '~', `~${link}`, `${'e'.repeat(33)}~A`, `none~${'A'.repeat(43)}`];
+  for (const token of [link, 'A'.repeat(43), 'x', ...strange, `${link}x`, "'; drop table school_link; --"]) {
     const response = await fetch(`${url}/school/open/${encodeURIComponent(token).replaceAll('%25', '%')}`, { redirect: 'manual' });
     assert.ok([404, 400].includes(response.status), `${token}: ${response.status}`);
     assert.equal(response.headers.get('set-cookie'), null);
   }
+});
+
+test('a link and a cookie name their school, and open nothing at another', async () => {
+  const [own, others] = [await addAsked(), await addAsked()];
+  const { makeSignInLink } = await import('./links.ts');
+  const elsewhere = (key: string) => key.replace(`${own.estab}~`, `${others.estab}~`);
+  const status = async (key: string) => (await fetch(`${url}/school/open/${key}`, { redirect: 'manual' })).status;
+  const link = await makeSignInLink(db, own.estab);
+  assert.deepEqual([await status(elsewhere(link)), await status(link.replace(`${own.estab}~`, '')), await status(link)], [404, 404, 303]);
+  const at = async (cookie: string) => (await fetch(`${url}/school/home`, { headers: { cookie }, redirect: 'manual' })).status;
+  const { cookie } = own.visitor;
+  assert.deepEqual([await at(elsewhere(cookie)), await at(cookie.replace(`${own.estab}~`, '')), await at(cookie)], [303, 303, 200]);
+});
+
+test('links and cookies of the version before, which name no school, go on until they end', async () => {
+  const { estab, id } = await addAsked();
+  const random = () => randomBytes(32).toString('base64url');
+  const [invited, back, session] = [random(), random(), random()];
+  await db`insert into school_link (hash, estab, invitation, expires_at) values (${hashSecret(invited)}, ${estab}, ${id}, now() + interval '1 day'),
+    (${hashSecret(back)}, ${estab}, null, now() + interval '1 day')`;
+  await db`insert into school_session (hash, estab, expires_at) values (${hashSecret(session)}, ${estab}, now() + interval '1 day')`;
+  const cookie = `schoolbell_school=${session}`;
+  const home = () => fetch(`${url}/school/home`, { headers: { cookie }, redirect: 'manual' });
+  const page = await (await home()).text();
+  assert.match(page, new RegExp(`School ${estab}<`));
+  const leadsTo = async (key: string) => (await fetch(`${url}/school/open/${key}`, { redirect: 'manual' })).headers.get('location');
+  assert.deepEqual([await leadsTo(invited), await leadsTo(back), await leadsTo(random())], [`/school/requests/${id}`, '/school/home', null]);
+  await postForm(`${url}/school/sign-out`, cookie, hiddenIn(page));
+  assert.equal((await home()).status, 303, 'signed out');
+  await db`update school_link set expires_at = now() where estab = ${estab}`;
+  assert.equal(await leadsTo(back), null);
 });
 
 // ---- Forms --------------------------------------------------------------------------------------------------------

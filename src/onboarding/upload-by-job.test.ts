@@ -24,7 +24,8 @@ beforeEach(async () => {
   visitor = await onboarding.signIn(estab);
 });
 
-const make = async () => /<code id="upload-token">(sb_upload_[\w-]{43})<\/code>/.exec(await (await visitor.post(path, { action: 'make' })).text())?.[1] ?? '';
+const tokenIn = (page: string) => /<code id="upload-token">(sb_upload_\w+~[\w-]{43})<\/code>/.exec(page)?.[1] ?? '';
+const make = async () => tokenIn(await (await visitor.post(path, { action: 'make' })).text());
 const opens = async (token: string) =>
   (await fetch(`${url}/api/v1/School/${estab}/Roster/none`, { headers: { authorization: `Bearer ${token}` } })).status === 404;
 

@@ -217,26 +217,6 @@ export const offenders: Offenders = [
     },
   },
   {
-    reason: 'A link, a session or an upload token is found by the hash of its secret, and says which school it is of.',
-    statements: {
-      'src/access/upload-tokens.ts': [
-        '7e088e89c3bc select estab, id, hash from upload_token where hash = $n',
-      ],
-      'src/identity/logins.ts': [
-        '6f60bf989a08 select estab, presence_id as id, invitation from registration_link where hash = $n and expires_at >',
-      ],
-      'src/identity/sessions.ts': [
-        'baf370add5af delete from login_session where hash = $n',
-        '1c7b1d2f2bcb select s.estab, s.presence_id as id, l.change_at_next_login as "mustChange" from login_session s joi',
-      ],
-      'src/onboarding/links.ts': [
-        '47d97d7ea4bc delete from school_session where hash = $n',
-        'cd184ad99717 select estab from school_session where hash = $n and expires_at > now()',
-        '4e888bd01c5a select l.estab, l.invitation from school_link l left join invitation i on i.estab = l.estab and i.id',
-      ],
-    },
-  },
-  {
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
       'src/access/shared-check.ts': [
