@@ -188,12 +188,14 @@ async function* inParts(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 async function countUnsettled(sql: Connection): Promise<Unsettled> {
-  const [row] = await sql<Unsettled[]>`
+  const [row] = await sql<Omit<Unsettled, 'writebacks'>[]>`
     select (select count(*)::int from outbox where kind = 'call' and state in ('waiting', 'running')) as calls,
       (select count(*)::int from outbox where kind = 'mail' and state in ('waiting', 'running')) as mails,
-      (select count(*)::int from availability_wait where done_at is null) as waits,
-      (select count(*)::int from writeback where status = 'Pending') as writebacks`;
-  return row ?? { calls: 0, mails: 0, waits: 0, writebacks: 0 };
+      (select count(*)::int from availability_wait where done_at is null) as waits`;
+  let writebacks = 0;
+  for (const { estab } of await sql<{ estab: string }[]>`select estab from establishment order by estab`)
+    writebacks += (await sql`select from writeback where estab = ${estab} and status = 'Pending'`).length;
+  return { calls: 0, mails: 0, waits: 0, ...row, writebacks };
 }
 
 /** By the handle, not by the name: that may be another run's by now. */
