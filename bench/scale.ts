@@ -6,10 +6,10 @@ import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { createPseudonym } from '../src/access/pseudonym.ts';
 import { createSeal } from '../src/access/seal.ts';
-import { purgeRosters } from '../src/collection/purge.ts';
 import { renderRosters } from '../src/collection/render-editions.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge } from '../src/forget.ts';
 import { tellingOf, tellTroubles } from '../src/onboarding/tell-troubles.ts';
+import { visitSchools } from '../src/visit-schools.ts';
 import { warnFailingLanes } from '../src/outbox/lane-end.ts';
 import { readConfig } from '../src/config.ts';
 import { benchSecretKey, ratio, type Bench } from './bench.ts';
@@ -111,18 +111,19 @@ async function openSchool(bench: Bench, estab: string): Promise<string> {
   return token;
 }
 
-/** Twice: what was left over for long is gone after the first time. */
+/** Twice: the first time every school has its turn, and what was left over for long goes; an hour later those of that hour. */
 async function benchChores({ db, folder, add, judge }: Bench, schools: number): Promise<void> {
   const config = readConfig({ DATA_DIR: folder, SECRET_KEY: benchSecretKey, DATABASE_URL: 'postgres://localhost/none' });
-  const hourly: Readonly<Record<string, () => Promise<unknown>>> = {
+  const forgetPeople = createForgetPeople(createPseudonym(config.secretKeys));
+  const hourly = (at: Date): Readonly<Record<string, () => Promise<unknown>>> => ({
     warning: () => warnFailingLanes(db),
-    forgetting: () => forgetOverAge(db, config),
+    forgetting: () => forgetOverAge(db, config, []),
     'forgetting files': () => forgetFiles(db, config),
-    purging: () => purgeRosters(db, config.purgeAfterDays, createForgetPeople(createPseudonym(config.secretKeys))),
-  };
-  const first = await timeEach(hourly);
+    purging: () => visitSchools(db, config, forgetPeople, at),
+  });
+  const first = await timeEach(hourly(new Date()));
   add(`${schools} schools: chores of an hour, the first time`, describe(first));
-  const again = await timeEach(hourly);
+  const again = await timeEach(hourly(new Date(Date.now() + 3_600_000)));
   judge(`${schools} schools: chores of an hour, seconds`, sum(again), `${sum(again).toFixed(1)} (${describe(again)})`, { bar: 10, goal: 2, atMost: true });
   const others = await timeEach({ rendering: () => renderRosters(db), 'telling of troubles': () => tellTroubles(db, tellingOf(config)) });
   add(`${schools} schools: chores of a minute`, describe(others));

@@ -4,25 +4,32 @@ import { forgetMarksFiles, keptMarksFiles } from './collection/connectors/csv/fo
 import { sweepSpool } from './collection/spool.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
-import { keptDays } from './kept.ts';
+import { keptDays, type Kept } from './kept.ts';
 import { retention } from './retention.ts';
+import { attemptAll, goThrough } from './roster/go-through.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
+import { listSchools } from './roster/standing.ts';
 import { sweepListsIn } from './roster/sweep-lists.ts';
 
+type Lasting = Pick<Config, 'purgeAfterDays'>;
+
+/** What lies in one place, and at these schools what lies with them; without names at all of them. */
+export async function forgetOverAge(db: Db, config: Lasting, schools?: readonly { estab: string }[]): Promise<void> {
+  const overAll = () => eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
+  const atSchools = async () => goThrough(schools ?? (await listSchools(db)), 'could not forget', (estab) => forgetAtSchool(db, config, estab));
+  await attemptAll([overAll, atSchools], () => 'not everything could be forgotten');
+}
+
+export async function forgetAtSchool(db: Db, config: Lasting, estab: string): Promise<void> {
+  await eachKind(config, (ends, days) => ('days' in ends ? ends.forgetAt?.(db, estab, days) : ends.forgetAt?.(db, estab)));
+}
+
 /** One kind that cannot be forgotten at present does not keep the others. */
-export async function forgetOverAge(db: Db, config: Pick<Config, 'purgeAfterDays'>): Promise<void> {
-  const failures: unknown[] = [];
-  for (const { ends } of retention) {
-    try {
-      if ('days' in ends) await ends.forget(db, keptDays(ends.days, ends.namesPeople, config));
-      else await ends.forget?.(db);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${retention.length} kinds could not be forgotten`);
+async function eachKind(config: Lasting, forget: (ends: Kept['ends'], days: number) => Promise<unknown> | undefined): Promise<void> {
+  const attempts = retention.map(({ ends }) => () => forget(ends, 'days' in ends ? keptDays(ends.days, ends.namesPeople, config) : 0));
+  await attemptAll(attempts, (count) => `${count} of ${retention.length} kinds could not be forgotten`);
 }
 
 export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
@@ -34,7 +41,7 @@ export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Conf
 /** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */
 export function createForgetPeople(pseudonym: Pseudonym): ForgetPeople {
   return async (db, estab, people) => {
-    const since = await readSince(db);
+    const since = await readSince(db, estab);
     const names = createNameFinder(people);
     const all: Forget[] = [];
     for (const { purged } of retention) {

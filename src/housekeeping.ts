@@ -6,7 +6,6 @@ import { readSecretKeys, type Seal } from './access/seal.ts';
 import { backupCore } from './backup/core.ts';
 import { keepBackupPlan } from './backup/run-plan.ts';
 import { requestDue } from './collection/component-databases.ts';
-import { purgeRosters } from './collection/purge.ts';
 import { renderRosters } from './collection/render-editions.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
@@ -22,6 +21,7 @@ import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
 import { sweepWaits } from './schooldata/availability.ts';
+import { visitSchools } from './visit-schools.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -48,11 +48,11 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'counting deliveries by the hour', everyMs: minute, once: true, run: () => countDeliveryHours(db) },
     { name: 'warning of failing receivers', everyMs: hour, once: true, run: () => warn(db, log) },
     { name: 'writing to those whose targets fail', everyMs: minute, once: true, run: () => tellFailingTargets(db, config.publicUrl) },
-    { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config) },
+    { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config, []) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'backing up', everyMs: minute, run: () => keepBackupPlan(backing, new Date(now())) },
     { name: 'rendering rosters for OneRoster 1.2', everyMs: minute, once: true, run: () => renderRosters(db) },
-    { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log) },
+    { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log, new Date(now())) },
   ];
   const whose = (chore: Chore) => (chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : { ...chore, run: createNoting(db, chore) });
   const started = chores.map((chore) => start(whose(chore), log));
@@ -83,7 +83,8 @@ async function warn(db: Db, log: Log): Promise<void> {
     log.warn({ lane: key, failingSince }, 'will be disabled in a day: four days of nothing but failures');
 }
 
-async function purge(db: Db, config: Config, log: Log): Promise<void> {
-  const purged = await purgeRosters(db, config.purgeAfterDays, createForgetPeople(createPseudonym(readSecretKeys(config))));
+/** With all else that lies with the schools. */
+async function purge(db: Db, config: Config, log: Log, at: Date): Promise<void> {
+  const purged = await visitSchools(db, config, createForgetPeople(createPseudonym(readSecretKeys(config))), at);
   if (purged > 0) log.info({ purged }, 'purged records that were deleted long ago');
 }

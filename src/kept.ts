@@ -6,10 +6,15 @@ import type { Db } from './db/connect.ts';
 import type { Forget } from './roster/leaver.ts';
 import type { Search } from './roster/search-names.ts';
 
+/** What sweeps it: `forget` what lies in one place, every hour; `forgetAt` what lies with a school, when that has its turn. */
+type Swept<Given extends unknown[]> = Readonly<{
+  forget?(db: Db, ...given: Given): Promise<unknown>;
+  forgetAt?(db: Db, estab: string, ...given: Given): Promise<unknown>;
+}>;
 /** So many days after something; `purge` is what PURGE_AFTER_DAYS says, and the most where people are named. */
-export type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean; forget(db: Db, days: number): Promise<unknown> }>;
-/** In words; `forget` sweeps what ended by itself. */
-type Otherwise = Readonly<{ until: string; forget?(db: Db): Promise<unknown> }>;
+export type Age = Readonly<{ days: number | 'purge'; after: string; namesPeople: boolean }> & Swept<[days: number]>;
+/** In words; what is swept has ended by itself. */
+type Otherwise = Readonly<{ until: string }> & Swept<[]>;
 
 export type Kept = Readonly<{
   what: string;

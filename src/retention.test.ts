@@ -114,7 +114,7 @@ test('each kind ends when the table says, and not before', async () => {
     ['service_process', (at, young) => db`(tag, version, role, host, seen_at) values (${String(young)}, '0', 'all', '', ${at})`],
     ['provider_key', (at) => db`(sealed, trusted_until) values ('', ${at})`],
   ];
-  const swept = retention.filter(({ ends }) => ends.forget).flatMap(({ where }) => where);
+  const swept = retention.filter(({ ends }) => ends.forget ?? ends.forgetAt).flatMap(({ where }) => where);
   const elsewhere = [
     'outbox_attempt', 'lane', 'writeback_mark', 'upload_piece', 'import_fault', 'roster_version', 'attendance_version', 'token_key', 'outbox_tally',
     'console_developer',
@@ -187,10 +187,10 @@ test('versions that nothing is dated by go, and what is left reads as before', a
   assert.equal((await service.load(estab, csvPackage({ courses: title(5) }))).version, 5);
 });
 
-/** Since the purge. */
+/** Since the purge. Whichever schools have their turn in this hour. */
 async function passAnHour(): Promise<void> {
   for (const table of ['roster', ...allResources.map(historyTable)]) await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
-  await forgetOverAge(db, config);
+  await forgetOverAge(db, config, []);
 }
 
 /** Letters that make no word. */

@@ -11,18 +11,18 @@ import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forg
 import { forgetMarksOf, forgetReportsOf, forgetTouchesOf } from './collection/forget-people.ts';
 import { forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
 import { forgetVersions } from './collection/forget-versions.ts';
-import { forgetHistory, historyTable } from './collection/history.ts';
+import { forgetHistory, forgetPurgedHistory, historyTable } from './collection/history.ts';
 import { stageTable } from './collection/stage.ts';
 import { forgetUploads } from './collection/uploads.ts';
 import { forgetProcesses } from './db/service-versions.ts';
-import { forgetAudited, forgetExpiredSignIns } from './identity/audit.ts';
+import { forgetAudited, forgetExpiredRecords, forgetExpiredSessions } from './identity/audit.ts';
 import { forgetAuditedOf, forgetLoginsOf } from './identity/forget-people.ts';
 import { forgetProviderKeys } from './identity/oidc/keys.ts';
 import { forgetLeftDevelopers } from './operators/developers.ts';
 import type { Kept } from './kept.ts';
 import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
-import { forgetLinks } from './onboarding/links.ts';
+import { forgetLinks, forgetUnnamedLinks } from './onboarding/links.ts';
 import { forgetInboxCalls } from './notifications/inbox/calls.ts';
 import { forgetDeliveryHours } from './outbox/delivery-hours.ts';
 import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
@@ -50,7 +50,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'What rosters were: records as they stood before they changed, and where they came from',
     where: allResources.map(historyTable),
-    ends: { days: 30, after: 'they were replaced', namesPeople: true, forget: forgetHistory },
+    ends: { days: 30, after: 'they were replaced', namesPeople: true, forgetAt: forgetHistory, forget: forgetPurgedHistory },
     purged: { words: 'goes an hour later, when whoever reads page by page has ended, with the versions in which they stood' },
     less: setting,
   },
@@ -69,7 +69,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'When each version of a roster or of marks came to be',
     where: ['roster_version', 'attendance_version'],
-    ends: { days: 'purge', after: 'it, and longer while a record or mark is dated by it', namesPeople: false, forget: forgetVersions },
+    ends: { days: 'purge', after: 'it, and longer while a record or mark is dated by it', namesPeople: false, forgetAt: forgetVersions },
     less: setting,
   },
   {
@@ -82,14 +82,14 @@ export const retention: readonly Kept[] = [
   {
     what: 'Marks that were replaced, with by whom; the way back of `writeback undo`',
     where: ['attendance_history'],
-    ends: { days: 'purge', after: 'they were replaced', namesPeople: true, forget: forgetReplacedMarks },
+    ends: { days: 'purge', after: 'they were replaced', namesPeople: true, forgetAt: forgetReplacedMarks },
     purged: { words: 'go' },
     less: setting,
   },
   {
     what: 'Writebacks with their outcome for each mark (whom to call, the `Idempotency-Key` and its faults: one day)',
     where: ['writeback', 'writeback_mark'],
-    ends: { days: 'purge', after: 'they ended', namesPeople: true, forget: forgetWritebacks },
+    ends: { days: 'purge', after: 'they ended', namesPeople: true, forgetAt: forgetWritebacks },
     purged: { words: 'numbers stay; notes go, and the pupil’s id becomes a keyed hash', search: forgetOutcomesOf },
     less: setting,
   },
@@ -103,7 +103,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Marks and answers of the demo’s MIS',
     where: ['demo_mark', 'demo_write'],
-    ends: { days: 60, after: 'their day (of the day that the reference has examples of: never)', namesPeople: false, forget: forgetDemo },
+    ends: { days: 60, after: 'their day (of the day that the reference has examples of: never)', namesPeople: false, forgetAt: forgetDemo },
     purged: { words: 'marks go', forget: () => forgetDemoMarksOf },
     less: nobody,
   },
@@ -129,7 +129,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Reports of imports, which show values of rows that were wrong (all of those rows: of the last 20 imports), and which package each was of',
     where: ['import_run', 'import_fault', 'upload_receipt'],
-    ends: { days: 'purge', after: 'the import', namesPeople: true, forget: forgetReports },
+    ends: { days: 'purge', after: 'the import', namesPeople: true, forgetAt: forgetReports },
     purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,
   },
@@ -143,7 +143,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Uploaded packages',
     where: ['upload', 'upload_piece'],
-    ends: { days: 30, after: 'the upload, if it is held; else until they are imported', namesPeople: true, forget: forgetUploads },
+    ends: { days: 30, after: 'the upload, if it is held; else until they are imported', namesPeople: true, forgetAt: forgetUploads },
     less: 'the school, by approving, discarding or uploading another',
   },
   {
@@ -156,14 +156,14 @@ export const retention: readonly Kept[] = [
   {
     what: 'Sessions, registration links and tokens of people',
     where: ['login_session', 'registration_link', 'oidc_record'],
-    ends: { until: 'until they expire: 12 hours, a link 3 days', forget: forgetExpiredSignIns },
+    ends: { until: 'until they expire: 12 hours, a link 3 days', forgetAt: forgetExpiredSessions, forget: forgetExpiredRecords },
     purged: { words: 'go' },
     less: 'the person, by signing out',
   },
   {
     what: 'The record of identity operations and sign-ins',
     where: ['identity_audit'],
-    ends: { days: 365, after: 'the operation', namesPeople: false, forget: forgetAudited },
+    ends: { days: 365, after: 'the operation', namesPeople: false, forgetAt: forgetAudited },
     purged: { words: 'stays about a keyed hash', forget: forgetAuditedOf },
     less: school,
   },
@@ -182,7 +182,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'What applications have read: numbers and fields by day',
     where: ['disclosure'],
-    ends: { days: 365, after: 'the day', namesPeople: false, forget: forgetDisclosures },
+    ends: { days: 365, after: 'the day', namesPeople: false, forgetAt: forgetDisclosures },
     less: nobody,
   },
   {
@@ -194,7 +194,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Links and sessions of a school',
     where: ['school_link', 'school_session', 'unnamed_link'],
-    ends: { until: 'until they expire: a link 30 days, a session 12 hours', forget: forgetLinks },
+    ends: { until: 'until they expire: a link 30 days, a session 12 hours', forgetAt: forgetLinks, forget: forgetUnnamedLinks },
     less: 'the school, by signing out',
   },
   {
@@ -255,7 +255,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Upload tokens of schools (as hashes), with who made and who ended each',
     where: ['upload_token'],
-    ends: { days: 365, after: 'they were replaced or removed', namesPeople: false, forget: forgetUploadTokens },
+    ends: { days: 365, after: 'they were replaced or removed', namesPeople: false, forgetAt: forgetUploadTokens },
     less: school,
   },
   {

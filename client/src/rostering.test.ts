@@ -175,7 +175,7 @@ test('a version that is no longer kept ends the walk by name', async () => {
     const first = await walk.next();
     await service.load('G1', people(names, `Given ${variant}`));
     await service.db`update roster_version set instant = instant - interval '40 days' where estab = 'G1'`;
-    await forgetHistory(service.db, 0);
+    await forgetHistory(service.db, 'G1', 0);
     const isGone = (error: unknown) => error instanceof VersionGone && error instanceof SchoolbellError && error.status === 412 && error.requestId !== '';
     await assert.rejects(walk.next(), isGone);
     await assert.rejects(raw.get('users', 'a', { version: (first.value as Page<Base>).version }), VersionGone);

@@ -134,7 +134,7 @@ test('what cannot be written is kept and written later; two processes add up', a
   await service.addSchool('kept');
   let broken = true;
   const flaky = new Proxy(db, {
-    apply: (target, self, args: unknown[]) => (broken ? Promise.reject(new Error('the database is away')) : (Reflect.apply(target, self, args) as unknown)),
+    get: (target, name) => (broken && name === 'together' ? () => Promise.reject(new Error('the database is away')) : (Reflect.get(target, name) as unknown)),
   });
   const [one, two] = [createLedger(flaky), createLedger(db)];
   const disclosure = { estab: 'kept', rp: 'app', collection: 'users', fields: ['a', 'b'] };
@@ -147,4 +147,17 @@ test('what cannot be written is kept and written later; two processes add up', a
   await Promise.all([one.close(), two.close()]);
   const [line] = await lines();
   assert.deepEqual([line?.requests, line?.records, line?.fields], [3, 17, ['a', 'b', 'c']]);
+});
+
+test('what is written at once of many schools is a line at each, and one that was removed meanwhile keeps none of the others', async () => {
+  const many = Array.from({ length: 120 }, (_, at) => `many-${String(at).padStart(3, '0')}`);
+  for (const estab of many) await service.addSchool(estab);
+  const ledger = createLedger(db);
+  for (const estab of [...many, 'removed'])
+    for (const collection of ['users', 'classes']) ledger.note({ estab, rp: 'app', collection, records: 2, fields: ['a'] });
+  await ledger.write();
+  await ledger.close();
+  const written = await lines();
+  assert.deepEqual(written.map(({ estab, collection }) => `${estab} ${collection}`), many.flatMap((estab) => [`${estab} classes`, `${estab} users`]));
+  assert.ok(written.every(({ requests, records }) => requests === 1 && records === 2));
 });

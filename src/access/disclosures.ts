@@ -2,7 +2,7 @@
 // which fields. Each process sums up for itself and writes about once a second, so that no request waits for it.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
-import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { deleteOfSchool } from '../db/delete-in-batches.ts';
 
 export type Disclosure = { estab: string; rp: string; collection: string; records: number; fields: readonly string[] };
 export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void>; close(): Promise<void> };
@@ -10,32 +10,27 @@ export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void
 type Sum = { estab: string; rp: string; collection: string; requests: number; records: number; fields: Set<string>; last: Iterable<string> | undefined };
 
 const writeEveryMs = 1_000;
+const schoolsAtOnce = 100;
 
 export function createLedger(db: Db): Ledger {
   let sums = new Map<string, Sum>();
   let writing: Promise<void> | undefined;
 
+  /** A statement for each school; those of a hundred are sent at once, in the order in which every process goes through them. */
   async function write(): Promise<void> {
-    const sent = [...sums.values()];
+    const sent = [...Map.groupBy(sums.values(), ({ estab }) => estab)].toSorted(([one], [other]) => (one < other ? -1 : 1));
     sums = new Map();
-    if (sent.length === 0) return;
-    const rows = sent
-      .map(({ estab, rp, collection, requests, records, fields }) => ({ estab, rp, collection, requests, records, fields: [...fields] }))
-      .toSorted((a, b) => (`${a.estab} ${a.rp} ${a.collection}` < `${b.estab} ${b.rp} ${b.collection}` ? -1 : 1));
-    try {
-      await db`
-        insert into disclosure (estab, rp, day, collection, requests, records, fields)
-        select given.estab, given.rp, (now() at time zone e.time_zone)::date, given.collection, given.requests, given.records, given.fields
-        from jsonb_to_recordset(${db.json(rows)}) as given (estab text, rp text, collection text, requests int, records bigint, fields text[])
-          join establishment e on e.estab = given.estab
-        order by given.estab, given.rp, given.collection
-        on conflict (estab, rp, day, collection) do update
-          set requests = disclosure.requests + excluded.requests, records = disclosure.records + excluded.records,
-          fields = (select array_agg(distinct field order by field) from unnest(disclosure.fields || excluded.fields) as field)`;
-    } catch (error) {
-      for (const sum of sent) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);
-      throw error;
+    const failures: unknown[] = [];
+    for (let at = 0; at < sent.length; at += schoolsAtOnce) {
+      const some = sent.slice(at, at + schoolsAtOnce);
+      try {
+        await db.together(...some.map(([estab, its]) => insertSums(db, estab, its)));
+      } catch (error) {
+        failures.push(error);
+        for (const sum of some.flatMap(([, its]) => its)) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   function add(estab: string, rp: string, collection: string, requests: number, records: number, fields: Iterable<string>): void {
@@ -67,6 +62,19 @@ export function createLedger(db: Db): Ledger {
   };
 }
 
-export async function forgetDisclosures(db: Db, days: number): Promise<void> {
-  await deleteInBatches(db, 'disclosure', db`day < current_date - ${days}::int`);
+function insertSums(db: Db, estab: string, sums: readonly Sum[]) {
+  const rows = sums.map(({ rp, collection, requests, records, fields }) => ({ rp, collection, requests, records, fields: [...fields] }));
+  return db`
+    insert into disclosure (estab, rp, day, collection, requests, records, fields)
+    select ${estab}, given.rp, (now() at time zone e.time_zone)::date, given.collection, given.requests, given.records, given.fields
+    from jsonb_to_recordset(${db.json(rows)}) as given (rp text, collection text, requests int, records bigint, fields text[])
+      join establishment e on e.estab = ${estab}
+    order by given.rp, given.collection
+    on conflict (estab, rp, day, collection) do update
+      set requests = disclosure.requests + excluded.requests, records = disclosure.records + excluded.records,
+      fields = (select array_agg(distinct field order by field) from unnest(disclosure.fields || excluded.fields) as field)`;
+}
+
+export async function forgetDisclosures(db: Db, estab: string, days: number): Promise<void> {
+  await deleteOfSchool(db, 'disclosure', estab, db`day < current_date - ${days}::int`);
 }

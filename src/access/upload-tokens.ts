@@ -2,7 +2,7 @@
 // it, and which opens nothing else. It names its school, which has one at most; who made and who ended each stays as a record.
 import type { FastifyRequest } from 'fastify';
 import type { Db, Sql, Tx } from '../db/connect.ts';
-import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { deleteOfSchool } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
@@ -92,6 +92,6 @@ async function findToken(sql: Sql, token: string, asked: string): Promise<{ esta
   return found && { estab, id: found.id };
 }
 
-export async function forgetUploadTokens(db: Db, days: number): Promise<void> {
-  await deleteInBatches(db, 'upload_token', db`ended_at < now() - make_interval(days => ${days})`);
+export async function forgetUploadTokens(db: Db, estab: string, days: number): Promise<void> {
+  await deleteOfSchool(db, 'upload_token', estab, db`ended_at < now() - make_interval(days => ${days})`);
 }

@@ -41,7 +41,7 @@ export const forgetReportsOf = searching<{ places: InReport[]; faults: InFault[]
     const places: InReport[] = [];
     const reports = readInBatches<ReportRow>((after, limit) => sql<ReportRow[]>`
       select r.id, r.report -> 'problems' as problems, r.report -> 'faults' as faults from import_run r
-      where r.estab = ${estab} and r.id > ${after?.id ?? beforeAll}::uuid and ${written('r')} order by r.id limit ${limit}`);
+      where r.estab = ${estab} and r.id > ${after?.id ?? beforeAll}::uuid and ${written('import_run', 'r')} order by r.id limit ${limit}`);
     for await (const { id, problems, faults } of reports) {
       for (const [place, problem] of (problems ?? []).entries()) places.push({ run: id, list: 'problems', place, people: findInProblem(names, problem) });
       for (const [place, fault] of (faults ?? []).entries())
@@ -50,14 +50,15 @@ export const forgetReportsOf = searching<{ places: InReport[]; faults: InFault[]
     const faults: InFault[] = [];
     const all = readInBatches<FaultRow>((after, limit) => sql<FaultRow[]>`
       select f.import as run, f.number, f.file, f.line, f.column_name as column, f.value, f.rule from import_fault f
-      where f.estab = ${estab} and (f.import, f.number) > (${after?.run ?? beforeAll}::uuid, ${after?.number ?? 0}::int) and ${written('f')}
+      where f.estab = ${estab} and (f.import, f.number) > (${after?.run ?? beforeAll}::uuid, ${after?.number ?? 0}::int) and ${written('import_fault', 'f')}
       order by f.import, f.number limit ${limit}`);
     for await (const { run, number, ...problem } of all) {
       const people = findInProblem(names, problem);
       if (people.size > 0) faults.push({ run, number, people });
     }
     const databases = await sql<{ database: string; message: string }[]>`
-      select d.name as database, d.message from component_database d where d.estab = ${estab} and d.message is not null and ${written('d')}`;
+      select d.name as database, d.message from component_database d
+      where d.estab = ${estab} and d.message is not null and ${written('component_database', 'd')}`;
     const messages = databases.map((one) => {
       const seen = newSighting();
       names.inText(one.message, seen);

@@ -8,34 +8,19 @@ import { historyTable } from './history.ts';
 const carriers = [...allResources.map(({ table }) => table), 'roster_touch'] as const;
 const histories = allResources.map(historyTable);
 
-export async function forgetVersions(db: Db, days: number): Promise<void> {
+export async function forgetVersions(db: Db, estab: string, days: number): Promise<void> {
   const old = db`instant < now() - make_interval(days => ${days})`;
-  for (const { estab } of await findDue(db, old)) {
-    // Readers of deltas were told long ago.
-    await db`delete from roster_touch where estab = ${estab} and version <= (select max(version) from roster_version where estab = ${estab} and ${old})`;
-    await forgetRosterVersions(db, estab, old);
-    await db`
-      delete from attendance_version v where v.estab = ${estab} and ${old}
-        and not exists (select from attendance_mark m where m.estab = ${estab} and m.version = v.version)
-        and v.version < (select max(version) from attendance_version where estab = ${estab})`;
-  }
-}
-
-/** Of a thousand schools hardly any: the others are not asked one by one. */
-function findDue(db: Db, old: Fragment): Promise<{ estab: string }[]> {
-  return db<{ estab: string }[]>`
-    select r.estab from roster r
-    where exists (select from roster_touch t where t.estab = r.estab
-        and t.version <= (select max(version) from roster_version where estab = r.estab and ${old}))
-      or exists (select from roster_version v where v.estab = r.estab and ${old} and v.version < r.version and ${notCarried(db, db`r.estab`)})
-      or exists (select from attendance_version v where v.estab = r.estab and ${old}
-        and not exists (select from attendance_mark m where m.estab = r.estab and m.version = v.version)
-        and v.version < (select max(version) from attendance_version where estab = r.estab))
-    order by r.estab`;
+  // Readers of deltas were told long ago.
+  await db`delete from roster_touch where estab = ${estab} and version <= (select max(version) from roster_version where estab = ${estab} and ${old})`;
+  await forgetRosterVersions(db, estab, old);
+  await db`
+    delete from attendance_version v where v.estab = ${estab} and ${old}
+      and not exists (select from attendance_mark m where m.estab = ${estab} and m.version = v.version)
+      and v.version < (select max(version) from attendance_version where estab = ${estab})`;
 }
 
 /** Of a version v. */
-function notCarried(db: Db, estab: Fragment): Fragment {
+function notCarried(db: Db, estab: string): Fragment {
   return carriers
     .map((table) => db`not exists (select from ${db(table)} t where t.estab = ${estab} and t.version = v.version)`)
     .reduce((all, one) => db`${all} and ${one}`);
@@ -44,7 +29,7 @@ function notCarried(db: Db, estab: Fragment): Fragment {
 /** What was replaced is not found by its version: it is read once, for all versions that nothing else carries. */
 async function forgetRosterVersions(db: Db, estab: string, old: Fragment): Promise<void> {
   const free = await db<{ version: number }[]>`
-    select v.version from roster_version v where v.estab = ${estab} and ${old} and ${notCarried(db, db`${estab}`)}
+    select v.version from roster_version v where v.estab = ${estab} and ${old} and ${notCarried(db, estab)}
       and v.version < (select version from roster where estab = ${estab})`;
   if (free.length === 0) return;
   const kept = histories.map((table) => db`select version from ${db(table)} where estab = ${estab}`).reduce((all, one) => db`${all} union ${one}`);

@@ -3,6 +3,7 @@
 import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { columnsOf, isGiven, kindColumns, renderedColumns, storedFields, type Resource } from '../roster/resource.ts';
+import { goThrough } from '../roster/go-through.ts';
 import { noteStanding } from '../roster/standing.ts';
 import { lockRoster } from './lock-roster.ts';
 
@@ -42,21 +43,29 @@ export async function markPurgedPeople(tx: Tx, estab: string, ids: readonly stri
 }
 
 /** Gives how many states were forgotten. */
-export async function forgetHistory(db: Db, days: number): Promise<number> {
+export async function forgetHistory(db: Db, estab: string, days: number): Promise<number> {
   const hours = Math.max(shortestHours, days * 24);
-  // What was current back then can still be read; what had been replaced by then cannot. Of a thousand schools hardly any has some of it.
+  // What was current back then can still be read; what had been replaced by then cannot.
+  const [{ oldest } = { oldest: null }] = await db<{ oldest: number | null }[]>`
+    select max(version)::int as oldest from roster_version where estab = ${estab} and instant <= now() - make_interval(hours => ${hours})`;
+  return oldest !== null && (await isLeft(db, estab, oldest)) ? forgetBefore(db, estab, oldest) : 0;
+}
+
+/** Hardly ever. */
+async function isLeft(db: Db, estab: string, oldest: number): Promise<boolean> {
   const left = allResources
-    .map((resource) => db`exists (select from ${db(historyTable(resource))} h where h.estab = r.estab and h.until_version <= v.oldest)`)
+    .map((resource) => db`exists (select from ${db(historyTable(resource))} where estab = ${estab} and until_version <= ${oldest})`)
     .reduce((all, one) => db`${all} or ${one}`);
-  const due = await db<{ estab: string; oldest: number }[]>`
-    select r.estab, v.oldest from roster r
-    cross join lateral (select max(version)::int as oldest from roster_version
-      where estab = r.estab and instant <= now() - make_interval(hours => ${hours})) v
-    where r.history_from < v.oldest or ${left} order by r.estab`;
+  const [roster] = await db`select from roster where estab = ${estab} and (history_from < ${oldest} or ${left})`;
+  return roster !== undefined;
+}
+
+/** Of people who were purged, at all schools. One at which it does not succeed keeps none of the others. */
+export async function forgetPurgedHistory(db: Db): Promise<number> {
+  const due = await db<{ estab: string }[]>`
+    select estab from roster_standing where purged_at < now() - make_interval(hours => ${shortestHours}) order by estab`;
   let forgotten = 0;
-  for (const { estab, oldest } of due) forgotten += await forgetBefore(db, estab, oldest);
-  const purged = await db<{ estab: string }[]>`select estab from roster where purged_at < now() - make_interval(hours => ${shortestHours}) order by estab`;
-  for (const { estab } of purged) forgotten += await db.begin((tx) => forgetPurged(tx, estab));
+  await goThrough(due, 'could not forget those who were purged', async (estab) => (forgotten += await db.begin((tx) => forgetPurged(tx, estab))));
   return forgotten;
 }
 

@@ -5,6 +5,7 @@ import { allResources, collections } from '../roster/collections.ts';
 import { charactersIn, renderRecord } from '../roster/record.ts';
 import { administratorPlaceholder, type Item, type Resource } from '../roster/resource.ts';
 import { administratorAt, mainRole } from '../roster/resources/user-role.ts';
+import { goThrough } from '../roster/go-through.ts';
 import { noteStanding } from '../roster/standing.ts';
 import { historyTable } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
@@ -75,12 +76,8 @@ export async function renderAdministrators(tx: Tx, estab: string, version: numbe
 
 /** Every record of rosters that were, in part, merged without it. Gives how many rosters. */
 export async function renderRosters(db: Db): Promise<number> {
-  const due = await db<{ estab: string }[]>`select estab from roster where rendered_to <> version order by estab`;
-  const failures: Error[] = [];
-  for (const { estab } of due) {
-    await renderLive(db, estab).catch((cause: unknown) => failures.push(new Error(`${estab} could not be rendered`, { cause })));
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${due.length} rosters could not be rendered`);
+  const due = await db<{ estab: string }[]>`select estab from roster_standing where rendered_to <> version order by estab`;
+  await goThrough(due, 'could not be rendered', (estab) => renderLive(db, estab));
   return due.length;
 }
 

@@ -113,9 +113,9 @@ export async function isReplaced(db: Db, estab: string, upload: string): Promise
 }
 
 /** One that nobody approved in time is dropped; what was imported before stays, and the status says what happened. */
-export async function forgetUploads(db: Db, days: number): Promise<void> {
-  const old = await db<{ estab: string; id: string }[]>`select estab, id from upload where created_at < now() - make_interval(days => ${days})`;
-  for (const { estab, id } of old) {
+export async function forgetUploads(db: Db, estab: string, days: number): Promise<void> {
+  const old = await db<{ id: string }[]>`select id from upload where estab = ${estab} and created_at < now() - make_interval(days => ${days})`;
+  for (const { id } of old) {
     await db.begin(async (tx) => {
       await tx`select from component_database where estab = ${estab} order by name for update`;
       const { count } = await tx`delete from upload where estab = ${estab} and id = ${id}`;

@@ -42,7 +42,7 @@ test('the link goes to the address of record, opens the home page more than once
   assert.match(await (await onboarding.openLink(link)).text('/school/home'), /<strong id="school-name">School office</);
   await db`update school_link set expires_at = expires_at - interval '1 hour' where estab = 'office'`;
   assert.equal((await fetch(link, { redirect: 'manual' })).status, 404);
-  await forgetLinks(db);
+  await forgetLinks(db, 'office');
   assert.equal((await db`select from school_link where estab = 'office'`).length, 0);
 });
 

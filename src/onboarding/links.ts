@@ -62,8 +62,11 @@ export async function endLinks(sql: Sql, estab: string): Promise<void> {
   await sql`delete from school_session where estab = ${estab}`;
 }
 
-export async function forgetLinks(db: Db): Promise<void> {
-  await db`delete from school_link where expires_at < now()`;
-  await db`delete from school_session where expires_at < now()`;
+export async function forgetLinks(db: Db, estab: string): Promise<void> {
+  await db`delete from school_link where estab = ${estab} and expires_at < now()`;
+  await db`delete from school_session where estab = ${estab} and expires_at < now()`;
+}
+
+export async function forgetUnnamedLinks(db: Db): Promise<void> {
   await db`delete from unnamed_link where expires_at < now()`;
 }

@@ -1,14 +1,13 @@
 // In charge of forgetting people who are purged, in the outbox: what was sent or is to be sent about them, and what was
 // answered to it. Where somebody registered an address, the address is the registration's and names nobody.
-import type { Fragment, Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connect.ts';
 import { readInBatches } from '../db/read-in-batches.ts';
 import { newSighting, seenAtAll, type NameFinder } from '../roster/name-finder.ts';
-import { namingOneOf, searching, type Naming } from '../roster/search-names.ts';
+import { namingOneOf, searching, type Naming, type Written } from '../roster/search-names.ts';
 
 /** settledOnly: named by a short word, for which nothing that is yet to be sent is given up. */
 type Delivery = Naming & { id: string; settledOnly: boolean };
 type Attempt = Naming & { id: string; number: number };
-type Written = (row: string) => Fragment;
 
 type DeliveryRow = { id: string; payload: Record<string, unknown>; body: Buffer | null; oneOff: boolean };
 type AttemptRow = { id: string; number: number; detail: Record<string, unknown>; response: Buffer | null; oneOff: boolean };
@@ -41,7 +40,7 @@ async function findDeliveries(sql: Sql, estab: string, names: NameFinder, writte
   const found: Delivery[] = [];
   const rows = readInBatches<DeliveryRow>((after, limit) => sql<DeliveryRow[]>`
     select o.id, o.payload, o.body, not l.lasting as "oneOff" from outbox o join lane l on l.key = o.lane
-    where o.estab = ${estab} and o.id > ${after?.id ?? ''} and coalesce(o.payload ->> 'sealed', '') <> 'true' and ${written('o')}
+    where o.estab = ${estab} and o.id > ${after?.id ?? ''} and coalesce(o.payload ->> 'sealed', '') <> 'true' and ${written('outbox', 'o')}
     order by o.id limit ${limit}`);
   for await (const { id, payload: { url, ...payload }, body, oneOff } of rows) {
     const seen = newSighting();
@@ -59,7 +58,7 @@ async function findAttempts(sql: Sql, estab: string, names: NameFinder, written:
   const rows = readInBatches<AttemptRow>((after, limit) => sql<AttemptRow[]>`
     select a.id, a.number, a.detail, a.response, not l.lasting as "oneOff"
     from outbox_attempt a join outbox o on o.estab = ${estab} and o.id = a.id join lane l on l.key = o.lane
-    where a.estab = ${estab} and (a.id, a.number) > (${after?.id ?? ''}, ${after?.number ?? 0}::int) and ${written('a')}
+    where a.estab = ${estab} and (a.id, a.number) > (${after?.id ?? ''}, ${after?.number ?? 0}::int) and ${written('outbox_attempt', 'a')}
     order by a.id, a.number limit ${limit}`);
   for await (const { id, number, detail: { request, ...detail }, response, oneOff } of rows) {
     const seen = newSighting();

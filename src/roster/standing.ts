@@ -14,3 +14,8 @@ export async function noteStanding(tx: Sql, estab: string): Promise<void> {
     on conflict (estab) do update set roster_id = excluded.roster_id, version = excluded.version, kept_from = excluded.kept_from,
       instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to`;
 }
+
+/** All of them. */
+export async function listSchools(sql: Sql): Promise<{ estab: string }[]> {
+  return sql<{ estab: string }[]>`select estab from roster_standing order by estab`;
+}

@@ -24,8 +24,7 @@ type Standing = { id: string; version: number; instant: Date | null; keptFrom: n
 /** While people who left are still in the history of a roster, no file of an earlier version may outlive it: those are read from there. */
 export async function sweepLists(db: Db, folder: ListFolder, now: () => number): Promise<void> {
   const rosters = await db<Standing[]>`
-    select r.id, r.version, v.instant, r.kept_from as "keptFrom", r.purged_at is not null as purging
-    from roster r left join roster_version v on v.estab = r.estab and v.version = r.version`;
+    select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging from roster_standing`;
   const byId = new Map(rosters.map((roster) => [roster.id, roster]));
   await folder.sweep(({ rosterId, version, instant }, usedAt) => {
     const roster = byId.get(rosterId);

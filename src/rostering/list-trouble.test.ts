@@ -14,7 +14,7 @@ import { loadSource, madeUpSource, person, role } from '../../test/made-up-sourc
 import { readAnswer, type RawAnswer } from '../../test/read-answer.ts';
 import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
-import { forgetHistory } from '../collection/history.ts';
+import { forgetPurgedHistory } from '../collection/history.ts';
 import { purgeRosters } from '../collection/purge.ts';
 import { createListFolder } from '../roster/list-folder.ts';
 import { sweepLists } from '../roster/sweep-lists.ts';
@@ -297,7 +297,7 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
   }
   await db`update roster_user_history set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
   await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
-  await forgetHistory(db, 365);
+  await forgetPurgedHistory(db);
   await sweep();
   assert.deepEqual(holding(), []);
   assert.ok(files().length > 0, 'the others stay');

@@ -2,7 +2,7 @@
 // was, in pages of any size, filtered and nested, in every process; and what happens to versions that are not kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forgetHistory } from '../collection/history.ts';
+import { forgetHistory, forgetPurgedHistory } from '../collection/history.ts';
 import { purgeRosters } from '../collection/purge.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { asking, byName, ofSeveralSchools, type TestedDialect } from '../../test/dialects.ts';
@@ -228,10 +228,10 @@ for (const dialect of ofSeveralSchools) test(`${dialect.name}: ${ofGone}`, async
   await renew(estabs[0], 'New');
   assert.equal((await read('/users?limit=2', { 'if-roster-version': version, 'if-none-match': tag })).status, 304);
   // Within the hour everything is kept, however little is asked for.
-  await forgetHistory(db, 0);
+  for (const estab of estabs) await forgetHistory(db, estab, 0);
   assert.deepEqual(await familiesOf(await read('/users?limit=2', { 'if-roster-version': version })), ['Old', 'Old']);
   await db`update roster_version set instant = instant - interval '2 days' where estab = ${estabs[0]}`;
-  await forgetHistory(db, 1);
+  for (const estab of estabs) await forgetHistory(db, estab, 1);
   const gone = await read('/users?limit=2', { 'if-roster-version': version, 'if-none-match': tag });
   assert.deepEqual([gone.status, gone.headers.get('vary')?.includes('if-roster-version')], [412, true]);
   const { message, minor } = dialect.readError(await gone.text());
@@ -291,7 +291,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await db`update roster_user_history set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
   await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
   await db`update roster set history_from = 0 where estab = ${estab}`;
-  await forgetHistory(db, 365);
+  await forgetPurgedHistory(db);
   for (const { read } of asking)
     assert.equal((await read(client, estab, '/users', { 'if-roster-version': version })).status, 412, 'exactly as it was, or not at all');
   const [{ left = -1 } = {}] = await db<

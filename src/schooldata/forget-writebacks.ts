@@ -1,11 +1,11 @@
 // In charge of the end of writebacks, and of forgetting people who are purged in what was asked for about them.
 import type { Pseudonym } from '../access/pseudonym.ts';
-import type { Db, Fragment, Sql } from '../db/connect.ts';
-import { deleteInBatches } from '../db/delete-in-batches.ts';
+import type { Db, Sql } from '../db/connect.ts';
+import { deleteOfSchool } from '../db/delete-in-batches.ts';
 import { readInBatches } from '../db/read-in-batches.ts';
 import { sourcedIdsOf } from '../roster/leaver.ts';
 import { newSighting, seenAtAll, type NameFinder } from '../roster/name-finder.ts';
-import { namingOneOf, searching, type Naming, type Search } from '../roster/search-names.ts';
+import { namingOneOf, searching, type Naming, type Search, type Written } from '../roster/search-names.ts';
 
 type Found = Naming & { id: string };
 type WritebackRow = { id: string; key: string | null; callbacks: { url: string }[]; faults: unknown };
@@ -13,12 +13,13 @@ type WritebackRow = { id: string; key: string | null; callbacks: { url: string }
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
 /** With their marks. Whom to call, the key by which a repeat is recognised and what it is told are of use for a day. */
-export async function forgetWritebacks(db: Db, days: number): Promise<void> {
-  await deleteInBatches(db, 'writeback', db`completed_at < now() - make_interval(days => ${days})`);
+export async function forgetWritebacks(db: Db, estab: string, days: number): Promise<void> {
+  await deleteOfSchool(db, 'writeback', estab, db`completed_at < now() - make_interval(days => ${days})`);
   // Faults are kept only where somebody is called; by the index of those with a key or a callback.
   await db`
     update writeback set idempotency_key = null, callbacks = '[]', faults = null
-    where completed_at < now() - interval '1 day' and submitted_at < now() - interval '1 day' and (idempotency_key is not null or callbacks <> '[]')`;
+    where estab = ${estab} and completed_at < now() - interval '1 day' and submitted_at < now() - interval '1 day'
+      and (idempotency_key is not null or callbacks <> '[]')`;
 }
 
 /** The outcome stays, with its numbers; whose mark it was is a trace. One that was still to be written is not. */
@@ -48,12 +49,12 @@ export function forgetOutcomesOf(pseudonym: Pseudonym): Search {
   });
 }
 
-async function findWritebacks(sql: Sql, estab: string, names: NameFinder, written: (row: string) => Fragment): Promise<Found[]> {
+async function findWritebacks(sql: Sql, estab: string, names: NameFinder, written: Written): Promise<Found[]> {
   const found: Found[] = [];
   const rows = readInBatches<WritebackRow>((after, limit) => sql<WritebackRow[]>`
     select w.tracking_id as id, w.idempotency_key as key, w.callbacks, w.faults from writeback w
     where w.estab = ${estab} and w.tracking_id > ${after?.id ?? beforeAll}::uuid and (w.idempotency_key is not null or w.callbacks <> '[]')
-      and ${written('w')}
+      and ${written('writeback', 'w')}
     order by w.tracking_id limit ${limit}`);
   for await (const { id, key, callbacks, faults } of rows) {
     const seen = newSighting();
@@ -65,11 +66,11 @@ async function findWritebacks(sql: Sql, estab: string, names: NameFinder, writte
   return found.filter(({ people }) => people.size > 0);
 }
 
-async function findWaits(sql: Sql, estab: string, names: NameFinder, written: (row: string) => Fragment): Promise<Found[]> {
+async function findWaits(sql: Sql, estab: string, names: NameFinder, written: Written): Promise<Found[]> {
   const found: Found[] = [];
   const rows = readInBatches<{ id: string; url: string }>((after, limit) => sql<{ id: string; url: string }[]>`
     select w.id, w.callback_url as url from availability_wait w
-    where w.estab = ${estab} and w.id > ${after?.id ?? beforeAll}::uuid and ${written('w')} order by w.id limit ${limit}`);
+    where w.estab = ${estab} and w.id > ${after?.id ?? beforeAll}::uuid and ${written('availability_wait', 'w')} order by w.id limit ${limit}`);
   for await (const { id, url } of rows) {
     const seen = newSighting();
     names.inUrl(url, seen);

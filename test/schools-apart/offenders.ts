@@ -33,8 +33,6 @@ export const offenders: Offenders = [
   {
     reason: 'A backup is of every school, and so is what a restore does with their rosters, and with calls and mails that had not gone out.',
     statements: {
-      'src/backup/restore-backup.ts': ['6836eae2aa73 update roster set id = gen_random_uuid()'],
-      'src/backup/write-backup.ts': ["cc0d75b10ec4 select (select count(*)::int from outbox where kind = 'call' and state in ('waiting', 'running')) as"],
       'src/backup/hold-deliveries.ts': [
         "a1e68ed0cd02 update outbox set lease_until = now() where state = 'running'",
         "ea78161c8526 with held as ( update outbox set state = 'failed', claim = null, lease_until = null, settled_at = no",
@@ -131,36 +129,9 @@ export const offenders: Offenders = [
   {
     reason: 'What is old or over goes, of all schools in one statement.',
     statements: {
-      'src/access/disclosures.ts': [
-        '279453cbc194 delete from "disclosure" where ctid = any(array(select ctid from "disclosure" where day < current_da',
-      ],
-      'src/access/secrets.ts': [
-        'eeacfaeebc30 delete from "school_secret" where ctid = any(array(select ctid from "school_secret" where valid_unti',
-      ],
-      'src/access/upload-tokens.ts': [
-        '32fb51205626 delete from "upload_token" where ctid = any(array(select ctid from "upload_token" where ended_at < n',
-      ],
-      'src/collection/connectors/demo/forget-demo.ts': [
-        '16bea6170c95 delete from "demo_mark" where ctid = any(array(select ctid from "demo_mark" where date < current_dat',
-        '2382f573c8a7 delete from "demo_write" where ctid = any(array(select ctid from "demo_write" where written_at < now',
-      ],
-      'src/collection/forget-reports.ts': [
-        '30b8aab0bc2c delete from "attendance_history" where ctid = any(array(select ctid from "attendance_history" where',
-        'bb22f864a29f delete from "import_run" where ctid = any(array(select ctid from "import_run" where finished_at < no',
-        '90910f7f6c29 delete from "upload_receipt" where ctid = any(array(select ctid from "upload_receipt" where taken_at',
-      ],
-      'src/identity/audit.ts': [
-        'bb1425576a65 delete from "identity_audit" where ctid = any(array(select ctid from "identity_audit" where at < now',
-        'a7ba10020b4b delete from "login_session" where ctid = any(array(select ctid from "login_session" where expires_at',
-        '59272bf12891 delete from "registration_link" where ctid = any(array(select ctid from "registration_link" where ex',
-      ],
       'src/onboarding/invitations.ts': [
         '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
         "def1be774c32 with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service'",
-      ],
-      'src/onboarding/links.ts': [
-        '5918794e7597 delete from school_link where expires_at < now()',
-        '8cb07181f6a9 delete from school_session where expires_at < now()',
       ],
       'src/outbox/lane-end.ts': [
         'cda09542a840 delete from lane l where l.next_at is null and l.disabled_at is null and l.paused_at is null and l.f',
@@ -169,10 +140,6 @@ export const offenders: Offenders = [
       'src/schooldata/availability.ts': [
         '1610b6108dbd delete from "availability_wait" where ctid = any(array(select ctid from "availability_wait" where do',
       ],
-      'src/schooldata/forget-writebacks.ts': [
-        'fc41a7836618 delete from "writeback" where ctid = any(array(select ctid from "writeback" where completed_at < now',
-        "d829c72c4d94 update writeback set idempotency_key = null, callbacks = '[]', faults = null where completed_at < no",
-      ],
     },
   },
   {
@@ -180,23 +147,6 @@ export const offenders: Offenders = [
     statements: {
       'src/collection/component-databases.ts': [
         '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
-      ],
-      'src/collection/forget-versions.ts': [
-        'b0a8bbc3d6c8 select r.estab from roster r where exists (select from roster_touch t where t.estab = r.estab and t.',
-      ],
-      'src/collection/history.ts': [
-        'b250feef0f78 select r.estab, v.oldest from roster r cross join lateral (select max(version)::int as oldest from r',
-        '45b887b58556 select estab from roster where purged_at < now() - make_interval(hours => $n) order by estab',
-      ],
-      'src/collection/purge.ts': [
-        '9dcba45b361c select r.estab, v.ripe from roster r join (select estab, max(version) as ripe from roster_version wh',
-      ],
-      'src/collection/render-editions.ts': ['9c7e946a1622 select estab from roster where rendered_to <> version order by estab'],
-      'src/roster/sweep-lists.ts': [
-        '5ad5c3c2e443 select r.id, r.version, v.instant, r.kept_from as "keptFrom", r.purged_at is not null as purging fro',
-      ],
-      'src/collection/uploads.ts': [
-        'dc658f0404a0 select estab, id from upload where created_at < now() - make_interval(days => $n)',
       ],
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",

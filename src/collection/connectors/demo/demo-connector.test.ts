@@ -117,7 +117,7 @@ test('a mark of the day that the reference names stays as it was written, althou
   const marks = [mark(0, exampleStudent, { date: exampleDay, mark: 'C' }), mark(1, exampleStudent, { mark: 'C' })];
   await write(set('normal'), { trackingId: randomUUID(), partial: false, marks });
   clock.now = Date.parse('2027-03-10T20:00:00Z');
-  await forgetDemo(db, 0);
+  await forgetDemo(db, estab, 0);
   assert.deepEqual((await keptOf(estab)).map(({ date }) => date), [exampleDay]);
   const read = (await marksOf(set('normal'))).filter((one) => one.studentId === exampleStudent && one.date === exampleDay && one.session === 'AM');
   assert.deepEqual(read.map((one) => one.mark), ['C']);

@@ -1,12 +1,12 @@
 // In charge of what the demo's MIS forgets: marks of registers that it no longer shows, and what it answered long ago.
 import type { Db } from '../../../db/connect.ts';
-import { deleteInBatches } from '../../../db/delete-in-batches.ts';
+import { deleteOfSchool } from '../../../db/delete-in-batches.ts';
 import { sourcedIdsOf, type Forget } from '../../../roster/leaver.ts';
 import { exampleDay } from './named-in-reference.ts';
 
-export async function forgetDemo(db: Db, days: number): Promise<void> {
-  await deleteInBatches(db, 'demo_mark', db`date < current_date - ${days}::int and date <> ${exampleDay}`);
-  await deleteInBatches(db, 'demo_write', db`written_at < now() - make_interval(days => ${days})`);
+export async function forgetDemo(db: Db, estab: string, days: number): Promise<void> {
+  await deleteOfSchool(db, 'demo_mark', estab, db`date < current_date - ${days}::int and date <> ${exampleDay}`);
+  await deleteOfSchool(db, 'demo_write', estab, db`written_at < now() - make_interval(days => ${days})`);
 }
 
 export const forgetDemoMarksOf: Forget = async (tx, estab, people) => {
