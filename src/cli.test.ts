@@ -66,6 +66,7 @@ const commands: Record<string, string[]> = {
   'keys rotate': ['--now'],
   'keys reseal': [],
   upgrade: ['--check', '--without-backup'],
+  distribute: ['--back', '--shards', '--yes', '--dry-run'],
   authorise: ['--rp', '--estab', '--scopes'],
   scopes: ['--rp', '--estab', '--scopes'],
   pause: ['--rp', '--estab'],

@@ -14,6 +14,7 @@ import { backupCommands } from './commands/backup.ts';
 import { collectCommands } from './commands/collect.ts';
 import { deliveryCommands } from './commands/deliveries.ts';
 import { destroyingOptions, runAgreed } from './commands/destroying.ts';
+import { distributeCommands } from './commands/distribute.ts';
 import { workCommands } from './commands/durable-work.ts';
 import { historyCommands } from './commands/history.ts';
 import { inboxCommands } from './commands/inbox.ts';
@@ -60,7 +61,7 @@ const start: StandaloneCommand = {
 };
 
 /** They find their own database, or need none. */
-export const standaloneCommands: readonly StandaloneCommand[] = [start, ...restoreCommands, ...upgradeCommands];
+export const standaloneCommands: readonly StandaloneCommand[] = [start, ...restoreCommands, ...upgradeCommands, ...distributeCommands];
 
 type AnyCommand = Command | StandaloneCommand;
 const allCommands: readonly AnyCommand[] = [...standaloneCommands, ...commands];

@@ -2,15 +2,14 @@
 // rows and what follows from them are one transaction, so that whoever dies on the way leaves the database as empty as it was.
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { noteLook } from '../access/audit-trail.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
 import { secretKeyFile, type Config } from '../config.ts';
+import { requireAlone } from '../db/alone.ts';
 import type { Connection, Db, Sql } from '../db/connect.ts';
 import { leaveTurn, makeSchema, migrateInside, takeTurn } from '../db/migrate.ts';
 import { readMigrations, type Migration } from '../db/migrations.ts';
 import { describePlace, openBare } from '../db/open.ts';
-import { processTag } from '../db/pool.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteStanding } from '../roster/standing.ts';
 import { version } from '../version.ts';
@@ -55,8 +54,6 @@ export type RestoreParts = {
 
 /** Whoever has the turn is connected, and mostly seen before. */
 const longestTurnMs = 5_000;
-/** A server lists a connection for a moment after it was ended, a busy one for longer. */
-const longestGoingMs = 3_000;
 
 export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> {
   const begun = performance.now();
@@ -125,7 +122,7 @@ async function inEmptyDatabase<T>(db: Db, config: Config, tell: (words: string) 
   const connection = await db.reserve();
   const requireUnused = async () => {
     await requireEmpty(connection, config);
-    await requireAlone(connection, config, `schoolbell ${db.policy.name} ${processTag}`);
+    await requireAlone(connection, config, db.policy);
   };
   try {
     await requireUnused();
@@ -155,28 +152,6 @@ async function requireEmpty(sql: Sql, config: Config): Promise<void> {
       'nothing was changed. ' +
       'Name an empty one by DATA_DIR or DATABASE_URL; a start makes tables, so restore comes first',
   );
-}
-
-/** Others who stay: whoever has just ended their connection is waited for. */
-async function requireAlone(sql: Sql, config: Config, own: string): Promise<void> {
-  const until = performance.now() + longestGoingMs;
-  let others = await findOthers(sql, own);
-  while (others.length > 0 && performance.now() < until) {
-    await pause(50);
-    others = await findOthers(sql, own);
-  }
-  if (others.length === 0) return;
-  const named = others.map(({ pid, name, host }) => `"${name}" from ${host} (process ${pid})`).join(', ');
-  throw new SchoolbellError('conflict', `others are connected to ${describePlace(config)}: ${named}; end them first. Nothing was changed`);
-}
-
-/** own: what connections of this pool are called. Of those of others a role that is no superuser sees little but that they are there. */
-function findOthers(sql: Sql, own: string): Promise<{ pid: number; name: string; host: string }[]> {
-  return sql`
-    select pid, coalesce(nullif(application_name, ''), usename, 'unknown') as name, coalesce(host(client_addr), 'this machine') as host from pg_stat_activity
-    where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
-      and pid <> pg_backend_pid() and application_name is distinct from ${own}
-    order by pid limit 5`;
 }
 
 type Filled = { held: number; at: Date; tables: readonly TableFacts[] };

@@ -1,0 +1,154 @@
+// In charge of the single steps by which tables come to lie elsewhere. Each is a transaction and leaves a state from which the next
+// run goes on, either way: what stands between a table and its new place is taken away before, and noted, to be put back in the end.
+import { SchoolbellError } from '../errors.ts';
+import type { Sql } from './connect.ts';
+import { countRows, type Lying, type Way } from './distribution.ts';
+import { tablesAt } from './placement.ts';
+
+export type Link = Readonly<{ table: string; name: string; definition: string; to: string }>;
+type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity';
+
+/** With which all other tables of a school lie. */
+const first = tablesAt('school')[0] ?? '';
+
+export async function noteUnderWay(tx: Sql, way: Way): Promise<void> {
+  await tx`create table if not exists distribution (
+    kind text not null, of_table text not null, name text not null, definition text not null, primary key (kind, of_table, name))`;
+  await tx`delete from distribution where kind = 'under way'`;
+  await note(tx, 'under way', '', '', way);
+}
+
+async function note(tx: Sql, kind: Noted, table: string, name: string, definition: string): Promise<void> {
+  await tx`insert into distribution (kind, of_table, name, definition) values (${kind}, ${table}, ${name}, ${definition})
+    on conflict (kind, of_table, name) do update set definition = excluded.definition`;
+}
+
+function readNoted(sql: Sql, kind: Noted): Promise<{ table: string; name: string; definition: string }[]> {
+  return sql`select of_table as table, name, definition from distribution where kind = ${kind} order by of_table, name`;
+}
+
+const forgetNoted = (tx: Sql, kind: Noted, table: string, name: string) =>
+  tx`delete from distribution where kind = ${kind} and of_table = ${table} and name = ${name}`;
+
+export async function listLinks(sql: Sql): Promise<Link[]> {
+  return sql<Link[]>`
+    select f.relname::text as table, k.conname::text as name, pg_get_constraintdef(k.oid) as definition, t.relname::text as to
+    from pg_constraint k join pg_class f on f.oid = k.conrelid join pg_class t on t.oid = k.confrelid
+    where k.contype = 'f' and k.connamespace = current_schema()::regnamespace and k.conparentid = 0 order by 1, 2`;
+}
+
+/** Tables that hang together with these by foreign keys: Citus then has to know them all. */
+export function reach(tables: Iterable<string>, links: readonly Link[]): Set<string> {
+  const reached = new Set(tables);
+  for (let size = -1; size !== reached.size; ) {
+    size = reached.size;
+    for (const { table, to } of links) if (reached.has(table) || reached.has(to)) reached.add(table).add(to);
+  }
+  return reached;
+}
+
+export async function dropLink(tx: Sql, { table, name, definition }: Link): Promise<void> {
+  await note(tx, 'foreign key', table, name, definition);
+  await tx`alter table ${tx(table)} drop constraint ${tx(name)}`;
+}
+
+export const listDroppedLinks = (sql: Sql) => readNoted(sql, 'foreign key');
+
+export async function restoreLink(tx: Sql, { table, name, definition }: Omit<Link, 'to'>): Promise<void> {
+  await tx`alter table ${tx(table)} add constraint ${tx(name)} ${tx.unsafe(definition)}`;
+  await forgetNoted(tx, 'foreign key', table, name);
+}
+
+/** Citus takes no table with triggers. Those that there are write what a version before does not know to write. */
+export async function dropTriggers(tx: Sql, tables: readonly string[]): Promise<void> {
+  const found = await tx<{ table: string; name: string; definition: string }[]>`
+    select c.relname::text as table, t.tgname::text as name, pg_get_triggerdef(t.oid) as definition from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where not t.tgisinternal and c.relnamespace = current_schema()::regnamespace and c.relname::text = any(${tables}::text[])`;
+  for (const { table, name, definition } of found) {
+    await note(tx, 'trigger', table, name, definition);
+    await tx`drop trigger ${tx(name)} on ${tx(table)}`;
+  }
+}
+
+/** A later version may have taken their functions away, and with them what they were for. */
+export async function restoreTriggers(tx: Sql): Promise<void> {
+  for (const { definition } of await readNoted(tx, 'trigger')) {
+    const called = /execute function ([\w.]+)\(/i.exec(definition)?.[1] ?? '';
+    const [row] = await tx<{ there: boolean }[]>`select to_regproc(${called}) is not null as there`;
+    if (row?.there) await tx.unsafe(definition);
+  }
+}
+
+/** What has an identity column does not come back from Citus; one that counts by a default does. Each goes on from its number. */
+export async function plainNumbers(tx: Sql, tables: Iterable<string>): Promise<void> {
+  const found = await tx<{ table: string; column: string; type: string; sequence: string }[]>`
+    select c.relname::text as table, a.attname::text as column, format_type(a.atttypid, null) as type,
+      pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
+    from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where a.attidentity = 'a' and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.relname::text = any(${[...tables]}::text[])`;
+  for (const { table, column, type, sequence } of found) {
+    const { last, called } = await readCounter(tx, sequence);
+    await note(tx, 'identity', table, column, type);
+    await tx`alter table ${tx(table)} alter column ${tx(column)} drop identity`;
+    await tx.unsafe(`create sequence ${sequence} as ${type}`);
+    await tx.unsafe(`alter sequence ${sequence} owned by ${table}.${column}`);
+    await tx`select setval(${sequence}, ${last}::bigint, ${called}::boolean)`;
+    await tx.unsafe(`alter table ${table} alter column ${column} set default nextval('${sequence}')`);
+  }
+}
+
+async function readCounter(tx: Sql, sequence: string): Promise<{ last: string; called: boolean }> {
+  const [row] = await tx.unsafe<{ last: string; called: boolean }[]>(`select last_value::text as last, is_called as called from ${sequence}`);
+  return row ?? { last: '1', called: false };
+}
+
+export async function restoreNumbers(tx: Sql): Promise<void> {
+  for (const { table, name: column } of await readNoted(tx, 'identity')) {
+    const [row] = await tx<{ sequence: string | null }[]>`select pg_get_serial_sequence(${table}, ${column}) as sequence`;
+    const sequence = row?.sequence ?? `${table}_${column}_seq`;
+    const { last, called } = await readCounter(tx, sequence);
+    await tx.unsafe(`alter table ${table} alter column ${column} drop default`);
+    await tx.unsafe(`drop sequence ${sequence}`);
+    await tx.unsafe(`alter table ${table} alter column ${column} add generated always as identity`);
+    await tx`select setval(pg_get_serial_sequence(${table}, ${column}), ${last}::bigint, ${called}::boolean)`;
+  }
+}
+
+/** What statements and computed columns call, on the nodes where these are executed. */
+export async function shareFunctions(tx: Sql): Promise<void> {
+  const found = await tx<{ signature: string }[]>`
+    select p.oid::regprocedure::text as signature from pg_proc p
+    where p.pronamespace = current_schema()::regnamespace and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
+      and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e') order by 1`;
+  for (const { signature } of found) await tx`select create_distributed_function(${signature})`;
+}
+
+/** Gives how many rows went along: as many as were there, or it is as if nothing had been done. */
+export async function moveTable(tx: Sql, table: string, place: Lying | undefined, shards: number): Promise<number> {
+  // One node after the other: reading on many connections of a node at once would keep them from being changed in the same transaction.
+  await tx`set local citus.multi_shard_modify_mode = 'sequential'`;
+  await tx`set local citus.enable_local_execution = off`;
+  const before = await countRows(tx, table);
+  if (place === undefined) await tx`select undistribute_table(${table}::regclass)`;
+  else {
+    if (place === 'everywhere') await tx`select create_reference_table(${table}::regclass)`;
+    else if (table === first) await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => 'none', shard_count => ${shards}::int)`;
+    else await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => ${first})`;
+    await tx`select truncate_local_data_after_distributing_table(${table}::regclass)`;
+  }
+  const after = await countRows(tx, table);
+  if (after !== before) throw new SchoolbellError('unexpected', `${table} had ${before} rows, and ${after} after it was moved; it stays where it was`);
+  await tx`analyze ${tx(table)}`;
+  return after;
+}
+
+/** What is noted of triggers and numbers stays, for the way back. */
+export async function endOut(tx: Sql): Promise<void> {
+  await tx`delete from distribution where kind = 'under way'`;
+}
+
+export async function endBack(tx: Sql): Promise<void> {
+  await restoreNumbers(tx);
+  await restoreTriggers(tx);
+  await tx`drop table distribution`;
+}
