@@ -94,6 +94,17 @@ export async function runDistribution(
   return moved;
 }
 
+/** After a migration of a spread database, in one transaction: what it made comes to lie where it is to. A start that was cut off does it later. */
+export async function placeNew(tx: Sql): Promise<void> {
+  const misplaced = await findMisplaced(tx, await readLying(tx));
+  if (misplaced.length === 0) return;
+  const moving = new Set(misplaced.map(({ table }) => table));
+  await plainNumbers(tx, moving);
+  for (const link of await listLinks(tx)) if (moving.has(link.table) || moving.has(link.to)) await dropLink(tx, link);
+  for (const { table, place } of misplaced) await moveTable(tx, table, place, usualShards);
+  for (const link of await listDroppedLinks(tx)) await restoreLink(tx, link);
+}
+
 /** Tables that Citus took in by their foreign keys mostly leave with these. */
 async function bringRest(tx: Sql): Promise<void> {
   for (const table of (await readLying(tx)).keys()) await moveTable(tx, table, undefined, 0);

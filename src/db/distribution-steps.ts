@@ -125,8 +125,8 @@ export async function shareFunctions(tx: Sql): Promise<void> {
 
 /** Gives how many rows went along: as many as were there, or it is as if nothing had been done. */
 export async function moveTable(tx: Sql, table: string, place: Lying | undefined, shards: number): Promise<number> {
-  // One node after the other: reading on many connections of a node at once would keep them from being changed in the same transaction.
   await tx`set local citus.multi_shard_modify_mode = 'sequential'`;
+  // What the coordinator has read of its own copy without a connection cannot be changed over one.
   await tx`set local citus.enable_local_execution = off`;
   const before = await countRows(tx, table);
   if (place === undefined) await tx`select undistribute_table(${table}::regclass)`;

@@ -2,9 +2,12 @@
 // serve. None of them waits for a lock for so long that requests behind it would fail.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
+import { placeNew } from './distribute.ts';
+import { findUnderWay, knowsNotes } from './distribution.ts';
 import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
 import { knowsVersion, noteVersion } from './service-versions.ts';
+import { splitStatements } from './statement-kinds.ts';
 import { isServerError, sqlStates } from './unavailable.ts';
 
 const advisoryLock = 5_219_001;
@@ -33,6 +36,7 @@ const newestMigration = known.at(-1) ?? 0;
 export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {}, before = async () => {} }: MigrateOptions = {}): Promise<number> {
   const migrations = readMigrations(folder);
   const connection = await db.reserve();
+  let spread = false;
   try {
     await takeTurn(connection, db.policy.lockMs, tell);
     await makeMigrationTable(connection);
@@ -43,11 +47,21 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     }
     const pending = migrations.filter(({ version }) => !applied.has(version));
     if (applied.size > 0 && (pending.length > 0 || !(await knowsVersion(connection)))) await before({ db, pending: pending.map(({ name }) => name) });
-    for (const migration of pending)
-      await untilNotLocked(connection, migration.name, db.policy.lockMs, tell, () => (migration.outside ? runOutside : runInside)(connection, migration));
+    spread = (await knowsNotes(connection)) && (await findUnderWay(connection)) === undefined;
+    const wait = (what: string, work: () => Promise<void>) => untilNotLocked(connection, what, db.policy.lockMs, tell, work);
+    // Else what was changed over several connections of a node could not be changed again in the same transaction.
+    if (spread) await connection`set citus.multi_shard_modify_mode = 'sequential'`;
+    // What one that was cut off had made.
+    const place = () => (spread ? wait('of what is new', () => inTransaction(connection, () => placeNew(connection))) : undefined);
+    await place();
+    for (const migration of pending) {
+      await wait(migration.name, () => (migration.outside ? runOutside : runInside)(connection, spread ? onePerText(migration) : migration));
+      await place();
+    }
     await noteVersion(connection);
     return pending.length;
   } finally {
+    if (spread) await connection`reset citus.multi_shard_modify_mode`.catch(() => {});
     await leaveTurn(connection);
     connection.release();
   }
@@ -138,6 +152,11 @@ async function untilNotLocked(
       await pause(wait);
     }
   }
+}
+
+/** Citus hands a text on to the nodes as it came, and they take but one statement at a time. */
+export function onePerText(migration: Migration): Migration {
+  return { ...migration, statements: migration.statements.flatMap(splitStatements) };
 }
 
 async function runInside(connection: Connection, migration: Migration): Promise<void> {

@@ -140,7 +140,8 @@ const namesIn = (statement: string) => [...new Set(statement.replaceAll(/'(?:[^'
 /** Comments, texts and bodies of functions may hold whatever ends a statement elsewhere. */
 const pieces = /--[^\n]*|\/\*[^]*?\*\/|'(?:[^']|'')*'|"[^"]*"|\$(\w*)\$[^]*?\$\1\$|;|[(),]|[^-/'"$;(),]+|[^]/g;
 
-function splitStatements(sql: string): string[] {
+/** Without comments. */
+export function splitStatements(sql: string): string[] {
   const statements = [''];
   for (const [piece] of sql.matchAll(pieces)) {
     if (piece === ';') statements.push('');
