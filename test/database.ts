@@ -1,9 +1,10 @@
-// In charge of a database for each test file: cloned from a migrated template, dropped at the end.
+// In charge of a database for each test file: cloned from a migrated template, dropped at the end. With TEST_CITUS_URL it lies on several nodes.
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import { connect, type Db } from '../src/db/connect.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openTestCluster } from './cluster.ts';
+import { citusUrl, forgetSpreadTemplates, useSpreadDatabase } from './spread-database.ts';
 
 const template = 'schoolbell_template';
 const templateLock = 5_219_900;
@@ -12,6 +13,7 @@ export type TestDatabase = { db: Db; url: string };
 
 /** A fresh, migrated database; it goes when the tests of the file have run. */
 export async function useDatabase(): Promise<TestDatabase> {
+  if (citusUrl !== undefined) return useSpreadDatabase(citusUrl);
   const cluster = await openTestCluster();
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -46,6 +48,7 @@ async function makeTemplate(admin: Db, url: string): Promise<void> {
 
 /** The template of an earlier run may have an older schema. */
 export async function forgetTemplate(): Promise<void> {
+  if (citusUrl !== undefined) await forgetSpreadTemplates(citusUrl);
   const cluster = await openTestCluster();
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
   await admin`select pg_advisory_lock(${templateLock})`;
