@@ -64,7 +64,7 @@ export type OnStep = (step: string) => void | Promise<void>;
 /** Gives each table that was moved, with its rows. The caller sees to it that nobody else works on the database. */
 export async function runDistribution(
   connection: Connection,
-  { way, moves }: Plan,
+  { way, citus, moves }: Plan,
   shards: number,
   onStep: OnStep = () => {},
 ): Promise<{ table: string; to: Lying | undefined; rows: number }[]> {
@@ -74,7 +74,7 @@ export async function runDistribution(
     return result;
   };
   const links = await listLinks(connection);
-  const known = way === 'back' ? (await readLying(connection)).keys() : [];
+  const known = way === 'back' && citus !== undefined ? (await readLying(connection)).keys() : [];
   const moving = new Set([...moves.map(({ table }) => table), ...known]);
   await step('note', () => noteUnderWay(connection, way));
   if (way === 'out' && moves.length > 0) {
@@ -88,7 +88,7 @@ export async function runDistribution(
   const moved = [];
   for (const { table, to } of moves)
     moved.push({ table, to, rows: await step(`table ${table}`, () => moveTable(connection, table, to, shards)) });
-  if (way === 'back') await step('rest', () => bringRest(connection));
+  if (way === 'back' && citus !== undefined) await step('rest', () => bringRest(connection));
   for (const link of await listDroppedLinks(connection)) await step(`foreign key ${link.name} put back`, () => restoreLink(connection, link));
   await step('end', () => (way === 'out' ? endOut : endBack)(connection));
   return moved;

@@ -1,0 +1,86 @@
+// Covers the command that spreads the database where there is nothing to spread it by, and what others do with one that is half spread.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
+import { describeSchema } from '../../test/describe-schema.ts';
+import { useEmptyDatabases } from '../../test/empty-database.ts';
+import { testSecretKey } from '../../test/service.ts';
+import { sumTables } from '../../test/sum-tables.ts';
+import { readConfig } from '../config.ts';
+import { connect } from '../db/connect.ts';
+import { noteUnderWay } from '../db/distribution-steps.ts';
+import { makeSchema, migrate, onePerText } from '../db/migrate.ts';
+import { readMigrations } from '../db/migrations.ts';
+import { openDatabase } from '../db/open.ts';
+import { policies } from '../db/policies.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'schoolbell-distribute-'));
+after(() => rmSync(home, { recursive: true, force: true }));
+const databases = await useEmptyDatabases();
+const settingsOf = (url: string) => ({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });
+
+async function makeMigrated() {
+  const url = await databases.make();
+  const db = databases.open(url);
+  await migrate(db);
+  return { url, db, ...useCommands(settingsOf(url)) };
+}
+
+test('without Citus it says what is missing and what to do, and changes nothing', async () => {
+  const { db, assertFails, json, schoolbell } = await makeMigrated();
+  const before = await sumTables(db);
+  for (const line of ['distribute', 'distribute --yes', 'distribute --dry-run', 'distribute --yes --shards 8'])
+    await assertFails(/^schoolbell: the database has no Citus.*shared_preload_libraries.*"create extension citus".*Nothing was changed$/m, line);
+  assert.deepEqual(await json('distribute --back --yes'), { way: 'back', moved: [], rows: 0, nothingToDo: true });
+  assert.equal((await schoolbell('distribute --back')).out, 'The database is on one node: there is nothing to do.\n');
+  assert.deepEqual(await sumTables(db), before);
+});
+
+test('a number of pieces that is none is refused, and so is a database that nobody has made', async () => {
+  const { assertFails } = await makeMigrated();
+  for (const shards of ['0', '-1', 'many', '1.5', '1025']) await assertFails(/--shards ".*": must be a number from 1 to 1024/, 'distribute', `--shards=${shards}`);
+  const empty = useCommands(settingsOf(await databases.make()));
+  await empty.assertFails(/no start of Schoolbell has made anything in DATABASE_URL/, 'distribute');
+});
+
+test('what is half spread does not start, and says how to go on', async () => {
+  const { url, db, assertFails, json } = await makeMigrated();
+  for (const [way, words] of [['out', 'spread over several nodes'], ['back', 'brought back to one node']] as const) {
+    await noteUnderWay(db, way);
+    const refusal = new RegExp(`is being ${words}, or that was interrupted: end it with npx schoolbell distribute, or undo it with .* distribute --back`);
+    await assert.rejects(openDatabase(readConfig(settingsOf(url))), refusal);
+    await assertFails(refusal, 'school list');
+  }
+  // Whose Citus was taken away has what was noted left, and no table to move.
+  await assertFails(/others are connected to DATABASE_URL .*"schoolbell test look .*end them first\. Nothing was changed/, 'distribute --back --yes');
+  await assertFails(/would be moved, which may take long; repeat with --yes, or see with --dry-run/, 'distribute --back');
+  await db.end({ timeout: 1 });
+  await json('distribute --back --yes');
+  await json('school list');
+});
+
+test('plans are kept on one node, and made for the values at hand on several', async () => {
+  const { url, db } = await makeMigrated();
+  const modes = async () => {
+    const found: unknown[] = [];
+    for (const name of ['reads', 'searches', 'changes'] as const) {
+      const pool = connect(url, policies[name]);
+      found.push((await pool`show plan_cache_mode`)[0]?.plan_cache_mode);
+      await pool.end({ timeout: 1 });
+    }
+    return found;
+  };
+  assert.deepEqual(await modes(), ['force_generic_plan', 'force_custom_plan', 'auto']);
+  await noteUnderWay(db, 'out');
+  assert.deepEqual(new Set(await modes()), new Set(['force_custom_plan']));
+});
+
+test('migrations statement by statement make the same schema', async () => {
+  const { db } = await makeMigrated();
+  const one = databases.open(await databases.make());
+  await makeSchema(one, readMigrations().map(onePerText));
+  assert.equal(await describeSchema(one), await describeSchema(db));
+});
