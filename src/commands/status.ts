@@ -1,5 +1,6 @@
 // In charge of the command that says how things stand, what needs a person, and whether the service may go live.
 import { shownState } from '../access/authorisations.ts';
+import { readNodeLoads } from '../db/node-load.ts';
 import { checkLive } from '../needs/check-live.ts';
 import type { Finding } from '../needs/finding.ts';
 import { findNeeds, needKinds, type NeedKind, type NeedsOfKind } from '../needs/needs.ts';
@@ -14,7 +15,7 @@ export const statusCommands: readonly Command[] = [
     effect: 'reads',
     help: 'Shows what needs a person, the database and, for each school, its roster, its last import and who may read it.',
     options: {
-      check: { value: undefined, help: 'before going live: address, mail, clock, disk, database, keys, what needs a person, each with what is to be done' },
+      check: { value: undefined, help: 'before going live: address, mail, clock, disk, database, its nodes, keys, what needs a person, each with what is to be done' },
     },
     run: (context, given) => (given.options.check === true ? runChecks(context) : showStatus(context)),
   },
@@ -80,6 +81,7 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
     union all select i.estab, i.rp, i.state, i.required_scopes || i.optional_scopes from invitation i where i.state in ('Proposed', 'Invited')
       and not exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp)
     order by 1, 2`;
+  const nodes = await readNodeLoads(db);
   const database = {
     postgres: server?.version ?? '',
     migration: server?.migration ?? 0,
@@ -87,7 +89,7 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
     embedded: config.databaseUrls === undefined,
   };
   return {
-    data: { needs, database, schools, databases, authorisations },
+    data: { needs, database, nodes, schools, databases, authorisations },
     lines: [
       ...renderTable(
         needs.flatMap((one) => [...one.needs, ...(one.more ? [{ what: '… and more', since: null, todo: '' }] : [])]),
@@ -100,6 +102,15 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
       ),
       '',
       `PostgreSQL ${database.postgres}, migration ${database.migration}, ${Math.round(database.bytes / 1024 ** 2)} MB`,
+      ...section(
+        nodes,
+        [
+          { title: 'Node', of: (one) => one.node },
+          { title: 'Is', of: (one) => `${one.coordinator ? 'the coordinator' : 'for schools'}${one.answers ? '' : ', does not answer'}` },
+          { title: 'Schools', of: (one) => one.schools, right: true },
+          { title: 'MB', of: (one) => one.bytes === null ? null : Math.round(one.bytes / 1024 ** 2), right: true },
+        ],
+      ),
       '',
       ...renderTable(
         schools,

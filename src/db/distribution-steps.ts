@@ -2,14 +2,11 @@
 // run goes on, either way: what stands between a table and its new place is taken away before, and noted, to be put back in the end.
 import { SchoolbellError } from '../errors.ts';
 import type { Sql } from './connect.ts';
-import { countRows, type Lying, type Way } from './distribution.ts';
-import { tablesAt } from './placement.ts';
+import { countRows, readLying, type Lying, type Way } from './distribution.ts';
+import { placements } from './placement.ts';
 
 export type Link = Readonly<{ table: string; name: string; definition: string; to: string }>;
 type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity';
-
-/** With which all other tables of a school lie. */
-const first = tablesAt('school')[0] ?? '';
 
 export async function noteUnderWay(tx: Sql, way: Way): Promise<void> {
   await tx`create table if not exists distribution (
@@ -132,14 +129,20 @@ export async function moveTable(tx: Sql, table: string, place: Lying | undefined
   if (place === undefined) await tx`select undistribute_table(${table}::regclass)`;
   else {
     if (place === 'everywhere') await tx`select create_reference_table(${table}::regclass)`;
-    else if (table === first) await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => 'none', shard_count => ${shards}::int)`;
-    else await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => ${first})`;
+    else await placeBySchool(tx, table, shards);
     await tx`select truncate_local_data_after_distributing_table(${table}::regclass)`;
   }
   const after = await countRows(tx, table);
   if (after !== before) throw new SchoolbellError('unexpected', `${table} had ${before} rows, and ${after} after it was moved; it stays where it was`);
   await tx`analyze ${tx(table)}`;
   return after;
+}
+
+/** With whichever table of schools lies by them already: on the way back, which may have been interrupted, that can be any. */
+async function placeBySchool(tx: Sql, table: string, shards: number): Promise<void> {
+  const other = [...(await readLying(tx))].find(([name, lying]) => lying === 'school' && placements.get(name) === 'school')?.[0];
+  if (other === undefined) await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => 'none', shard_count => ${shards}::int)`;
+  else await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => ${other})`;
 }
 
 /** What is noted of triggers and numbers stays, for the way back. */

@@ -41,7 +41,7 @@ test('one that may go live: every check is ok, but for the role of the tests, an
     checks.map(({ check: name }) => name),
     [
       'public address', 'proxy', 'mail', 'demo', 'secret key', 'outgoing calls', 'rate limit', 'database rights', 'clock', 'disk', 'database connections',
-      'migrations', 'backups', 'held imports', 'failing schools', 'stale schools', 'failing targets', 'schools to confirm', 'unanswered invitations',
+      'nodes', 'migrations', 'backups', 'held imports', 'failing schools', 'stale schools', 'failing targets', 'schools to confirm', 'unanswered invitations',
       'failing mails',
     ],
   );

@@ -13,6 +13,7 @@ import { formatBytes } from '../http/pages/figures.ts';
 import { findMailTrouble } from '../mail/mail.ts';
 import { fail, ok, warn, type Finding, type Judged } from './finding.ts';
 import { judgeBackups, judgeBackupsLive } from './judge-backups.ts';
+import { judgeNodes } from './judge-nodes.ts';
 
 export type Checked = Readonly<{ db: Db; config: Config }>;
 
@@ -31,6 +32,7 @@ const runningChecks: Readonly<Record<string, Check>> = {
   clock: ({ db }) => judgeClock(db),
   disk: ({ config }) => judgeDisk(config),
   'database connections': ({ db, config }) => judgeConnections(db, config),
+  nodes: ({ db }) => judgeNodes(db),
   migrations: ({ db }) => judgeMigrations(db),
   backups: ({ db }) => judgeBackups(db),
 };

@@ -1,0 +1,222 @@
+// Covers spreading a filled database over the nodes of a real Citus cluster and bringing it back: the same rows and the same schema,
+// wherever it is interrupted; and what is done on one that is spread. It needs TEST_CITUS_URL.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
+import { root } from '../../test/generate.ts';
+import { testSecretKey } from '../../test/service.ts';
+import { citusUrl, dropOnEach, makeOnEach, openNodes, urlOf, type TestNode } from '../../test/spread-database.ts';
+import { readConfig } from '../config.ts';
+import { connect, type Db } from '../db/connect.ts';
+import { migrate } from '../db/migrate.ts';
+import { migrationsFolder } from '../db/migrations.ts';
+import { readNodeLoads } from '../db/node-load.ts';
+import { placements } from '../db/placement.ts';
+import { judgeNodes } from '../needs/judge-nodes.ts';
+import { runDistribute } from './distribute.ts';
+
+const schools = ['one', 'two', 'three'];
+const home = mkdtempSync(join(tmpdir(), 'schoolbell-spread-'));
+after(() => rmSync(home, { recursive: true, force: true }));
+
+suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL names no cluster' }, () => {
+  let nodes: TestNode[] = [];
+  let close = async () => {};
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  let url = '';
+  const settings = () => ({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });
+  const commands = () => useCommands(settings());
+  const look = async <T>(work: (db: Db) => Promise<T>): Promise<T> => {
+    const db = connect(url, { max: 1, name: 'test look' });
+    return work(db).finally(() => db.end({ timeout: 5 }));
+  };
+  /** Every row of every table, but for the trail, which the command itself writes. */
+  const readRows = () => look(async (db) => {
+    const found: Record<string, string[]> = {};
+    for (const table of placements.keys())
+      if (table !== 'audit_event') found[table] = (await db`select * from ${db(table)}`).map((row) => JSON.stringify(row)).toSorted();
+    return found;
+  });
+  /** Without the names that PostgreSQL 18 gives to what is not null. */
+  const readSchema = () => look(async (db) => [
+    ...(await db`select concat_ws(' ', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated,
+        a.attcollation, pg_get_expr(d.adbin, d.adrelid)) as line
+      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'i') and c.relname !~ '^citus_'`),
+    ...(await db`select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) as line from pg_constraint
+      where connamespace = 'public'::regnamespace and contype <> 'n'`),
+    ...(await db`select pg_get_triggerdef(oid) as line from pg_trigger where not tgisinternal and tgrelid::regclass::text !~ '^pg_'`),
+    ...(await db`select concat_ws(' ', pg_get_indexdef(indexrelid), relpersistence) as line from pg_index join pg_class c on c.oid = indrelid
+      where c.relnamespace = 'public'::regnamespace`),
+  ].map((row) => String(row.line)).toSorted());
+  const countCitus = () => look(async (db) => Number((await db`select count(*)::int as count from pg_dist_partition`)[0]?.count));
+
+  /** As a machine that fails does: its connections end behind a step. Gives which steps were done. */
+  const runKilled = async (back: boolean, isLast: (step: string) => boolean): Promise<string[]> => {
+    const done: string[] = [];
+    const given = { options: { yes: true, shards: '4', ...(back ? { back } : {}) }, positionals: [] };
+    const run = runDistribute(readConfig(settings()), given, undefined, async (step) => {
+      done.push(step);
+      if (!isLast(step)) return;
+      const admin = connect(citusUrl ?? '', { max: 1, name: 'test admin' });
+      await admin`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${name} and starts_with(application_name, 'schoolbell distribute')`;
+      await admin.end({ timeout: 5 });
+    });
+    await assert.rejects(run, (error: Error) => /ended|terminat/.test(error.message));
+    return done;
+  };
+
+  let rows: Record<string, string[]> = {};
+  let schema: string[] = [];
+
+  before(async () => {
+    ({ nodes, close } = await openNodes(citusUrl ?? ''));
+    await makeOnEach(nodes, name);
+    url = urlOf(nodes[0], name);
+    await look((db) => migrate(db));
+    const { json } = commands();
+    for (const estab of schools) {
+      await json('school add', '--estab', estab, '--name', `School ${estab}`, '--email', `office@${estab}.example`);
+      await json('import', '--estab', estab, join(root, 'samples/hill-top-school'));
+    }
+    await json('application add', '--rp', 'reader', '--name', 'Reader', '--callback-url', 'https://reader.example/', '--scopes', 'School,Student');
+    for (const estab of schools) await json('authorise', '--rp', 'reader', '--estab', estab);
+    [rows, schema] = [await readRows(), await readSchema()];
+    assert.ok((rows.roster_user?.length ?? 0) > 30 && rows.authorisation?.length === 3);
+  });
+  after(async () => {
+    await dropOnEach(nodes, name);
+    await close();
+  });
+
+  test('it says what it would do, and asks', async () => {
+    const { json, assertFails, run } = commands();
+    const plan = await json<{ moves: { table: string; to: string }[]; nodes: unknown[] }>('distribute --dry-run');
+    assert.deepEqual(plan.moves.length, [...placements.values()].filter((place) => place !== 'coordinator').length);
+    assert.equal(plan.nodes.length, nodes.length);
+    await assertFails(/repeat with --yes/, 'distribute');
+    const asked: string[] = [];
+    const refused = await run(['distribute'], settings(), async (question) => {
+      asked.push(question);
+      return 'no';
+    });
+    assert.deepEqual([refused.code, refused.err], [1, 'schoolbell: nothing was changed\n']);
+    assert.match(asked.join(), /^roster_user +the node of its school +\d+$/m);
+    await look(async (db) => {
+      await db`select 1`;
+      await assertFails(/others are connected to .*"schoolbell test look/, 'distribute --yes');
+    });
+    assert.equal(await countCitus(), 0);
+  });
+
+  const halts = {
+    out: [
+      'note', 'functions', 'numbers', 'triggers', 'foreign key application_secret_rp_fkey taken away', 'foreign key webhook_estab_rp_fkey taken away',
+      'foreign key writeback_mark_estab_tracking_id_fkey taken away', 'table establishment', 'table school_secret', 'table roster', 'table roster_user',
+      'table disclosure', 'foreign key application_secret_rp_fkey put back', 'foreign key inbox_rp_fkey put back',
+      'foreign key writeback_mark_estab_tracking_id_fkey put back',
+    ],
+    back: [
+      'note', 'foreign key application_secret_rp_fkey taken away', 'foreign key inbox_rp_fkey taken away',
+      'foreign key writeback_mark_estab_tracking_id_fkey taken away', 'table application', 'table roster', 'table writeback_mark', 'rest',
+      'foreign key application_secret_rp_fkey put back', 'foreign key writeback_mark_estab_tracking_id_fkey put back',
+    ],
+  } as const;
+
+  const assertSpread = async () => {
+    const { json, schoolbell } = commands();
+    assert.deepEqual(await readRows(), rows);
+    assert.equal((await schoolbell('distribute --yes')).out, 'The database is spread over several nodes: there is nothing to do.\n');
+    const lying = await look((db) => db`select logicalrelid::regclass::text as table from pg_dist_partition where partmethod = 'h' order by 1`);
+    assert.equal(lying.length, [...placements.values()].filter((place) => place === 'school').length);
+    assert.equal((await json<unknown[]>('application list')).length, 1);
+  };
+  const assertBack = async () => {
+    assert.deepEqual([await readRows(), await countCitus()], [rows, 0]);
+    assert.deepEqual(await readSchema(), schema);
+  };
+
+  test('interrupted behind any step it goes on where it stood, and loses no row', async () => {
+    const { json, assertFails } = commands();
+    for (const halt of halts.out) {
+      const done = await runKilled(false, (step) => step === halt);
+      assert.equal(done.at(-1), halt);
+      await assertFails(/is being spread over several nodes, or that was interrupted: end it with npx schoolbell distribute/, 'school list');
+    }
+    const { moved } = await json<{ moved: unknown[] }>('distribute --yes');
+    assert.deepEqual(moved, [], 'only what was taken away was left to be put back');
+    await assertSpread();
+  });
+
+  test('the way back can be interrupted, too, and all is as before', async () => {
+    const { json, assertFails } = commands();
+    for (const halt of halts.back) {
+      assert.equal((await runKilled(true, (step) => step === halt)).at(-1), halt);
+      await assertFails(/is being brought back to one node, or that was interrupted/, 'school list');
+    }
+    await json('distribute --back --yes');
+    await assertBack();
+    assert.deepEqual(await json('distribute --back --yes'), { way: 'back', moved: [], rows: 0, nothingToDo: true });
+  });
+
+  test('who changes their mind on the way comes back, or goes out after all', async () => {
+    const { json } = commands();
+    for (const halt of ['triggers', 'foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
+      await runKilled(false, (step) => step === halt);
+      await json('distribute --back --yes');
+      await assertBack();
+    }
+    const out = await json<{ moved: { table: string; rows: number }[]; rows: number }>('distribute --yes --shards 4');
+    assert.equal(out.rows, out.moved.reduce((sum, { table }) => sum + (rows[table]?.length ?? 0), 0));
+    await assertSpread();
+    for (const halt of ['foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
+      await runKilled(true, (step) => step === halt);
+      await json('distribute --yes');
+      await assertSpread();
+    }
+  });
+
+  test('each node is known by how many schools lie on it, and one that does not answer is reported', async () => {
+    await look(async (db) => {
+      const loads = await readNodeLoads(db);
+      assert.deepEqual([loads.length, loads.every(({ answers, bytes }) => answers && bytes !== null), loads[0]?.coordinator], [nodes.length, true, true]);
+      assert.deepEqual([loads[0]?.schools, loads.reduce((sum, one) => sum + one.schools, 0)], [0, schools.length]);
+      assert.deepEqual(await judgeNodes(db), { verdict: 'ok', found: `all ${nodes.length} answer`, todo: null });
+      const [first] = await db<{ port: number }[]>`select nodeport as port from pg_dist_node where groupid = 1`;
+      await db`update pg_dist_node set nodeport = 1 where groupid = 1`;
+      assert.match((await judgeNodes(db)).found, /:1 of \d does not answer, and its schools cannot be read or written/);
+      assert.deepEqual((await readNodeLoads(db)).map(({ answers }) => answers).filter((answers) => !answers).length, 1);
+      await db`update pg_dist_node set nodeport = ${first?.port ?? 0}::int where groupid = 1`;
+      assert.equal((await judgeNodes(db)).verdict, 'ok');
+    });
+  });
+
+  test('what a migration adds comes to lie where it is to, also where its start was cut off', async () => {
+    const folder = mkdtempSync(join(home, 'migrations-'));
+    cpSync(migrationsFolder, folder, { recursive: true });
+    writeFileSync(join(folder, '9000_next.sql'), `-- A piece; of two statements.
+      alter table disclosure rename to old_disclosure;
+      create table disclosure (estab text collate "C" not null references roster on delete cascade, number bigint generated always as identity,
+        primary key (estab, number));
+      alter table roster_user add column next int; alter table roster_user add constraint next_check check (next > 0) not valid;
+      create index next_index on roster_user (estab, next);`);
+    writeFileSync(join(folder, '9001_after.sql'), `-- outside a transaction
+create index concurrently if not exists after_index on disclosure (number);
+-- next
+update roster_user set next = 1 where next is null;`);
+    const [first] = await look(async (db) => [await migrate(db, { folder })]);
+    const lying = await look((db) => db`select partmethod from pg_dist_partition where logicalrelid = 'disclosure'::regclass`);
+    assert.deepEqual([first, lying], [2, [{ partmethod: 'h' }]]);
+    await look(async (db) => {
+      for (const estab of schools) await db`insert into disclosure (estab) values (${estab})`;
+      await assert.rejects(db`insert into disclosure (estab) values ('nobody')`, /foreign key/);
+      assert.deepEqual((await db`select estab from disclosure order by number`).map(({ estab }) => estab), schools);
+      assert.equal((await db`select count(*)::int as count from roster_user where next = 1`)[0]?.count, rows.roster_user?.length);
+    });
+  });
+});

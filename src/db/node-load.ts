@@ -1,0 +1,45 @@
+// In charge of how the nodes of a spread database are doing: whether each answers, and how schools lie on them.
+import type { Db } from './connect.ts';
+import { findCitus, knowsNotes, listNodes, type DataNode } from './distribution.ts';
+
+/** bytes: of the tables that lie by school or everywhere; null where it could not be asked. */
+export type NodeLoad = Readonly<{ node: string; coordinator: boolean; answers: boolean; schools: number; bytes: number | null }>;
+
+/** One that is gone may not refuse a connection either. */
+const longestConnectMs = 3_000;
+
+/** None, where the database is on one node. */
+export async function findNodes(db: Db): Promise<DataNode[]> {
+  return (await knowsNotes(db)) && (await findCitus(db)) !== undefined ? listNodes(db) : [];
+}
+
+/** Those that do not answer, or that Citus leaves out. */
+export async function findSilentNodes(db: Db, nodes: readonly DataNode[]): Promise<DataNode[]> {
+  const asked = nodes.map(async (node) => {
+    const answers = node.active && (await db.begin(async (tx) => {
+      await tx`select set_config('citus.node_connection_timeout', ${String(longestConnectMs)}, true)`;
+      const [row] = await tx<{ answers: boolean }[]>`select citus_check_connection_to_node(${node.name}, ${node.port}::int) as answers`;
+      return row?.answers === true;
+    }));
+    return answers ? [] : [node];
+  });
+  return (await Promise.all(asked)).flat();
+}
+
+export async function readNodeLoads(db: Db): Promise<NodeLoad[]> {
+  const nodes = await findNodes(db);
+  if (nodes.length === 0) return [];
+  const silent = new Set((await findSilentNodes(db, nodes)).map(({ address }) => address));
+  const schools = await db<{ group: number; schools: number }[]>`
+    select p.groupid as group, count(*)::int as schools
+    from establishment e join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('roster', e.estab) group by 1`;
+  const bytes = silent.size > 0 ? [] : await db<{ node: string; bytes: number }[]>`
+    select nodename || ':' || nodeport as node, sum(shard_size)::float8 as bytes from citus_shards group by 1`;
+  return nodes.map(({ address, group }) => ({
+    node: address,
+    coordinator: group === 0,
+    answers: !silent.has(address),
+    schools: schools.find((one) => one.group === group)?.schools ?? 0,
+    bytes: bytes.find(({ node }) => node === address)?.bytes ?? null,
+  }));
+}
