@@ -17,8 +17,11 @@ export type PoolLoad = Readonly<{ inUse: number; open: number; waiting: number; 
 /** Seconds; the shortest is what one that lies ready takes. */
 const waitBounds = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', chosen: 'auto' } as const;
-/** Citus finds the node of a school by its value; a plan for any value asks them all, or fails. See docs/decisions/0051. */
-const planCacheModeOfSpread = 'force_custom_plan';
+/**
+ * Where Citus spreads the database, it finds the node of a school by the value: a plan for any value fails, unless Citus has chosen it itself.
+ * See docs/decisions/0051.
+ */
+const planCacheModesOfSpread = { ...planCacheModes, kept: 'auto' } as const;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
@@ -149,7 +152,7 @@ export class SessionPool {
     const late = setTimeout(() => socketOf(client).destroy(), connectionMs);
     try {
       const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
-      set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModeOfSpread}' else '${planCacheModes[plans]}' end, false)`);
+      set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModesOfSpread[plans]}' else '${planCacheModes[plans]}' end, false)`);
       await this.#servers.examine(async (asks) => (await client.query<ServerFacts>(`select ${[...asks, ...set].join(', ')}`)).rows[0]);
     } finally {
       clearTimeout(late);
