@@ -2,16 +2,30 @@
 
 create collation roster_fold (provider = builtin, locale = 'PG_UNICODE_FAST');
 
+CREATE OR REPLACE FUNCTION public.note_import_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into import_end (estab, id, started_at, finished_at, outcome) values (new.estab, new.id, new.started_at, new.finished_at, new.outcome)
+    on conflict (estab, id) do nothing;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.note_standing()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to)
-    values (new.estab, new.id, new.version, new.kept_from,
-      (select v.instant from roster_version v where v.estab = new.estab and v.version = new.version), new.purged_at, new.rendered_to)
+  insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to, records, pupils)
+    select r.estab, r.id, r.version, r.kept_from, v.instant, r.purged_at, r.rendered_to, t.records, t.pupils
+    from roster r left join roster_version v on v.estab = r.estab and v.version = r.version
+      cross join lateral (select coalesce(sum(count), 0)::int as records,
+          coalesce(sum(count) filter (where collection = 'users' and kind = 'student'), 0)::int as pupils
+        from roster_total where estab = r.estab and status = 'active') t
+    where r.estab = new.estab
     on conflict (estab) do update set roster_id = excluded.roster_id, version = excluded.version, kept_from = excluded.kept_from,
-      instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to;
+      instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to, records = excluded.records, pupils = excluded.pupils;
   return null;
 end $function$;
 
@@ -432,6 +446,18 @@ create table identity_audit (
 CREATE INDEX identity_audit_at ON public.identity_audit USING btree (at);
 CREATE INDEX identity_audit_mail ON public.identity_audit USING btree (estab, at) WHERE ((operation = ANY (ARRAY['CreateLogin'::text, 'CreateUser'::text])) AND (outcome = 'done'::text));
 
+create table import_end (
+  estab text collate "C" not null,
+  id uuid not null,
+  started_at timestamp with time zone not null,
+  finished_at timestamp with time zone not null,
+  outcome text not null,
+  constraint import_end_pkey PRIMARY KEY (estab, id),
+  constraint import_end_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
+);
+CREATE INDEX import_end_finished ON public.import_end USING btree (finished_at);
+CREATE INDEX import_end_started ON public.import_end USING btree (estab, started_at);
+
 create table import_fault (
   estab text collate "C" not null,
   import uuid not null,
@@ -481,6 +507,7 @@ CREATE INDEX import_run_ended ON public.import_run USING btree (estab, finished_
 CREATE INDEX import_run_finished ON public.import_run USING btree (finished_at);
 CREATE INDEX import_run_held ON public.import_run USING btree (estab, finished_at) WHERE (outcome = 'held'::text);
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
+CREATE TRIGGER note_import_end AFTER INSERT ON public.import_run FOR EACH ROW EXECUTE FUNCTION note_import_end();
 
 create table inbox (
   id uuid default gen_random_uuid() not null,
@@ -1176,6 +1203,8 @@ create table roster_standing (
   purged_at timestamp with time zone,
   rendered_to integer not null,
   swept_at timestamp with time zone default '-infinity'::timestamp with time zone not null,
+  records integer default 0 not null,
+  pupils integer default 0 not null,
   constraint roster_standing_pkey PRIMARY KEY (estab),
   constraint roster_standing_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
@@ -1299,6 +1328,7 @@ create table roster_version (
   constraint roster_version_pkey PRIMARY KEY (estab, version),
   constraint roster_version_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
+CREATE TRIGGER note_standing AFTER INSERT ON public.roster_version FOR EACH ROW EXECUTE FUNCTION note_standing();
 
 create table roster_version_set (
   name text collate "C" not null,

@@ -47,7 +47,7 @@ async function loadSchool(db: Db, seal: Seal, config: Config): Promise<void> {
   const { estab } = demoEstablishment;
   const [known] = await db<
     { version: number; connector: string | null }[]
-  >`select r.version, e.connector from establishment e join roster r using (estab) where estab = ${estab}`;
+  >`select r.version, e.connector from establishment e join roster_standing r using (estab) where estab = ${estab}`;
   if (!known) await addEstablishment(db, demoEstablishment);
   if (known && known.version > 0 && known.connector === 'demo') return;
   await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'demo' }));

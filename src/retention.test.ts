@@ -69,8 +69,9 @@ test('each kind ends when the table says, and not before', async () => {
   await db`insert into inbox (id, rp, name, key, sealed_key) values (${uuid(true)}, 'ends-app', 'Ends', 'ends', '')`;
   type Case = [table: string, insert: (at: Fragment, young: boolean) => Fragment];
   const cases: Case[] = [
-    // First: those of links and sessions are noted here as well.
+    // First: those of links, sessions and imports are noted here as well.
     ['unnamed_link', (at, young) => db`(hash, estab, expires_at) values (${Buffer.from([Number(young)])}, ${estab}, ${at})`],
+    ['import_end', (at, young) => db`(estab, id, started_at, finished_at, outcome) values (${estab}, ${uuid(young)}, ${at}, ${at}, 'refused')`],
     ['attendance_history', (at, young) => db`(estab, date, session, student_id, version, at)
       values (${estab}, current_date, 'AM', 's', ${young ? 2 : 1}, ${at})`],
     ['writeback', (at, young) => db`(estab, tracking_id, rp, status, partial, request_hash, callbacks, deadline_at, completed_at)
@@ -82,7 +83,8 @@ test('each kind ends when the table says, and not before', async () => {
     ['demo_write', (at, young) => db`(estab, tracking_id, answer, written_at) values (${estab}, ${uuid(young)}, '[]', ${at})`],
     ['outbox', (at, young) => db`(estab, id, kind, lane, payload, due_at, state, settled_at)
       values (${estab}, ${`ends-${young}`}, 'call', 'ends', '{}', ${at}, 'done', ${at})`],
-    ['import_run', (at) => db`(estab, started_at, finished_at, outcome, report) values (${estab}, ${at}, ${at}, 'refused', '{}')`],
+    ['import_run', (at, young) =>
+      db`(estab, id, started_at, finished_at, outcome, report) values (${estab}, ${uuid(young)}, ${at}, ${at}, 'refused', '{}')`],
     ['upload', (at) => db`(estab, created_at) values (${estab}, ${at})`],
     ['upload_receipt', (at, young) => db`(estab, id, by_job, taken_at) values (${estab}, ${uuid(young)}, true, ${at})`],
     ['upload_token', (at) => db`(estab, made_by, ended_at, ended_by) values (${estab}, 'school', ${at}, 'school')`],

@@ -128,7 +128,7 @@ export const retention: readonly Kept[] = [
   },
   {
     what: 'Reports of imports, which show values of rows that were wrong (all of those rows: of the last 20 imports), and which package each was of',
-    where: ['import_run', 'import_fault', 'upload_receipt'],
+    where: ['import_run', 'import_end', 'import_fault', 'upload_receipt'],
     ends: { days: 'purge', after: 'the import', namesPeople: true, forgetAt: forgetReports },
     purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,

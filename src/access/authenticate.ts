@@ -49,7 +49,7 @@ export function requireReach(rows: readonly Standing[]): Reach[] {
 /** Of an application at one school, whatever its secrets. */
 export async function findStanding(db: Db, rp: string, estab: string): Promise<Standing | undefined> {
   const [row] = await db<Standing[]>`
-    select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom" from authorisation a join roster r using (estab)
+    select a.estab, a.scopes, a.state, r.roster_id as "rosterId", r.version, r.kept_from as "keptFrom" from authorisation a join roster_standing r using (estab)
     where a.rp = ${rp} and a.estab = ${estab}`;
   return row;
 }

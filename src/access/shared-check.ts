@@ -99,8 +99,8 @@ function createKnown() {
 }
 
 async function ask(db: Db, all: readonly Asked[], before: readonly (Reached | undefined)[]): Promise<Row[]> {
-  const reached = db`select a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom"
-    from authorisation a join roster r on r.estab = a.estab`;
+  const reached = db`select a.estab, a.scopes, a.state, r.roster_id as "rosterId", r.version, r.kept_from as "keptFrom"
+    from authorisation a join roster_standing r on r.estab = a.estab`;
   const each = db`(${reached} where a.rp = ask.rp and a.estab = ask.estab union all ${reached} where ask.estab is null and a.rp = ask.rp)`;
   const holds = (table: Fragment, more: Fragment) =>
     db`exists (select from ${table} s where s.id = ask.secret and s.rp = ask.rp ${more} and (s.valid_until is null or s.valid_until > now()))`;

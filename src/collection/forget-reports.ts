@@ -5,6 +5,7 @@ import { deleteOfSchool } from '../db/delete-in-batches.ts';
 /** Reports show values of the rows that were wrong; what became of a package is told as long. */
 export async function forgetReports(db: Db, estab: string, days: number): Promise<void> {
   await deleteOfSchool(db, 'import_run', estab, db`finished_at < now() - make_interval(days => ${days})`);
+  await deleteOfSchool(db, 'import_end', estab, db`finished_at < now() - make_interval(days => ${days})`);
   await deleteOfSchool(db, 'upload_receipt', estab, db`taken_at < now() - make_interval(days => ${days})`);
 }
 

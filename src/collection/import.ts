@@ -154,10 +154,15 @@ function withProblems(report: ImportReport, { listed, total, groups }: Problems)
 async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterReading | undefined, report: ImportReport): Promise<void> {
   const { kind = 'command', partial, approved } = options;
   const withApproved = approved === undefined ? report : { ...report, approved };
-  await tx`
+  const [ended] = await tx<{ at: Date }[]>`
     insert into import_run (estab, id, started_at, outcome, version, report, reading, provider, kind, partial)
     values (${report.estab}, ${id}, ${reading.startedAt}, ${report.outcome}, ${report.version}, ${tx.json(withApproved)}, ${reading.number},
-      ${source?.provider ?? null}, ${kind}, ${partial})`;
+      ${source?.provider ?? null}, ${kind}, ${partial})
+    returning finished_at as at`;
+  // For whoever asks about all schools at once.
+  await tx`
+    insert into import_end (estab, id, started_at, finished_at, outcome)
+    values (${report.estab}, ${id}, ${reading.startedAt}, ${ended?.at ?? null}, ${report.outcome}) on conflict (estab, id) do nothing`;
   await keepFaults(tx, reading, id);
   // A package that is refused takes the place of one that is held only if it was uploaded there.
   if (report.outcome !== 'refused' || (kind === 'upload' && !report.overtaken)) await replaceHeld(tx, report.estab, id, options.upload);

@@ -10,7 +10,7 @@ import { measureSchools } from './measure-schools.ts';
 
 const { db } = await useDatabase();
 for (const estab of ['S1', 'S2', 'S3', 'S4']) await addEstablishment(db, { estab, name: estab, email: `office@${estab}.example` });
-beforeEach(() => db`truncate component_database, import_run cascade`);
+beforeEach(() => db`truncate component_database, import_end`);
 
 const measure = async () => readExposition((await measureSchools(db)).map(renderMetric).join(''));
 
@@ -56,8 +56,8 @@ test('ages are a distribution over the schools, not a series for each', async ()
 
 test('imports of the last day by outcome and duration', async () => {
   const run = (outcome: string, seconds: number, hoursAgo: number) => db`
-    insert into import_run (estab, started_at, finished_at, outcome, report)
-    values ('S1', now() - make_interval(hours => ${hoursAgo}, secs => ${seconds}), now() - make_interval(hours => ${hoursAgo}), ${outcome}, '{}')`;
+    insert into import_end (estab, id, started_at, finished_at, outcome) values ('S1', gen_random_uuid(),
+      now() - make_interval(hours => ${hoursAgo}, secs => ${seconds}), now() - make_interval(hours => ${hoursAgo}), ${outcome})`;
   await run('done', 3, 1);
   await run('done', 100, 2);
   await run('held', 0.5, 3);

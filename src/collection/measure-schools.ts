@@ -42,7 +42,7 @@ export async function measureSchools(db: Db): Promise<Metric[]> {
     group by 1, 2, 3`;
   const imports = await db<(Part & { outcome: string })[]>`
     select outcome, width_bucket(seconds, ${[...durationBounds]}::float8[]) as place, count(*)::int as count, sum(seconds)::float8 as sum from (
-      select outcome, extract(epoch from finished_at - started_at)::float8 as seconds from import_run where finished_at > now() - interval '1 day') finished
+      select outcome, extract(epoch from finished_at - started_at)::float8 as seconds from import_end where finished_at > now() - interval '1 day') finished
     group by 1, 2`;
   return [
     ...standings.map(

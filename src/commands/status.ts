@@ -66,11 +66,9 @@ async function showStatus({ db, config }: Context): Promise<Outcome> {
     select current_setting('server_version') as version, (select max(version) from migration) as migration,
       pg_database_size(current_database())::float8 as bytes`;
   const schools = await db<School[]>`
-    select e.estab, e.name, r.version, v.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt",
-      (select coalesce(sum(count), 0)::int from roster_total t where t.estab = e.estab and t.status = 'active') as records
-    from establishment e join roster r using (estab)
-    left join roster_version v on v.estab = r.estab and v.version = r.version
-    left join lateral (select outcome, finished_at from import_run i where i.estab = e.estab order by started_at desc limit 1) i on true
+    select e.estab, e.name, r.version, r.instant as "lastChanged", i.outcome as "lastImport", i.finished_at as "lastImportAt", r.records
+    from establishment e join roster_standing r using (estab)
+    left join lateral (select outcome, finished_at from import_end i where i.estab = e.estab order by started_at desc limit 1) i on true
     order by e.estab`;
   const databases = await db<{ estab: string; name: string; status: string; updatedAt: Date | null; rowCount: number; message: string | null }[]>`
     select estab, name, case when refreshing_since is null then status when progress is null then 'Updating'

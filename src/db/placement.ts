@@ -25,7 +25,7 @@ const places: Readonly<Record<Place, readonly string[]>> = {
   everywhere: ['establishment', 'application', 'application_secret', 'authorisation', 'school_secret'],
   coordinator: [
     'outbox', 'outbox_attempt', 'outbox_tally', 'lane', 'delivery_hour', 'webhook', 'inbox', 'inbox_call', 'availability_wait',
-    'component_database', 'connector_setting', 'roster_standing', 'roster_version_set', 'invitation', 'unnamed_link',
+    'component_database', 'connector_setting', 'roster_standing', 'roster_version_set', 'import_end', 'invitation', 'unnamed_link',
     'authorisation_event', 'past_decision',
     'request_line', 'request_hour', 'request_count', 'wrong_try', 'audit_event', 'erasure', 'sandbox_fault',
     'console_account', 'console_developer', 'console_link', 'console_rule', 'console_session', 'oidc_record', 'token_key', 'provider_key',

@@ -107,8 +107,7 @@ const stateOf = (sql: Sql): Fragment => sql`
 const columns = (sql: Sql): Fragment => sql`
   e.estab, e.name, e.email, e.time_zone as "timeZone", e.connector, e.confirmed_at is not null as confirmed, e.created_at as since, ${stateOf(sql)} as state,
     coalesce(a.approved + a.paused, 0) as applications, d.updated_at as "updatedAt",
-    (select coalesce(sum(t.count), 0)::int from roster_total t
-      where t.estab = e.estab and t.collection = 'users' and t.kind = 'student' and t.status = 'active') as pupils`;
+    coalesce((select r.pupils from roster_standing r where r.estab = e.estab), 0) as pupils`;
 
 /** By name, in any case; next: the key that goes on, if there are more. */
 export async function listSchools(db: Db, asked: SchoolsAsked = {}): Promise<{ schools: ListedSchool[]; next: string | undefined }> {

@@ -49,7 +49,7 @@ export async function tellTroubles(db: Db, telling: Telling, which: { estab?: st
 async function findTroubled(db: Db): Promise<string[]> {
   const rows = await db<{ estab: string }[]>`
     select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeout')
-    union select estab from upload_receipt where by_job and taken_at > now() - make_interval(hours => ${patienceHours}) order by estab`;
+    union select estab from import_end where outcome = 'refused' and finished_at > now() - make_interval(hours => ${patienceHours}) order by estab`;
   return rows.map(({ estab }) => estab);
 }
 

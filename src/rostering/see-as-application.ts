@@ -62,8 +62,8 @@ export async function seeAll(db: Db, publicUrl: string, asked: Asked): Promise<S
 /** Every application that the school has authorised: who of them sees such a record is judged without reading it. */
 export async function listOnlookers(db: Db, { estab, ...judged }: Pick<Asked, 'estab'> & Judged): Promise<Onlooker[]> {
   const rows = await db<(Standing & { rp: string; name: string })[]>`
-    select a.rp, p.name, a.estab, a.scopes, a.state, r.id as "rosterId", r.version, r.kept_from as "keptFrom"
-    from authorisation a join roster r on r.estab = a.estab join application p on p.rp = a.rp
+    select a.rp, p.name, a.estab, a.scopes, a.state, r.roster_id as "rosterId", r.version, r.kept_from as "keptFrom"
+    from authorisation a join roster_standing r on r.estab = a.estab join application p on p.rp = a.rp
     where a.estab = ${estab} order by a.rp limit ${mostOnlookers}`;
   return rows.map((row) => ({ rp: row.rp, name: row.name, state: row.state, scopes: row.scopes, whole: judgeStanding(row, judged) }));
 }
