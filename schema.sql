@@ -2,6 +2,13 @@
 
 create collation roster_fold (provider = builtin, locale = 'PG_UNICODE_FAST');
 
+CREATE OR REPLACE FUNCTION public.commits_pending()
+ RETURNS text[]
+ LANGUAGE sql
+AS $function$
+  select coalesce(array_agg(gid), '{}') from pg_prepared_xacts where database = current_database()
+$function$;
+
 CREATE OR REPLACE FUNCTION public.note_import_end()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -24,6 +24,7 @@ import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { createOperatorLinkSending, operatorLinkKind } from './operators/forgotten-password.ts';
+import { afterCommit } from './outbox/after-commit.ts';
 import { startWorker, type Handler } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -55,7 +56,7 @@ export async function startWork({ pools, seal, config, log, now = Date.now, ...l
   const mailing = createMailing(pools.outbox, config.mail);
   const worker = await startWorker({
     db: pools.outbox,
-    handlers: { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing },
+    handlers: afterCommit(pools.outbox, { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }),
     log,
     ...limits,
     // A transaction whose connection is gone comes to nothing; one that is being committed holds its claim, and is waited for.

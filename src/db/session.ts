@@ -25,6 +25,8 @@ let characters = 0;
 let cursors = 0;
 /** By an operator, a crash or a start, rather than for what the connection itself did. */
 const serverEnds = /^57P0[123]$/;
+/** What the server says of a node that it asked in turn. */
+const nodeEnds = /^(57P0[123]|08...)$/;
 
 export class PooledSession implements Runner {
   readonly client: pg.Client;
@@ -199,8 +201,9 @@ export class PooledSession implements Runner {
   #explain(error: Error): Error {
     if (isServerError(error)) {
       if (error.code === sqlStates.readOnly) this.isReadOnly = true;
-      // The last word of a connection that the server is about to close.
-      if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? '')) return error;
+      // The last word of a connection that the server is about to close; without that it is about one to another node.
+      if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? ''))
+        return nodeEnds.test(error.code) ? new DatabaseUnavailable('lost', `a node of the database went away: ${error.message}`, this.#about(error)) : error;
       this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, this.#about(error));
       return serverEnds.test(error.code) ? this.#broken : error;
     }
