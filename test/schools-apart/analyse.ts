@@ -6,14 +6,15 @@ import { type Reading, type Scope } from './scope.ts';
 import { belongsToSchool, type Tables } from './tables.ts';
 import { visitNodes } from './visit-nodes.ts';
 
-/** A statement, on one line, and the tables of schools in it that are not bound. */
-export type Analysed = Readonly<{ statement: string; unbound: readonly string[] }>;
+/** A statement, on one line and parsed, and the tables of schools in it that are not bound. */
+export type Analysed = Readonly<{ statement: string; node: Node | undefined; unbound: readonly string[] }>;
 
 /** Several statements may stand in one text. */
 export function analyse(text: string, tables: Tables): Analysed[] {
   const bytes = Buffer.from(text);
   return (parseSync(text).stmts ?? []).map(({ stmt, stmt_location: from = 0, stmt_len: length }) => ({
     statement: fold(bytes.subarray(from, length ? from + length : undefined).toString()),
+    node: stmt,
     unbound: [...new Set(stmt ? unboundTables(stmt, tables) : [])].toSorted(),
   }));
 }

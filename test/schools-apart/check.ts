@@ -1,26 +1,32 @@
 // In charge of holding what was recorded against the list: offenders that are new, and listed ones that are no more.
+import { placements } from '../../src/db/placement.ts';
 import { analyse, fold, type Analysed } from './analyse.ts';
 import { entryOf, type Offenders } from './offenders.ts';
-import { findFile, isOfTest, type Sources } from './sources.ts';
+import { findFile, isOfMigration, isOfTest, type Sources } from './sources.ts';
+import { judgeOneSchool, placedBy, type Placed } from './one-school.ts';
 import type { Tables } from './tables.ts';
 
-/** A backup is of every school: the COPY of a whole table, which nothing else writes in this way. */
-const wholeTable = /^copy "\w+" \((?:"\w+"(?:, )?)+\) (?:to stdout|from stdin) \(format text\)$/;
+/** Of every school: the COPY of a whole table by a backup, and its rows counted when it comes to lie elsewhere; nothing else is written in these ways. */
+const wholeTable = /^(?:copy "\w+" \((?:"\w+"(?:, )?)+\) (?:to stdout|from stdin) \(format text\)|select count\(\*\)::float8 as count from "\w+")$/;
+
+/** Of tables that lie with their school; nobody can list these. */
+const notAlone = 'is not about one school alone';
 
 /** What is wrong with each statement of the product that does not keep schools apart. */
 export type Offending = ReadonlyMap<string, string>;
 
-export function findOffending(texts: Iterable<string>, tables: Tables, sources: Sources): Offending {
+export function findOffending(texts: Iterable<string>, tables: Tables, sources: Sources, places = placements): Offending {
+  const placed = placedBy(places, tables);
   const offending = new Map<string, string>();
   for (const text of texts) {
-    for (const { statement, wrong } of findWrong(text, tables)) {
+    for (const { statement, wrong } of findWrong(text, tables, placed, sources)) {
       if (!offending.has(statement) && !isOfTest(statement, sources)) offending.set(statement, wrong);
     }
   }
   return offending;
 }
 
-function findWrong(text: string, tables: Tables): { statement: string; wrong: string }[] {
+function findWrong(text: string, tables: Tables, placed: Placed, sources: Sources): { statement: string; wrong: string }[] {
   if (wholeTable.test(fold(text))) return [];
   let analysed: Analysed[];
   try {
@@ -28,8 +34,14 @@ function findWrong(text: string, tables: Tables): { statement: string; wrong: st
   } catch (error) {
     return [{ statement: fold(text), wrong: `cannot be read: ${(error as Error).message}` }];
   }
-  const wrong = analysed.filter(({ unbound }) => unbound.length > 0);
-  return wrong.map(({ statement, unbound }) => ({ statement, wrong: `does not compare ${unbound.join(', ')} with the establishment` }));
+  return analysed.flatMap(({ statement, node, unbound }) => {
+    const elsewhere = unbound.filter((table) => !placed.isOfSchool(table));
+    const loose = elsewhere.length > 0 ? [`does not compare ${elsewhere.join(', ')} with the establishment`] : [];
+    // Migrations are of a database on one node; those of a spread one see to it themselves, see docs/decisions/0051.
+    const strict = node && !isOfMigration(statement, sources) ? judgeOneSchool(node, placed) : [];
+    const wrong = [...(strict.length > 0 ? [`${notAlone}: it ${strict.join(', and ')}`] : []), ...loose];
+    return wrong.length > 0 ? [{ statement, wrong: wrong.join('; ') }] : [];
+  });
 }
 
 /** In words: what the statement is, what is wrong with it, and what to do. */
@@ -37,8 +49,10 @@ export function describeNew(offending: Offending, offenders: Offenders, sources:
   const listed = new Set(offenders.flatMap(({ statements }) => Object.values(statements).flat()));
   return [...offending].flatMap(([statement, wrong]) => {
     const entry = entryOf(statement);
-    if (listed.has(entry)) return [];
+    const isStrict = wrong.startsWith(notAlone);
+    if (listed.has(entry) && !isStrict) return [];
     const file = findFile(statement, sources.product) ?? 'a file of src/ that puts it together';
+    if (isStrict) return [`${statement}\n  of ${file} ${wrong}.\n  Ask one school at a time, and what the coordinator has by itself: see src/db/placement.ts`];
     const advice = 'Add "estab = $n" for each of these tables, or list it with a reason in test/schools-apart/offenders.ts:';
     return [`${statement}\n  of ${file} ${wrong}.\n  ${advice}\n  ${JSON.stringify(entry)}`];
   });

@@ -1,43 +1,84 @@
 // In charge of the strict half of the rule: a statement about tables that lie with their school is about one school. Each reference to
 // such a table is compared with the establishment as a value, in the query that it stands in: what follows from other tables does not count,
 // for a database that is spread over nodes does not follow it either.
-import type { A_Expr, DeleteStmt, InsertStmt, JoinExpr, Node, RangeVar, SelectStmt, UpdateStmt } from 'libpg-query';
+import type { A_Expr, CommonTableExpr, CopyStmt, DeleteStmt, InsertStmt, JoinExpr, Node, RangeVar, SelectStmt, UpdateStmt } from 'libpg-query';
+import type { Place } from '../../src/db/placement.ts';
 import { isValue } from './conditions.ts';
 import { namesOf } from './scope.ts';
+import type { Tables } from './tables.ts';
 import { visitNodes } from './visit-nodes.ts';
 
 export type Placed = Readonly<{ isOfSchool(table: string): boolean; isOfCoordinator(table: string): boolean; columns(table: string): readonly string[] }>;
 
+export function placedBy(places: ReadonlyMap<string, Place>, tables: Tables): Placed {
+  return {
+    isOfSchool: (table) => places.get(table) === 'school',
+    isOfCoordinator: (table) => places.get(table) === 'coordinator',
+    columns: (table) => tables.get(table) ?? [],
+  };
+}
+
 /** A reference in FROM, with the conditions that must hold for its rows. */
 type Reference = { table: string; name: string; conditions: Node[] };
 
-/** What is wrong with it, in words; nothing where it has no table of a school. */
+const judged = ['SelectStmt', 'InsertStmt', 'UpdateStmt', 'DeleteStmt'];
+
+/** What is wrong with it, in words; nothing where it has no table of a school, or is no question about rows. */
 export function judgeOneSchool(statement: Node, placed: Placed): string[] {
-  const named = new Set<string>();
-  const seen: string[] = [];
-  visitNodes(statement, (kind, value) => {
-    if (kind === 'CommonTableExpr') named.add((value as { ctename: string }).ctename);
-    return true;
-  });
-  visitNodes(statement, (kind, value) => {
-    const { relname } = value as RangeVar;
-    if (kind !== 'LockingClause' && relname !== undefined && !named.has(relname)) seen.push(relname);
-    return kind !== 'LockingClause';
-  });
-  const ofSchool = seen.filter(placed.isOfSchool);
+  const [[kind = '', body = {}] = []] = Object.entries(statement) as [string, { query?: Node }][];
+  if (kind === 'CopyStmt' && !body.query) return judgeCopy(body, placed);
+  // Cursors, copies of a query, EXPLAIN and PREPARE.
+  if (body.query) return judgeOneSchool(body.query, placed);
+  if (kind === 'MergeStmt' || kind === 'TruncateStmt') return findTables(statement, new Set()).filter(placed.isOfSchool).map((table) => `changes ${table} whole`);
+  return judged.includes(kind) ? judgeRows(statement, placed) : [];
+}
+
+/** Each line of a COPY carries its establishment. */
+function judgeCopy({ relation, attlist = [], is_from: isFrom }: CopyStmt, placed: Placed): string[] {
+  const table = relation?.relname ?? '';
+  return !placed.isOfSchool(table) || (isFrom && namesOf(attlist).includes('estab')) ? [] : [`copies ${table} whole`];
+}
+
+function judgeRows(statement: Node, placed: Placed): string[] {
+  const named = findNamed(statement);
+  const tables = findTables(statement, named);
+  const ofSchool = tables.filter(placed.isOfSchool);
   if (ofSchool.length === 0) return [];
-  const beside = seen.filter(placed.isOfCoordinator);
-  const wrong = beside.length > 0 ? [`asks ${unique(beside)}, of the coordinator, together with ${unique(ofSchool)}`] : [];
+  const beside = tables.filter(placed.isOfCoordinator);
   const unbound = [...named].filter(placed.isOfSchool);
-  const visit = (node: unknown) => visitNodes({ node }, (kind, value) => {
+  visitNodes({ statement }, (kind, value) => {
     if (kind === 'SelectStmt' || isSideOfSelect(kind, value)) unbound.push(...judgeSelect(value as SelectStmt, named, placed));
     if (kind === 'UpdateStmt') unbound.push(...judgeChange(value as UpdateStmt, (value as UpdateStmt).fromClause, named, placed));
     if (kind === 'DeleteStmt') unbound.push(...judgeChange(value as DeleteStmt, (value as DeleteStmt).usingClause, named, placed));
     if (kind === 'InsertStmt') unbound.push(...judgeInsert(value as InsertStmt, placed));
     return true;
   });
-  visit(statement);
-  return unbound.length > 0 ? [...wrong, `does not compare ${unique(unbound)} with the establishment as a value, where it stands`] : wrong;
+  return [
+    ...(beside.length > 0 ? [`asks ${unique(beside)}, of the coordinator, together with ${unique(ofSchool)}`] : []),
+    ...(unbound.length > 0 ? [`does not compare ${unique(unbound)} with the establishment as a value, where it stands`] : []),
+  ];
+}
+
+/** The queries of WITH; one that is called like a table of a school would hide it. */
+function findNamed(statement: Node): Set<string> {
+  const named = new Set<string>();
+  visitNodes(statement, (kind, value) => {
+    if (kind === 'CommonTableExpr') named.add((value as CommonTableExpr).ctename ?? '');
+    return true;
+  });
+  return named;
+}
+
+function findTables(statement: Node, named: ReadonlySet<string>): string[] {
+  const tables: string[] = [];
+  visitNodes(statement, (kind, value) => {
+    // Locks name what stands in FROM.
+    if (kind === 'LockingClause') return false;
+    const { relname } = value as RangeVar;
+    if (relname !== undefined && !named.has(relname)) tables.push(relname);
+    return true;
+  });
+  return tables;
 }
 
 /** Of UNION and the like; the sides of a join are called the same. */
@@ -114,7 +155,10 @@ function compares({ kind, name: operator, lexpr, rexpr }: A_Expr, name: string):
   return left.some((part, at) => (isEstab(part, name) && isPlain(right[at])) || (isEstab(right[at], name) && isPlain(part)));
 }
 
-const partsOf = (expression: Node | undefined): readonly Node[] => (!expression ? [] : 'RowExpr' in expression ? (expression.RowExpr.args ?? []) : [expression]);
+function partsOf(expression: Node | undefined): readonly Node[] {
+  if (!expression) return [];
+  return 'RowExpr' in expression ? (expression.RowExpr.args ?? []) : [expression];
+}
 
 function isEstab(expression: Node | undefined, name: string): boolean {
   if (!expression || !('ColumnRef' in expression)) return false;

@@ -25,6 +25,10 @@ export function isOfTest(statement: string, { product, tests }: Sources): boolea
   return findFile(statement, tests) !== undefined && findFile(statement, product) === undefined;
 }
 
+export function isOfMigration(statement: string, { product }: Sources): boolean {
+  return findFile(statement, product)?.startsWith('migrations') === true;
+}
+
 /** The file in which a statement stands whole; one that is put together from pieces stands in none. */
 export function findFile(statement: string, sources: ReadonlyMap<string, string>): string | undefined {
   const pattern = patternOf(statement);

@@ -19,7 +19,7 @@ export function testCases(cases: Cases): void {
     describe(name, () => {
       for (const [statement, ...unbound] of statements) {
         const title = `${unbound.length === 0 ? 'keeps apart' : 'does not'}: ${statement}`;
-        test(title, () => assert.deepEqual(analyse(statement, tables), [{ statement, unbound }]));
+        test(title, () => assert.deepEqual(analyse(statement, tables).map((one) => [one.statement, one.unbound]), [[statement, unbound]]));
       }
     });
   }

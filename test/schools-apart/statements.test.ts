@@ -187,9 +187,9 @@ testCases({
 });
 
 test('each statement of a text is judged by itself, on one line', () => {
-  assert.deepEqual(analyse("select 'é'\n  from person;\n\n delete from\tclass where estab = $1 ;", tables), [
-    { statement: "select 'é' from person", unbound: ['person'] },
-    { statement: 'delete from class where estab = $1', unbound: [] },
+  assert.deepEqual(analyse("select 'é'\n  from person;\n\n delete from\tclass where estab = $1 ;", tables).map((one) => [one.statement, one.unbound]), [
+    ["select 'é' from person", ['person']],
+    ['delete from class where estab = $1', []],
   ]);
 });
 
@@ -203,7 +203,14 @@ test("the tables of schools are those of the schema with the establishment's col
 
 test('no function of the schema reads a table, which no statement would show', async () => {
   const schema = readFileSync(join(import.meta.dirname, '../../schema.sql'), 'utf8');
-  const bodies = [...schema.matchAll(/AS \$function\$(.*?)\$function\$/gs)].map(([, body = '']) => body);
-  assert.ok(bodies.length > 0);
-  for (const body of bodies) visitNodes(await parse(body), (kind) => (assert.notEqual(kind, 'RangeVar', body), true));
+  const functions = [...schema.matchAll(/FUNCTION public\.(\w+)\([^)]*\)\n RETURNS (\w+).*?AS \$function\$(.*?)\$function\$/gs)];
+  // These write for the version before what this one writes itself, of the row at hand.
+  const triggers = functions.filter(([, , returns]) => returns === 'trigger').map(([, name]) => name);
+  assert.deepEqual(triggers, ['note_import_end', 'note_standing', 'note_unnamed']);
+  const others = functions.filter(([, , returns]) => returns !== 'trigger');
+  assert.ok(others.length > 0);
+  for (const [, , , body = ''] of others) visitNodes(await parse(body), (kind, value) => {
+    assert.ok(kind !== 'RangeVar' || (value as { relname?: string }).relname === 'pg_prepared_xacts', body);
+    return true;
+  });
 });
