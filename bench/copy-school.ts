@@ -1,5 +1,6 @@
 // In charge of many schools in little time: a school that was imported is copied inside the database, with all that its roster has.
 import type { Db } from '../src/db/connect.ts';
+import { noteStanding } from '../src/roster/standing.ts';
 import { dropIndexes } from './indexes.ts';
 
 /** Of each school, those that others refer to first; everything else of a roster follows. */
@@ -16,10 +17,11 @@ export async function copySchool(db: Db, estab: string, copies: number): Promise
     select c.table_name as name, array_agg(c.column_name::text) as columns from information_schema.columns c
     join information_schema.columns e on e.table_schema = c.table_schema and e.table_name = c.table_name and e.column_name = 'estab'
     where c.table_schema = 'public' and c.is_generated = 'NEVER' and c.column_name <> 'estab' and (c.table_name, c.column_name) <> ('roster', 'id')
-      and (c.table_name = any(${[...firstOnes, ...others]}) or starts_with(c.table_name, 'roster_'))
+      and (c.table_name = any(${[...firstOnes, ...others]}) or starts_with(c.table_name, 'roster_')) and c.table_name <> 'roster_standing'
     group by 1`;
   const place = ({ name }: Table) => (firstOnes.includes(name) ? firstOnes.indexOf(name) : firstOnes.length);
   for (const table of tables.toSorted((a, b) => place(a) - place(b))) await copyRows(db, table, estab, copies);
+  for (let copy = 1; copy <= copies; copy += 1) await noteStanding(db, `${estab}-${copy}`);
 }
 
 async function copyRows(db: Db, { name, columns }: Table, estab: string, copies: number): Promise<void> {
