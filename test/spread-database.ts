@@ -47,7 +47,8 @@ export const urlOf = (node: TestNode | undefined, name: string) => (node?.url ??
 const onEach = async (nodes: readonly TestNode[], work: (node: TestNode) => Promise<unknown>) => {
   for (const node of nodes.toReversed()) await work(node);
 };
-export const dropOnEach = (nodes: readonly TestNode[], name: string) => onEach(nodes, ({ admin }) => admin.unsafe(`drop database if exists ${name} with (force)`));
+export const dropOnEach = (nodes: readonly TestNode[], name: string) =>
+  onEach(nodes, ({ admin }) => admin.unsafe(`drop database if exists ${name} with (force)`));
 
 /** With Citus and its nodes, and nothing else. */
 export async function makeOnEach(nodes: readonly TestNode[], name: string): Promise<void> {

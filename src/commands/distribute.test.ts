@@ -41,7 +41,8 @@ test('without Citus it says what is missing and what to do, and changes nothing'
 
 test('a number of pieces that is none is refused, and so is a database that nobody has made', async () => {
   const { assertFails } = await makeMigrated();
-  for (const shards of ['0', '-1', 'many', '1.5', '1025']) await assertFails(/--shards ".*": must be a number from 1 to 1024/, 'distribute', `--shards=${shards}`);
+  for (const shards of ['0', '-1', 'many', '1.5', '1025'])
+    await assertFails(/--shards ".*": must be a number from 1 to 1024/, 'distribute', `--shards=${shards}`);
   const empty = useCommands(settingsOf(await databases.make()));
   await empty.assertFails(/no start of Schoolbell has made anything in DATABASE_URL/, 'distribute');
 });

@@ -22,8 +22,16 @@ const mostShards = 1_024;
 const policy = { ...policies.backups, name: 'distribute' };
 
 const words = {
-  out: { goal: 'spread over several nodes', done: 'The database is spread over several nodes', left: 'run distribute again to go on, or distribute --back to undo it' },
-  back: { goal: 'brought back to one node', done: 'The database is on one node', left: 'run distribute --back again to go on, or distribute to spread it again' },
+  out: {
+    goal: 'spread over several nodes',
+    done: 'The database is spread over several nodes',
+    left: 'run distribute again to go on, or distribute --back to undo it',
+  },
+  back: {
+    goal: 'brought back to one node',
+    done: 'The database is on one node',
+    left: 'run distribute --back again to go on, or distribute to spread it again',
+  },
 } as const;
 
 export const distributeCommands: readonly StandaloneCommand[] = [
@@ -32,7 +40,10 @@ export const distributeCommands: readonly StandaloneCommand[] = [
     help: 'Spreads the schools of the database over the nodes of Citus, or brings them back to one; while no other process of the service runs.',
     options: {
       back: { value: undefined, help: 'bring all back to one node' },
-      shards: { value: '<number>', help: `into how many pieces schools are put, the first time: as many as there may ever be nodes, or more; ${usualShards} if not given` },
+      shards: {
+        value: '<number>',
+        help: `into how many pieces schools are put, the first time: as many as there may ever be nodes, or more; ${usualShards} if not given`,
+      },
       yes: { value: undefined, help: 'do not ask; needed where there is no terminal' },
       'dry-run': { value: undefined, help: 'say what would be moved where, and change nothing' },
     },
@@ -89,7 +100,8 @@ async function move(db: Db, config: Config, plan: Plan, shards: number, onStep: 
 function parseShards(given: Given): number {
   const text = optionalText(given, 'shards');
   if (text === undefined) return usualShards;
-  if (!/^[1-9]\d{0,3}$/.test(text) || Number(text) > mostShards) throw new SchoolbellError('invalid_request', `--shards "${text}": must be a number from 1 to ${mostShards}`);
+  if (!/^[1-9]\d{0,3}$/.test(text) || Number(text) > mostShards)
+    throw new SchoolbellError('invalid_request', `--shards "${text}": must be a number from 1 to ${mostShards}`);
   return Number(text);
 }
 
@@ -101,7 +113,10 @@ async function requireThisVersion(db: Db): Promise<void> {
 async function requireAgreed(given: Given, ask: Ask, lines: readonly string[]): Promise<void> {
   if (given.options.yes === true) return;
   if (!ask)
-    throw new SchoolbellError('conflict', 'all tables of schools would be moved, which may take long; repeat with --yes, or see with --dry-run what would be done');
+    throw new SchoolbellError(
+      'conflict',
+      'all tables of schools would be moved, which may take long; repeat with --yes, or see with --dry-run what would be done',
+    );
   const answer = await ask([...lines, 'Type yes to go on: '].join('\n'));
   if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
 }
@@ -112,8 +127,9 @@ async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, 
   const rows: { table: string; goal: string; rows: number }[] = [];
   for (const { table, to } of moves) rows.push({ table, goal: goals[to ?? 'local'], rows: await countRows(db, table) });
   const workers = nodes.filter(({ group, holdsSchools, active }) => group !== 0 && holdsSchools && active);
+  const coordinator = nodes.find(({ group }) => group === 0)?.address;
   return [
-    `${describePlace(config)}, Citus ${citus}: coordinator ${nodes.find(({ group }) => group === 0)?.address}, nodes ${workers.map(({ address }) => address).join(', ')}`,
+    `${describePlace(config)}, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`,
     ...(underWay === undefined ? [] : [`It was being ${words[underWay].goal} before, which was interrupted.`]),
     ...(way === 'out' ? [`Schools are put into ${shards} pieces, unless they are in pieces already.`] : []),
     '',

@@ -15,7 +15,10 @@ export const statusCommands: readonly Command[] = [
     effect: 'reads',
     help: 'Shows what needs a person, the database and, for each school, its roster, its last import and who may read it.',
     options: {
-      check: { value: undefined, help: 'before going live: address, mail, clock, disk, database, its nodes, keys, what needs a person, each with what is to be done' },
+      check: {
+        value: undefined,
+        help: 'before going live: address, mail, clock, disk, database, its nodes, keys, what needs a person, each with what is to be done',
+      },
     },
     run: (context, given) => (given.options.check === true ? runChecks(context) : showStatus(context)),
   },

@@ -4,7 +4,7 @@ import { SchoolbellError } from '../errors.ts';
 import type { Connection, Sql } from './connect.ts';
 import { findCitus, findMisplaced, findUnderWay, knowsNotes, listNodes, readLying, type DataNode, type Lying, type Way } from './distribution.ts';
 import {
-  dropLink, dropTriggers, endBack, endOut, listDroppedLinks, listLinks, moveTable, noteUnderWay, plainNumbers, reach, restoreLink, shareFunctions,
+  dropLink, dropTriggers, endBack, endOut, listDroppedLinks, listLinks, moveTable, noteUnderWay, plainNumbers, reach, restoreLink, shareFunctions, shutOutOlder,
 } from './distribution-steps.ts';
 
 /** Of a version of Citus that was tried. */
@@ -14,7 +14,14 @@ export const usualShards = 32;
 /** to: undefined is back to the coordinator, and out of Citus. */
 export type Move = Readonly<{ table: string; to: Lying | undefined }>;
 /** underWay: what was interrupted, if anything. begun: there is something to end, even where no table has to be moved any more. */
-export type Plan = Readonly<{ way: Way; citus: string | undefined; nodes: readonly DataNode[]; moves: readonly Move[]; underWay: Way | undefined; begun: boolean }>;
+export type Plan = Readonly<{
+  way: Way;
+  citus: string | undefined;
+  nodes: readonly DataNode[];
+  moves: readonly Move[];
+  underWay: Way | undefined;
+  begun: boolean;
+}>;
 
 export async function planDistribution(sql: Sql, way: Way): Promise<Plan> {
   const citus = await findCitus(sql);
@@ -78,6 +85,7 @@ export async function runDistribution(
   const moving = new Set([...moves.map(({ table }) => table), ...known]);
   await step('note', () => noteUnderWay(connection, way));
   if (way === 'out' && moves.length > 0) {
+    await step('versions', () => shutOutOlder(connection));
     await step('functions', () => shareFunctions(connection));
     // Before foreign keys go, by which it is known which tables hang together.
     await step('numbers', () => plainNumbers(connection, reach(moving, links)));

@@ -6,13 +6,27 @@ import { countRows, readLying, type Lying, type Way } from './distribution.ts';
 import { placements } from './placement.ts';
 
 export type Link = Readonly<{ table: string; name: string; definition: string; to: string }>;
-type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity';
+type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity' | 'breaks';
 
 export async function noteUnderWay(tx: Sql, way: Way): Promise<void> {
   await tx`create table if not exists distribution (
     kind text not null, of_table text not null, name text not null, definition text not null, primary key (kind, of_table, name))`;
   await tx`delete from distribution where kind = 'under way'`;
   await note(tx, 'under way', '', '', way);
+}
+
+/** A version whose statements are of a single node does not start: to it, the newest migration is one that breaks it. Gone with the way back. */
+export async function shutOutOlder(tx: Sql): Promise<void> {
+  if ((await readNoted(tx, 'breaks')).length > 0) return;
+  const [newest] = await tx<{ version: number; before: number | null }[]>`
+    select version, breaks_before as before from migration order by version desc limit 1`;
+  await note(tx, 'breaks', 'migration', String(newest?.version ?? 0), String(newest?.before ?? ''));
+  await tx`update migration set breaks_before = version where version = ${newest?.version ?? 0}`;
+}
+
+async function letInOlder(tx: Sql): Promise<void> {
+  for (const { name, definition } of await readNoted(tx, 'breaks'))
+    await tx`update migration set breaks_before = ${definition === '' ? null : definition}::int where version = ${name}::int`;
 }
 
 async function note(tx: Sql, kind: Noted, table: string, name: string, definition: string): Promise<void> {
@@ -153,5 +167,6 @@ export async function endOut(tx: Sql): Promise<void> {
 export async function endBack(tx: Sql): Promise<void> {
   await restoreNumbers(tx);
   await restoreTriggers(tx);
+  await letInOlder(tx);
   await tx`drop table distribution`;
 }

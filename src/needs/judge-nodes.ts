@@ -8,5 +8,6 @@ export async function judgeNodes(db: Db): Promise<Judged> {
   if (nodes.length === 0) return ok('the database is on one');
   const silent = await findSilentNodes(db, nodes);
   if (silent.length === 0) return ok(`all ${nodes.length} answer`);
-  return fail(`${silent.map(({ address }) => address).join(', ')} of ${nodes.length} does not answer, and its schools cannot be read or written`, 'bring it back, or its standby');
+  const which = silent.map(({ address }) => address).join(', ');
+  return fail(`${which} of ${nodes.length} does not answer, and its schools cannot be read or written`, 'bring it back, or its standby');
 }
