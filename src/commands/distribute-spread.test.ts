@@ -6,6 +6,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { useCommands } from '../../test/commands.ts';
 import { root } from '../../test/generate.ts';
 import { testSecretKey } from '../../test/service.ts';
@@ -55,19 +56,27 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   ].map((row) => String(row.line)).toSorted());
   const countCitus = () => look(async (db) => Number((await db`select count(*)::int as count from pg_dist_partition`)[0]?.count));
 
+  const kill = async (laterMs: number): Promise<void> => {
+    await pause(laterMs);
+    const admin = connect(citusUrl ?? '', { max: 1, name: 'test admin' });
+    await admin`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${name} and starts_with(application_name, 'schoolbell distribute')`;
+    await admin.end({ timeout: 5 });
+  };
   /** As a machine that fails does: its connections end behind a step. Gives which steps were done. */
-  const runKilled = async (back: boolean, isLast: (step: string) => boolean): Promise<string[]> => {
+  const runKilled = async (back: boolean, isLast: (step: string) => boolean, laterMs?: number): Promise<string[]> => {
     const done: string[] = [];
+    let killed: Promise<void> | undefined;
     const given = { options: { yes: true, shards: '4', ...(back ? { back } : {}) }, positionals: [] };
     const run = runDistribute(readConfig(settings()), given, undefined, async (step) => {
       done.push(step);
       if (!isLast(step)) return;
-      const admin = connect(citusUrl ?? '', { max: 1, name: 'test admin' });
-      await admin`
-        select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${name} and starts_with(application_name, 'schoolbell distribute')`;
-      await admin.end({ timeout: 5 });
+      killed = kill(laterMs ?? 0);
+      // Behind the step, or in the midst of the next one.
+      if (laterMs === undefined) await killed;
     });
     await assert.rejects(run, (error: Error) => /ended|terminat/.test(error.message));
+    await killed;
     return done;
   };
 
@@ -166,6 +175,18 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     await json('distribute --back --yes');
     await assertBack();
     assert.deepEqual(await json('distribute --back --yes'), { way: 'back', moved: [], rows: 0, nothingToDo: true });
+  });
+
+  test('what is cut off in the midst of a step is as if that had not been begun', async () => {
+    const { json } = commands();
+    for (const [step, laterMs] of [['table roster', 20], ['table roster_org', 60], ['foreign key inbox_rp_fkey put back', 5]] as const)
+      await runKilled(false, (one) => one === step, laterMs);
+    await json('distribute --yes');
+    await assertSpread();
+    for (const [step, laterMs] of [['foreign key inbox_rp_fkey taken away', 10], ['table roster', 20]] as const)
+      await runKilled(true, (one) => one === step, laterMs);
+    await json('distribute --back --yes');
+    await assertBack();
   });
 
   test('who changes their mind on the way comes back, or goes out after all', async () => {

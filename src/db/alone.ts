@@ -24,11 +24,11 @@ export async function requireAlone(sql: Sql, config: Config, own: PoolPolicy): P
   throw new SchoolbellError('conflict', `others are connected to ${describePlace(config)}: ${named}; end them first. Nothing was changed`);
 }
 
-/** Of those of others a role that is no superuser sees little but that they are there. Citus has connections to itself, for who is connected. */
+/** Of those of others a role that is no superuser sees little but that they are there. What Citus does by itself is no other. */
 function findOthers(sql: Sql, own: string): Promise<{ pid: number; name: string; host: string }[]> {
   return sql`
     select pid, coalesce(nullif(application_name, ''), usename, 'unknown') as name, coalesce(host(client_addr), 'this machine') as host from pg_stat_activity
     where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
-      and pid <> pg_backend_pid() and application_name is distinct from ${own} and application_name !~ '^citus_(internal|rebalancer|run_command) '
+      and pid <> pg_backend_pid() and application_name is distinct from ${own} and application_name !~ '^(Citus |citus_(internal|rebalancer|run_command) )'
     order by pid limit 5`;
 }
