@@ -38,7 +38,7 @@ export async function keepFaults(tx: Tx, reading: Reading, run: string): Promise
   const { estab } = reading;
   await tx`
     insert into import_fault (estab, import, number, file, line, column_name, value, rule, dependants)
-    select ${estab}, ${run}, f.number, f.file, f.line, f.column_name, f.value, f.rule, coalesce(d.count, 0)
+    select f.estab, ${run}, f.number, f.file, f.line, f.column_name, f.value, f.rule, coalesce(d.count, 0)
     from ${stagedFaults(tx, reading)} f left join (${dependants(tx, reading)}) d on d.fault = f.number where f.number <= ${keptFaults}`;
   await tx`
     delete from import_fault where estab = ${estab} and import in (

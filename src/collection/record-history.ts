@@ -70,7 +70,7 @@ export async function readRecordHistory(
 /** The version in which it was first seen; undefined: before what is kept of the history. */
 export async function findFirstSeen(db: Db, estab: string, resource: Resource, sourcedId: string): Promise<{ version: number; at: string } | undefined> {
   const [row] = await db<{ version: number; at: string }[]>`
-    select v.version, v.stamp as at from roster_version v join roster r on r.estab = v.estab
+    select v.version, v.stamp as at from roster_version v join roster r on r.estab = ${estab}
     where v.estab = ${estab} and v.version > r.kept_from and v.version = (select min(version) from (
       select version from ${db(resource.table)} where estab = ${estab} and sourced_id = ${sourcedId}
       union all select version from ${db(historyTable(resource))} where estab = ${estab} and sourced_id = ${sourcedId} and purged_at is null) s)`;

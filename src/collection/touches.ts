@@ -10,10 +10,10 @@ import { staged } from './stage.ts';
 export async function noteTouches(tx: Tx, all: Changes, resource: Resource, version: number): Promise<void> {
   const { reading } = all;
   const { estab } = reading;
-  for (const { touched, when } of touchesOf(tx, resource)) {
+  for (const { touched, when } of touchesOf(tx, estab, resource)) {
     await tx`
       insert into roster_touch (estab, what, sourced_id, version)
-      select distinct ${estab}, touched.what, touched.id, ${version}::int
+      select distinct t.estab, touched.what, touched.id, ${version}::int
       from ${tx(resource.table)} t join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
         cross join lateral (${touched}) as touched (what, id)
       where t.estab = ${estab} and ${changes(tx, all, resource, tx`t.sourced_id`, 'changed', 'marked')}
@@ -23,14 +23,14 @@ export async function noteTouches(tx: Tx, all: Changes, resource: Resource, vers
 }
 
 /** t is the row as it was, s as it will be. */
-function touchesOf(tx: Tx, resource: Resource): { touched: Fragment; when: Fragment }[] {
+function touchesOf(tx: Tx, estab: string, resource: Resource): { touched: Fragment; when: Fragment }[] {
   switch (resource) {
     case collections.enrollments:
       return [{ touched: tx`values ('classes', t.class_id), ('users', t.user_id)`, when: tx`(t.class_id <> s.class_id or t.user_id <> s.user_id)` }];
     case collections.classes:
       return [
         {
-          touched: tx`select 'users', e.user_id from roster_enrollment e where e.estab = t.estab and e.class_id = t.sourced_id`,
+          touched: tx`select 'users', e.user_id from roster_enrollment e where e.estab = ${estab} and e.class_id = t.sourced_id`,
           when: tx`t.class_type <> s.class_type`,
         },
       ];

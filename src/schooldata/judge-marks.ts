@@ -176,7 +176,7 @@ async function selectFacts(sql: Sql, { estab, timeZone }: JudgedSchool, marks: r
       end as "onRoll"
     from given
     left join lateral (
-      select u.sourced_id, u.status, v.instant from roster_user u left join roster_version v on v.estab = u.estab and v.version = u.version
+      select u.sourced_id, u.status, v.instant from roster_user u left join roster_version v on v.estab = ${estab} and v.version = u.version
       where u.estab = ${estab} and u.sourced_id = given.student_id and u.kind = 'student' limit 1
     ) u on true
     left join (${schoolDays(sql, estab, sql`select distinct date from given where date is not null`)}) day on day.date = given.date`;

@@ -28,28 +28,31 @@ export type Projection = Readonly<{
 
 const stamp = (sql: Sql, instant: Fragment) => sql`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const displayName = (sql: Sql) => sql`u.given_name || ' ' || u.family_name`;
-const versionAt = (sql: Sql, version: Fragment) => sql`(select v.instant from roster_version v where v.estab = u.estab and v.version = ${version})`;
+const versionAt = (sql: Sql, { estab }: DataQuestion, version: Fragment) =>
+  sql`(select v.instant from roster_version v where v.estab = ${estab} and v.version = ${version})`;
 /** Of the kinds asked for, those that the scopes open. */
 const seen = (asked: DataQuestion, kinds: readonly string[]) => visiblePeople(asked.scopes).filter((kind) => kinds.includes(kind));
 
 /** The version in which it last lost something that the other record, having changed, no longer mentions. */
-const touched = (sql: Sql, what: string) =>
-  sql`(select x.version from roster_touch x where x.estab = u.estab and x.what = ${what} and x.sourced_id = u.sourced_id)`;
+const touched = (sql: Sql, { estab }: DataQuestion, what: string) =>
+  sql`(select x.version from roster_touch x where x.estab = ${estab} and x.what = ${what} and x.sourced_id = u.sourced_id)`;
 
-function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestion) => Fragment, version: (sql: Sql) => Fragment): Projection {
+type Asking = (sql: Sql, asked: DataQuestion) => Fragment;
+
+function people(kinds: readonly string[], columns: Asking, version: Asking): Projection {
   return {
     ofRoster: true,
     rows: (sql, asked) => sql`
       select r.*, ${stamp(sql, sql`r.at`)} as "LastUpdated" from (
-        select ${columns(sql, asked)}, ${versionAt(sql, sql`greatest(${version(sql)}, ${touched(sql, 'users')})`)} as at from roster_user u
+        select ${columns(sql, asked)}, ${versionAt(sql, asked, sql`greatest(${version(sql, asked)}, ${touched(sql, asked, 'users')})`)} as at from roster_user u
           where u.estab = ${asked.estab} and u.kind = any(${[...kinds]}) and u.status = 'active') r
       order by r."Id"`,
     gone: (
       sql,
       asked,
-    ) => sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab}
+    ) => sql`select u.sourced_id as id, ${versionAt(sql, asked, sql`u.version`)} as at from roster_user u where u.estab = ${asked.estab}
       and u.kind = any(${[...kinds]}) and u.status = 'tobedeleted'
-      union all select u.sourced_id, ${versionAt(sql, sql`x.version`)} from roster_touch x join roster_user u on u.estab = x.estab
+      union all select u.sourced_id, ${versionAt(sql, asked, sql`x.version`)} from roster_touch x join roster_user u on u.estab = ${asked.estab}
         and u.sourced_id = x.sourced_id
         where x.estab = ${asked.estab} and x.what = any(${kinds.map((kind) => `left ${kind}`)}) and u.kind <> all(${[...kinds]})`,
     count: (sql, asked) =>
@@ -58,8 +61,8 @@ function people(kinds: readonly string[], columns: (sql: Sql, asked: DataQuestio
   };
 }
 
-const registration = (sql: Sql) => sql`
-  from roster_enrollment e join roster_class c on c.estab = e.estab and c.sourced_id = e.class_id and c.class_type = 'homeroom' where e.estab = u.estab
+const registration = (sql: Sql, { estab }: DataQuestion) => sql`
+  from roster_enrollment e join roster_class c on c.estab = ${estab} and c.sourced_id = e.class_id and c.class_type = 'homeroom' where e.estab = ${estab}
     and e.user_id = u.sourced_id`;
 
 /** Systems differ in how they write a year: 7 is 07. */
@@ -68,12 +71,12 @@ const plainYear = (sql: Sql, year: Fragment) => sql`ltrim(lower(${year}), '0')`;
 export const students: Projection = {
   ...people(
     ['student'],
-    (sql) => sql`
+    (sql, asked) => sql`
       u.sourced_id as "Id", u.given_name as "Forename", u.middle_name as "MiddleName", u.family_name as "Surname", ${displayName(sql)} as "DisplayName",
       u.email as "Email", u.grades[1] as "YearGroup",
-      (select c.title ${registration(sql)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
+      (select c.title ${registration(sql, asked)} and e.status = 'active' and c.status = 'active' order by e."primary" desc nulls last, c.sourced_id
         limit 1) as "RegistrationGroup"`,
-    (sql) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql)}))`,
+    (sql, asked) => sql`greatest(u.version, (select max(greatest(e.version, c.version)) ${registration(sql, asked)}))`,
   ),
   narrowed: (sql, { values }) =>
     values.yearGroup === undefined ? undefined : sql`${plainYear(sql, sql`r."YearGroup"`)} = ${plainYear(sql, sql`${values.yearGroup}::text`)}`,
@@ -92,7 +95,7 @@ const families = (sql: Sql, asked: DataQuestion) => sql`
   select a.id as contact, s.sourced_id as child, s.status, s.version from roster_user s cross join unnest(s.agent_ids) as a (id)
     where s.estab = ${asked.estab} and s.kind = 'student'
   union select k.sourced_id, s.sourced_id, s.status, s.version from roster_user k cross join unnest(k.agent_ids) as a (id)
-    join roster_user s on s.estab = k.estab and s.sourced_id = a.id and s.kind = 'student' where k.estab = ${asked.estab} and k.kind = 'contact'`;
+    join roster_user s on s.estab = ${asked.estab} and s.sourced_id = a.id and s.kind = 'student' where k.estab = ${asked.estab} and k.kind = 'contact'`;
 
 export const contacts: Projection = {
   ...people(['contact'], (sql) => sql``, (sql) => sql``),
@@ -105,15 +108,20 @@ export const contacts: Projection = {
       select u.sourced_id as "Id", u.given_name as "Forename", u.family_name as "Surname", ${displayName(sql)} as "DisplayName", u.email as "Email",
         coalesce(u.phone, u.sms) as "Phone", u.role as "Role",
         case when ${seen(asked, ['student']).length > 0} then coalesce(f.children, '{}') else '{}' end as "StudentIds",
-        ${versionAt(sql, sql`greatest(u.version, f.version, ${touched(sql, 'users')})`)} as at
+        ${versionAt(sql, asked, sql`greatest(u.version, f.version, ${touched(sql, asked, 'users')})`)} as at
       from roster_user u left join family f on f.contact = u.sourced_id where u.estab = ${asked.estab} and u.kind = 'contact' and u.status = 'active') r
     order by r."Id"`,
 };
 
 const members = (sql: Sql, asked: DataQuestion, kinds: readonly string[]) => sql`coalesce((
-  select array_agg(distinct e.user_id order by e.user_id) from roster_enrollment e join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id
+  select array_agg(distinct e.user_id order by e.user_id) from roster_enrollment e join roster_user p on p.estab = ${asked.estab} and p.sourced_id = e.user_id
     and p.status = 'active'
-  where e.estab = u.estab and e.class_id = u.sourced_id and e.status = 'active' and e.kind = any(${seen(asked, kinds)})), '{}')`;
+  where e.estab = ${asked.estab} and e.class_id = u.sourced_id and e.status = 'active' and e.kind = any(${seen(asked, kinds)})), '{}')`;
+
+/** The newest version of an enrolment in the class, or of whom it is about. */
+const ofMembers = (sql: Sql, { estab }: DataQuestion) => sql`(
+  select max(greatest(e.version, p.version)) from roster_enrollment e left join roster_user p on p.estab = ${estab} and p.sourced_id = e.user_id
+  where e.estab = ${estab} and e.class_id = u.sourced_id)`;
 
 export const groups: Projection = {
   ofRoster: true,
@@ -122,13 +130,13 @@ export const groups: Projection = {
       select u.sourced_id as "Id", u.title as "Name", u.class_code as "Code", case when u.class_type = 'homeroom' then 'RegGrp'
         else 'TeachingGrp' end as "Type", coalesce(u.subjects[1], c.subjects[1]) as "Subject",
         ${members(sql, asked, ['teacher', 'staff'])} as "StaffIds", ${members(sql, asked, ['student'])} as "StudentIds",
-        ${versionAt(sql, sql`greatest(u.version, c.version, ${touched(sql, 'classes')}, (select max(greatest(e.version, p.version)) from roster_enrollment e
-          left join roster_user p on p.estab = e.estab and p.sourced_id = e.user_id where e.estab = u.estab and e.class_id = u.sourced_id))`)} as at
-      from roster_class u left join roster_course c on c.estab = u.estab and c.sourced_id = u.course_id where u.estab = ${asked.estab}
-        and u.status = 'active') r
+        ${versionAt(sql, asked, sql`greatest(u.version, c.version, ${touched(sql, asked, 'classes')}, ${ofMembers(sql, asked)})`)} as at
+      from roster_class u left join roster_course c on c.estab = ${asked.estab} and c.sourced_id = u.course_id
+      where u.estab = ${asked.estab} and u.status = 'active') r
     order by r."Id"`,
-  gone: (sql, asked) =>
-    sql`select u.sourced_id as id, ${versionAt(sql, sql`u.version`)} as at from roster_class u where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
+  gone: (sql, asked) => sql`
+    select u.sourced_id as id, ${versionAt(sql, asked, sql`u.version`)} as at from roster_class u
+    where u.estab = ${asked.estab} and u.status = 'tobedeleted'`,
   narrowed: (sql, { values }) => (values.type === undefined ? undefined : sql`r."Type" = ${values.type}`),
   count: (sql, asked) =>
     sql`select coalesce(sum(count), 0)::int as count from roster_total where estab = ${asked.estab} and collection = 'classes' and status = 'active'`,
@@ -163,14 +171,14 @@ const marksAsked = (sql: Sql, { estab, values }: DataQuestion) => sql`
   m.estab = ${estab} and m.date between ${values.date ?? values.dateFrom ?? ''}::text::date and ${values.date ?? values.dateTo ?? ''}::text::date
   ${values.sessionType ? sql`and m.session = ${values.sessionType}` : sql``} ${values.id ? sql`and m.student_id = ${values.id}` : sql``}`;
 const markId = (sql: Sql) => sql`m.student_id || '.' || to_char(m.date, 'YYYY-MM-DD') || '.' || m.session`;
-const markAt = (sql: Sql) => sql`(select v.instant from attendance_version v where v.estab = m.estab and v.version = m.version)`;
+const markAt = (sql: Sql, { estab }: DataQuestion) => sql`(select v.instant from attendance_version v where v.estab = ${estab} and v.version = m.version)`;
 
 export const attendance: Projection = {
   rows: (sql, asked) => sql`
     select ${markId(sql)} as "Id", m.student_id as "StudentId", to_char(m.date, 'YYYY-MM-DD') as "Date", 'S' as "Type", m.session as "Session",
       m.mark as "Mark", m.minutes_late as "MinsLate", m.notes as "Notes",
-      ${markAt(sql)} as at, ${stamp(sql, markAt(sql))} as "LastUpdated"
+      ${markAt(sql, asked)} as at, ${stamp(sql, markAt(sql, asked))} as "LastUpdated"
     from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is not null order by m.date, m.student_id, m.session`,
-  gone: (sql, asked) => sql`select ${markId(sql)} as id, ${markAt(sql)} as at from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is null`,
+  gone: (sql, asked) => sql`select ${markId(sql)} as id, ${markAt(sql, asked)} as at from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is null`,
   count: (sql, asked) => sql`select count(*)::int as count from attendance_mark m where ${marksAsked(sql, asked)} and m.mark is not null`,
 };

@@ -36,7 +36,7 @@ export async function readPupilMarks(db: Db, estab: string, studentId: string, m
   const days = daysOf(asked);
   const rows = await db<Row[]>`
     select to_char(m.date, 'YYYY-MM-DD') as date, m.session, m.mark, m.minutes_late as "minutesLate", m.notes, m.version, v.instant as at
-    from attendance_mark m left join attendance_version v on v.estab = m.estab and v.version = m.version
+    from attendance_mark m left join attendance_version v on v.estab = ${estab} and v.version = m.version
     where m.estab = ${estab} and m.date = any(${days}::date[]) and m.student_id = ${studentId} order by m.date, m.session`;
   const replaced = await db<Replaced[]>`
     select to_char(h.date, 'YYYY-MM-DD') as date, h.session, h.version, h.rp, p.name, h.tracking_id as "trackingId", h.reason, h.at as "replacedAt",

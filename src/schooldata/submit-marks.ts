@@ -78,7 +78,7 @@ type Same = { trackingId: string; total: number; faults: Fault[] | null };
 
 /** With a key: whatever became of it, for a day. Without: only one that is still pending. */
 async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: string | undefined; hash: Buffer }): Promise<Same | undefined> {
-  const total = sql`(select count(*)::int from writeback_mark m where m.estab = w.estab and m.tracking_id = w.tracking_id) as total`;
+  const total = sql`(select count(*)::int from writeback_mark m where m.estab = ${who.estab} and m.tracking_id = w.tracking_id) as total`;
   if (key === undefined) {
     const [pending] = await sql<
       Same[]
