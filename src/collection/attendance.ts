@@ -1,5 +1,6 @@
 // In charge of the marks of a school: merged in sets, touching only those that differ, each replaced entry kept, with
 // one version and instant per change.
+import { laterThan, readClock } from '../db/clock.ts';
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { attendanceFile, type MarkRow } from './mark.ts';
@@ -124,10 +125,8 @@ async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Pr
 /** The instant of a change, by which readers of deltas ask: to be taken last, when only the commit is left to do. */
 export async function sealMarks(tx: Tx, estab: string, { version }: Merged): Promise<void> {
   if (version === undefined) return;
-  await tx`
-    insert into attendance_version (estab, version, instant)
-    select ${estab}, ${version}, greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond'
-      from attendance_version where estab = ${estab}))`;
+  const [last] = await tx<{ instant: Date | null }[]>`select max(instant) as instant from attendance_version where estab = ${estab}`;
+  await tx`insert into attendance_version (estab, version, instant) values (${estab}, ${version}, ${laterThan(last?.instant, await readClock(tx))})`;
 }
 
 /** All of them are read; whoever changes a few says by how many, as a merge does. */

@@ -618,5 +618,7 @@ test("a version's instant is taken when only the commit is left", async () => {
   const heard = await heardStatements(() => service.load(estab, given));
   const brief = heard.map((text) => text.trim().split(/\s+/).slice(0, 3).join(' '));
   const end = brief.indexOf('commit');
-  assert.deepEqual(brief.slice(end - 2, end + 1), ['insert into attendance_version', 'insert into roster_version', 'commit']);
+  const sealed = (table: string) => ['select max(instant) as', 'select clock_timestamp() as', `insert into ${table}`];
+  const noted = ['select r.id, r.version,', 'insert into roster_standing'];
+  assert.deepEqual(brief.slice(end - 8, end + 1), [...sealed('attendance_version'), ...sealed('roster_version'), ...noted, 'commit']);
 });

@@ -1,5 +1,6 @@
 // In charge of the merge: brings the staged rows into the roster in sets, touching only rows that differ and keeping
 // what they replace. Everything happens in the caller's transaction, so that a reader sees the old roster or the new one.
+import { laterThan, readClock } from '../db/clock.ts';
 import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { kindColumns, type Resource } from '../roster/resource.ts';
@@ -62,11 +63,11 @@ export async function finishVersion(tx: Tx, estab: string, version: number, touc
 
 /** The version's instant, by which readers of deltas ask: to be taken last, when only the commit is left to do. */
 export async function sealVersion(tx: Tx, estab: string, version: number, importId: string | null): Promise<void> {
+  const [last] = await tx<{ instant: Date | null }[]>`select max(instant) as instant from roster_version where estab = ${estab}`;
+  const instant = laterThan(last?.instant, await readClock(tx));
   await tx`
     insert into roster_version (estab, version, instant, stamp, import)
-    select ${estab}, ${version}, instant, to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${importId}::uuid
-    from (select greatest(date_trunc('milliseconds', clock_timestamp()), (select max(instant) + interval '1 millisecond' from roster_version
-      where estab = ${estab})) as instant) now`;
+    values (${estab}, ${version}, ${instant}, ${instant.toISOString()}, ${importId})`;
   await noteStanding(tx, estab);
 }
 
@@ -104,7 +105,7 @@ async function insertNew(tx: Tx, all: Changes, resource: Resource, version: numb
   // In key order, so that pages read neighbouring blocks and the key's index grows at its end.
   await tx`
     insert into ${tx(resource.table)} (estab, sourced_id, ${tx(kinds.map(({ column }) => column))}, status, version, ${tx(names)})
-    select ${estab}, s.sourced_id, ${kinds.map(({ value }) => value).reduce((all, one) => tx`${all}, ${one}`)}, s.status, ${version},
+    select s.estab, s.sourced_id, ${kinds.map(({ value }) => value).reduce((all, one) => tx`${all}, ${one}`)}, s.status, ${version},
       ${tx(names.map((name) => `s.${name}`))}
     from ${staged(tx, resource, reading)} s ${joinPerson(tx, estab, resource)}
     ${empty.has(resource) ? tx`` : tx`where ${changes(tx, all, resource, tx`s.sourced_id`, 'new')}`}

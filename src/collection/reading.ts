@@ -1,5 +1,6 @@
 // In charge of the order of readings: each is numbered when it starts, and one that is older than the last that was
 // merged comes too late, however long it took.
+import { readClock } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 
 /** What it stages is found by its school and number. startedAt is by the database's clock. */
@@ -9,11 +10,11 @@ const columns = { SchoolData: 'roster_merged', Attendance: 'marks_merged' } as c
 type Read = keyof typeof columns;
 
 export async function beginReading(db: Db, estab: string): Promise<Reading> {
-  const [row] = await db<{ number: number; startedAt: Date }[]>`
+  const [row] = await db<{ number: number }[]>`
     insert into reading (estab, started) values (${estab}, 1) on conflict (estab) do update set started = reading.started + 1
-    returning started as number, clock_timestamp() as "startedAt"`;
+    returning started as number`;
   if (!row) throw new Error(`the reading of ${estab} could not be numbered`);
-  return { estab, ...row };
+  return { estab, ...row, startedAt: await readClock(db) };
 }
 
 /** A newer one was merged while this one was read, or another source was set: nothing of it is taken. */

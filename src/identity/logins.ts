@@ -4,6 +4,7 @@ import type { Turns } from '../access/hash-pool.ts';
 import { findPasswordFault, hashPassword, matchesPassword } from '../access/passwords.ts';
 import { findSchoolOfKey, makeSchoolKey } from '../access/school-key.ts';
 import { hashSecret } from '../access/secrets.ts';
+import { readClock } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Letter } from '../mail/letter.ts';
@@ -119,9 +120,8 @@ export async function setPassword(
   hash: string,
   how: { changeAtNextLogin: boolean; unlock: boolean },
 ): Promise<void> {
-  await tx`update login set registered_at = now() where estab = ${estab} and presence_id = ${presenceId} and registered_at is null`;
   await tx`
-    update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}
+    update login set password_hash = ${hash}, change_at_next_login = ${how.changeAtNextLogin}, registered_at = coalesce(registered_at, ${await readClock(tx)})
       ${how.unlock ? tx`, wrong_tries = 0, locked_until = null` : tx``} where estab = ${estab} and presence_id = ${presenceId}`;
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presenceId}`;
   await endSessions(tx, estab, presenceId);

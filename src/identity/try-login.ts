@@ -4,6 +4,7 @@ import { findEstab } from '../access/find-school.ts';
 import type { Turns } from '../access/hash-pool.ts';
 import { matchesPassword } from '../access/passwords.ts';
 import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.ts';
+import { readClock } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
 import { audit } from './audit.ts';
 import { findPresence, type Presence } from './presences.ts';
@@ -44,7 +45,7 @@ export async function tryLogin(db: Db, turn: Turns, typed: Try): Promise<TriedLo
  */
 async function open(db: Db, { estab, operation }: Try, presenceId: string, hash: string | null): Promise<boolean> {
   const opened = await db`
-    update login set wrong_tries = 0, locked_until = null, last_logged_in = case when ${operation === 'SignIn'}::boolean then now() else last_logged_in end
+    update login set wrong_tries = 0, locked_until = null ${operation === 'SignIn' ? db`, last_logged_in = now()` : db``}
     where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now())
     returning presence_id`;
   await audit(db, { estab, rp: null, operation, presenceId, outcome: opened.length > 0 ? 'done' : 'locked' });
@@ -53,10 +54,11 @@ async function open(db: Db, { estab, operation }: Try, presenceId: string, hash:
 
 /** While it is locked nothing is counted, so that nobody can keep it locked. For nobody the statement does nothing. */
 async function countWrong(db: Db, { estab, operation }: Try, presenceId: string): Promise<void> {
+  const until = new Date((await readClock(db)).getTime() + lockedMinutes * 60_000);
   await db`
     with counted as (
       update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
-        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then now() + make_interval(mins => ${lockedMinutes}) end
+        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
       where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())
     )
     insert into identity_audit (estab, rp, operation, presence_id, outcome)

@@ -1,6 +1,7 @@
 // In charge of whose turn it is to write: a writeback waits only for another pending one of the same school that has a
 // mark of the same pupil, date and session, whoever asked for it. What does not meet is written side by side.
 import { misLane } from '../collection/mis-answers.ts';
+import { readClock } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 
 export type Turn = { trackingId: string; rp: string; partial: boolean; undoOf: string | null; callbacks: { url: string }[]; secondsLeft: number };
@@ -20,17 +21,19 @@ export async function takeTurn(db: Db, estab: string, trackingId: string): Promi
     await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
     const after = await findEarlier(tx, estab, trackingId);
     if (after !== undefined) return { after };
-    const [turn] = await tx<Turn[]>`
+    const [turn] = await tx<(Omit<Turn, 'secondsLeft'> & { deadlineAt: Date })[]>`
       update writeback set attempts = attempts + 1 where estab = ${estab} and tracking_id = ${trackingId} and status = 'Pending'
-      returning tracking_id as "trackingId", rp, partial, undo_of as "undoOf", callbacks, extract(epoch from deadline_at - now())::float8 as "secondsLeft"`;
-    return turn;
+      returning tracking_id as "trackingId", rp, partial, undo_of as "undoOf", callbacks, deadline_at as "deadlineAt"`;
+    if (!turn) return undefined;
+    const { deadlineAt, ...mine } = turn;
+    return { ...mine, secondsLeft: (deadlineAt.getTime() - (await readClock(tx)).getTime()) / 1000 };
   });
 }
 
 /** The last of them, so that as few as possible are left when that one is settled. One whose work was lost holds up nobody. */
 async function findEarlier(tx: Tx, estab: string, trackingId: string): Promise<string | undefined> {
   // The offset keeps it to one lookup by key per mark, whatever the planner knows of the tables.
-  const [earlier] = await tx<{ trackingId: string }[]>`
+  const earlier = await tx<{ trackingId: string }[]>`
     with met as materialized (
       select distinct other.tracking_id from writeback_mark m
       cross join lateral (
@@ -42,8 +45,12 @@ async function findEarlier(tx: Tx, estab: string, trackingId: string): Promise<s
     select w.tracking_id as "trackingId" from met join writeback w on w.estab = ${estab} and w.tracking_id = met.tracking_id and w.status = 'Pending'
     join writeback own on own.estab = ${estab} and own.tracking_id = ${trackingId} and own.attempts = 0
     where (w.attempts > 0 or (w.submitted_at, w.tracking_id) < (own.submitted_at, own.tracking_id))
-      and exists (select from outbox o where o.estab = ${estab} and o.lane = ${misLane(estab).key} and o.payload ->> 'trackingId' = w.tracking_id::text
-        and o.state in ('waiting', 'running'))
-    order by w.attempts, w.submitted_at desc, w.tracking_id desc limit 1`;
-  return earlier?.trackingId;
+    order by w.attempts, w.submitted_at desc, w.tracking_id desc`;
+  if (earlier.length === 0) return undefined;
+  const ids = earlier.map((one) => one.trackingId);
+  const rows = await tx<{ trackingId: string }[]>`
+    select distinct o.payload ->> 'trackingId' as "trackingId" from outbox o where o.estab = ${estab} and o.lane = ${misLane(estab).key}
+      and o.payload ->> 'trackingId' = any(${ids}::text[]) and o.state in ('waiting', 'running')`;
+  const working = new Set(rows.map((row) => row.trackingId));
+  return ids.find((id) => working.has(id));
 }

@@ -6,6 +6,7 @@ import { MisError, type Rejection } from '../collection/connector.ts';
 import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import { forMis } from '../collection/mis-answers.ts';
+import { readClock } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
@@ -76,9 +77,9 @@ async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Turn)
   await db`
     update writeback_mark m set result = 'Failed', code = 'ChangedSince', message = 'the mark was changed since; it is left alone'
     where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and not exists (
-      select from attendance_history h join attendance_mark o on o.estab = h.estab and o.date = h.date and o.student_id = h.student_id
+      select from attendance_history h join attendance_mark o on o.estab = ${estab} and o.date = h.date and o.student_id = h.student_id
         and o.session = h.session and o.version = h.version
-      where h.estab = m.estab and h.tracking_id = ${undoOf} and h.date = m.date::date and h.student_id = m.student_id and h.session = m.session)`;
+      where h.estab = ${estab} and h.tracking_id = ${undoOf} and h.date = m.date::date and h.student_id = m.student_id and h.session = m.session)`;
 }
 
 async function selectPending(db: Db, estab: string, trackingId: string): Promise<MarkRow[]> {
@@ -146,7 +147,7 @@ async function finish(tx: Tx, work: ClaimedWork, writeback: Turn, marks: readonl
     await tx`update writeback_mark set result = 'Failed', code = ${status === 'Rejected' ? 'NotWritten' : status}, message = ${message} where estab = ${estab}
       and tracking_id = ${trackingId} and result is distinct from 'Failed'`;
   }
-  await tx`update writeback set status = ${status}, message = ${message}, completed_at = clock_timestamp() where estab = ${estab}
+  await tx`update writeback set status = ${status}, message = ${message}, completed_at = ${await readClock(tx)} where estab = ${estab}
     and tracking_id = ${trackingId}`;
   await tellOutcome(tx, { ...writeback, estab });
   // Last, since it holds up whoever puts something into the lane. What an MIS cannot make sense of is no answer.
@@ -161,6 +162,6 @@ async function notePrevious(tx: Tx, estab: string, trackingId: string): Promise<
   await tx`
     update writeback_mark m set (previous_mark, result) = (
       select o.mark, case when (m.mark, m.minutes_late, m.notes) is not distinct from (o.mark, o.minutes_late, o.notes) then 'Unchanged' else 'Written' end
-      from (select) one left join attendance_mark o on o.estab = m.estab and o.date = m.date::date and o.student_id = m.student_id and o.session = m.session)
+      from (select) one left join attendance_mark o on o.estab = ${estab} and o.date = m.date::date and o.student_id = m.student_id and o.session = m.session)
     where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null`;
 }
