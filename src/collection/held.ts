@@ -117,12 +117,20 @@ export async function endHeld(sql: Sql, estab: string, decision: 'replaced' | 'd
  * through only where the database says that one is held: a school may have had thousands.
  */
 export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
-  const [held] = await sql<HeldImport[]>`
-    select held.* from component_database d cross join lateral (
-      select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage from import_run r
-      where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1) held
-    where d.estab = ${estab} and d.name = 'SchoolData' and d.status = 'Paused' and d.refreshing_since is null`;
-  return held;
+  if (!(await isPaused(sql, estab))) return undefined;
+  const [found] = await sql<(HeldImport & { decided: boolean })[]>`
+    select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage, r.decision is not null as decided from import_run r
+    where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1`;
+  if (!found) return undefined;
+  const { decided, ...held } = found;
+  // It may have been approved after the first look.
+  return !decided || (await isPaused(sql, estab)) ? held : undefined;
+}
+
+async function isPaused(sql: Sql, estab: string): Promise<boolean> {
+  const [paused] = await sql`
+    select from component_database where estab = ${estab} and name = 'SchoolData' and status = 'Paused' and refreshing_since is null`;
+  return paused !== undefined;
 }
 
 export async function listLosses(sql: Sql, estab: string, run: string): Promise<Loss[]> {

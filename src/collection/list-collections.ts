@@ -25,24 +25,34 @@ export type ListedCollection = {
 /** Newest first; `before` is the number of the last one that was seen. Each database has an index of its own, so that none is counted. */
 export async function listCollections(sql: Sql, estab: string, { before, most }: { before?: number | undefined; most: number }): Promise<ListedCollection[]> {
   const found = await Promise.all(databaseNames.map((name) => listOf(sql, estab, name, before, most)));
-  return found
+  const shown = found
     .flat()
     .toSorted((one, other) => other.number - one.number)
     .slice(0, most);
+  const endings = await readEndings(sql, estab, shown.flatMap((one) => one.import ?? []));
+  return shown.map(({ import: id, ...one }) => ({ ...one, ending: endings.get(id ?? '') ?? null }));
 }
 
-async function listOf(sql: Sql, estab: string, name: DatabaseName, before: number | undefined, most: number): Promise<ListedCollection[]> {
-  return sql<ListedCollection[]>`
+/** Of those imports that are still known. */
+async function readEndings(sql: Sql, estab: string, ids: readonly string[]): Promise<Map<string, NonNullable<ListedCollection['ending']>>> {
+  if (ids.length === 0) return new Map();
+  const rows = await sql<NonNullable<ListedCollection['ending']>[]>`
+    select id as import, outcome, decision from import_run where estab = ${estab} and id = any(${[...ids]}::uuid[])`;
+  return new Map(rows.map((row) => [row.import, row]));
+}
+
+/** import: of one that failed, where it was read. */
+type Found = Omit<ListedCollection, 'ending'> & { import: string | null };
+
+async function listOf(sql: Sql, estab: string, name: DatabaseName, before: number | undefined, most: number): Promise<Found[]> {
+  return sql<Found[]>`
     select o.seq::float8 as number, o.id, ${name} as database, o.state, o.attempts, o.created_at as "askedAt",
       case when o.state = 'waiting' then o.due_at end as due, o.settled_at as "settledAt",
       case when o.payload ? 'upload' then 'package' when (o.payload ->> 'full')::boolean then 'everything' else 'changes' end as what,
-      o.payload ? 'approved' as approved, last.message,
-      case when o.state = 'failed' and r.id is not null
-        then jsonb_build_object('import', r.id, 'outcome', r.outcome, 'decision', r.decision) end as ending
+      o.payload ? 'approved' as approved, last.message, case when o.state = 'failed' then last.import end as import
     from outbox o
       left join lateral (select a.detail ->> 'message' as message, a.detail ->> 'import' as import from outbox_attempt a
         where a.estab = ${estab} and a.id = o.id order by a.number desc limit 1) last on true
-      left join import_run r on r.estab = ${estab} and r.id = last.import::uuid
     where o.estab = ${estab} and o.topic = ${topicOf(name)} ${before === undefined ? sql`` : sql`and o.seq < ${before}`}
     order by o.seq desc limit ${most}`;
 }

@@ -1,5 +1,5 @@
 // In charge of what a page on a school's data shows: how each database stands, what waits for a decision, and the last
-// imports. All of one snapshot, so that what is said of the data agrees with what is said of the import. It only reads.
+// imports. What is said of the data agrees with what is said of the import: if the data moved meanwhile, it is read again. It only reads.
 import { readDatabases, type ComponentDatabase } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
 import { shownImports } from './faults.ts';
@@ -35,21 +35,40 @@ export type ListedRun = Pick<ImportRun, 'id' | 'at' | 'kind' | 'decision'> & {
 export type Held = HeldImport & { losses: Loss[] };
 export type SourceView = { databases: ComponentDatabase[]; runs: ListedRun[]; last: ImportRun | undefined; held: Held | undefined };
 
+/** Whoever looks while one import follows another sees the last of so many. */
+const mostReadings = 5;
+
+/** Databases and imports may lie on different nodes, where no snapshot is of both. */
 export async function readSource(db: Db, estab: string, { losses = false }: { losses?: boolean } = {}): Promise<SourceView> {
-  return db.begin(async (tx) => {
-    await tx`set transaction isolation level repeatable read, read only`;
-    // Databases that are not installed are left out: a school need not know of them.
-    const databases = (await readDatabases(tx, estab)).filter(({ status }) => status !== 'NotInstalled');
-    const runs = await tx<ListedRun[]>`select ${listed(tx)} from import_run where estab = ${estab} order by finished_at desc, id limit ${shownImports}`;
-    const [first] = runs;
-    const held = await findHeld(tx, estab);
-    return {
-      databases,
-      runs,
-      last: first && (await findRun(tx, estab, first.id)),
-      held: held && { ...held, losses: losses ? await listLosses(tx, estab, held.id) : [] },
-    };
-  });
+  let databases = await readInstalled(db, estab);
+  for (let left = mostReadings - 1; ; left -= 1) {
+    const imports = await readImports(db, estab, losses);
+    const after = await readInstalled(db, estab);
+    if (left === 0 || isSame(databases, after)) return { databases: after, ...imports };
+    databases = after;
+  }
+}
+
+/** Databases that are not installed are left out: a school need not know of them. */
+async function readInstalled(db: Db, estab: string): Promise<ComponentDatabase[]> {
+  return (await readDatabases(db, estab)).filter(({ status }) => status !== 'NotInstalled');
+}
+
+/** How far a collection has come is another thing every second. */
+function isSame(some: readonly ComponentDatabase[], others: readonly ComponentDatabase[]): boolean {
+  const [one, other] = [some, others].map((all) => JSON.stringify(all.map((database) => ({ ...database, progress: null }))));
+  return one === other;
+}
+
+async function readImports(db: Db, estab: string, losses: boolean): Promise<Omit<SourceView, 'databases'>> {
+  const runs = await db<ListedRun[]>`select ${listed(db)} from import_run where estab = ${estab} order by finished_at desc, id limit ${shownImports}`;
+  const [first] = runs;
+  const held = await findHeld(db, estab);
+  return {
+    runs,
+    last: first && (await findRun(db, estab, first.id)),
+    held: held && { ...held, losses: losses ? await listLosses(db, estab, held.id) : [] },
+  };
 }
 
 const listed = (sql: Sql) => sql`
