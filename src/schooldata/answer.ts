@@ -1,5 +1,6 @@
 // In charge of answering for data: out of the cache, at once, in the envelope; whole lists as a stream of flat memory.
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
 import type { Db, Fragment, Sql } from '../db/connect.ts';
@@ -11,27 +12,56 @@ import type { ListFolder } from '../roster/list-folder.ts';
 import type { Endpoint } from './catalogue.ts';
 import { noSuchRow, type DataRequest } from './data-request.ts';
 import { renderDatabase, wasCollected } from './db-status.ts';
-import { findRowsFile, keepRows, openKeptRows } from './kept-rows.ts';
+import { keepRows, nameRowsFile, openKeptRows } from './kept-rows.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
-import { readStanding } from './standing.ts';
+import { isNoted, isSameStanding, readSchoolStanding, readStanding } from './standing.ts';
 
 type Row = Record<string, unknown>;
 /** What stands around the rows. */
 type Frame = { meta: Row; pagination: Row; databases: readonly ComponentDatabase[]; gone: string[] | undefined };
 
 const rowsPerFetch = 1000;
+/** What moved while it was read is read again, so often at most and after so long. */
+const [mostReadings, pauseMs] = [5, 20];
+
+/** Where one snapshot does not hold over several statements, some saw what others did not. */
+class Moved extends SchoolbellError {
+  constructor() {
+    super('unavailable', "The school's data changed again and again while it was read. Try again in a moment.", { headers: { 'retry-after': '1' } });
+  }
+}
 
 /** standing: of the school's data, where it might be another one there. */
+type AnswerParts = Readonly<{ db: Db; folder: ListFolder; standing?: string | undefined }>;
+
 export async function answerData(
-  { db, folder, standing }: { db: Db; folder: ListFolder; standing?: string | undefined },
+  parts: AnswerParts,
   who: SchoolCaller,
   endpoint: Endpoint,
   request: DataRequest,
   now: Date,
   tell: (records: number) => unknown,
 ): Promise<Readable> {
-  // One snapshot for rows, total and status.
+  for (let left = mostReadings - 1; ; left -= 1) {
+    try {
+      return await answerOnce(parts, who, endpoint, request, now, tell);
+    } catch (error) {
+      if (!(error instanceof Moved) || left === 0) throw error;
+      await pause(pauseMs);
+    }
+  }
+}
+
+async function answerOnce(
+  { db, folder, standing }: AnswerParts,
+  who: SchoolCaller,
+  endpoint: Endpoint,
+  request: DataRequest,
+  now: Date,
+  tell: (records: number) => unknown,
+): Promise<Readable> {
+  // One snapshot for rows, total and status, where a database has such; what follows looks for itself whether it was one.
   const { sql, close } = await openSnapshot(db);
   try {
     if (standing !== undefined && (await readStanding(sql, who.estab)) !== standing) throw new Behind();
@@ -79,13 +109,15 @@ async function answerProjection(
   now: Date,
   tell: (records: number) => unknown,
 ): Promise<Pieces> {
-  const asked: DataQuestion = { estab: who.estab, scopes: who.scopes, values: request.values, calendar: await findCalendar(sql, endpoint, who.estab, now) };
+  const { estab, scopes } = who;
+  const standing = await readSchoolStanding(sql, estab);
+  if (standing && !(await isNoted(sql, estab, standing))) throw new Moved();
+  const asked: DataQuestion = { estab, scopes, values: request.values, calendar: await findCalendar(sql, endpoint, estab, now) };
   const rows = chooseRows(sql, projection, asked, request, databases);
   const isWhole = request.updatedSince === undefined && request.row === undefined && projection.narrowed?.(sql, asked) === undefined;
   const isKept = isWhole && projection.ofRoster && request.fields === endpoint.fields;
-  const file = isKept ? await findRowsFile(sql, { estab: who.estab, endpoint: endpoint.name, scopes: who.scopes }) : undefined;
+  const file = isKept && standing ? nameRowsFile(standing, { endpoint: endpoint.name, scopes }) : undefined;
   const gone = await findGone(sql, projection, asked, request);
-  const [version] = await sql<{ version: number }[]>`select version from roster where estab = ${who.estab}`;
   const kept = file ? await openKeptRows(folder, file, { number: request.page, size: request.pageSize }) : undefined;
   const [counted] = kept ? [{ count: kept.total }] : await sql<
     { count: number }[]
@@ -93,13 +125,15 @@ async function answerProjection(
   if (request.row !== undefined && counted?.count === 0) throw noSuchRow(endpoint, request.row);
   const total = counted?.count ?? 0;
   const frame: Frame = {
-    meta: renderMeta(who, now, version?.version ?? 0),
+    meta: renderMeta(who, now, standing?.version ?? 0),
     pagination: renderPagination(endpoint, request, total),
     databases,
     gone,
   };
   if (kept) return { text: render(endpoint, kept.pieces(tell), frame), release: kept.release };
   const batches = await begun(readRows(sql, request, page(sql, rows, request), tell));
+  // All rows are of the moment at which the first of them were fetched.
+  if (!isSameStanding(standing, await readSchoolStanding(sql, estab))) throw new Moved();
   const noted = file && request.pageSize === undefined ? keepRows(folder, file, total, batches) : batches;
   return { text: render(endpoint, renderRows(noted), frame) };
 }

@@ -2,26 +2,23 @@
 // for the first time.
 import { createHash } from 'node:crypto';
 import { visiblePeople } from '../access/scopes.ts';
-import type { Sql } from '../db/connect.ts';
 import { beginKeeping, toPiece } from '../roster/keep-list.ts';
 import { readPieces } from '../roster/list-file.ts';
 import { listName, type ListFolder } from '../roster/list-folder.ts';
 import { version as product } from '../version.ts';
+import type { SchoolStanding } from './standing.ts';
 
 /** Raised when the same rows become other bytes. */
 const format = 1;
 
 /** What shapes the rows beside the roster. */
-export type Shaping = Readonly<{ estab: string; endpoint: string; scopes: readonly string[] }>;
+export type Shaping = Readonly<{ endpoint: string; scopes: readonly string[] }>;
 
-/** How the file of these rows is called at the version that stands in this snapshot. */
-export async function findRowsFile(sql: Sql, { estab, endpoint, scopes }: Shaping): Promise<string | undefined> {
-  const [at] = await sql<{ rosterId: string; version: number; instant: Date }[]>`
-    select r.id as "rosterId", r.version, v.instant from roster r join roster_version v on v.estab = r.estab and v.version = r.version
-    where r.estab = ${estab}`;
+/** How the file of these rows is called at the version that stands; none where there is no version yet. */
+export function nameRowsFile({ rosterId, version, instant }: SchoolStanding, { endpoint, scopes }: Shaping): string | undefined {
   const shaping = JSON.stringify([format, product, endpoint, visiblePeople(scopes)]);
   const view = createHash('sha256').update(shaping).digest('base64url').slice(0, 22);
-  return at && listName({ rosterId: at.rosterId, version: at.version, instant: at.instant.getTime(), view, compressed: undefined });
+  return instant ? listName({ rosterId, version, instant: instant.getTime(), view, compressed: undefined }) : undefined;
 }
 
 /** Some of the rows, separated by commas; told: how many went out. */
