@@ -26,10 +26,11 @@ export const outcomeFields = ['Index', 'StudentId', 'Date', 'Session', 'Mark', '
 export const outcomeChannel = 'schoolbell_writeback';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const isTrackingId = (text: string) => uuid.test(text);
 
 /** Of one application at one school; undefined when it has no such writeback. */
 export async function findOutcome(sql: Sql, estab: string, rp: string, trackingId: string): Promise<WritebackOutcome | undefined> {
-  if (!uuid.test(trackingId)) return undefined;
+  if (!isTrackingId(trackingId)) return undefined;
   const [row] = await sql<Row[]>`
     select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback
       where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;

@@ -2,9 +2,12 @@
 // own, unless somebody has changed it since.
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { isTrackingId } from './outcome.ts';
 import { enqueueWriteback } from './submit-marks.ts';
 
 export type Undone = { trackingId: string; undoOf: string; marks: number; changedSince: number };
+
+const schoolsAtOnce = 20;
 
 type Row = {
   index: number;
@@ -17,31 +20,35 @@ type Row = {
   same: boolean;
 };
 
+/** Whoever takes it back knows nothing but its id. */
 export async function undoWriteback(db: Db, trackingId: string): Promise<Undone> {
+  const unknown = `there is no writeback ${trackingId}`;
+  const estab = isTrackingId(trackingId) ? await findSchool(db, trackingId) : undefined;
+  if (estab === undefined) throw new SchoolbellError('not_found', unknown);
   return db.begin(async (tx) => {
     const [found] = await tx<
-      { estab: string; rp: string; status: string }[]
-    >`select estab, rp, status from writeback where tracking_id::text = ${trackingId.toLowerCase()} for update`;
-    if (!found) throw new SchoolbellError('not_found', `there is no writeback ${trackingId}`);
+      { rp: string; status: string }[]
+    >`select rp, status from writeback where estab = ${estab} and tracking_id = ${trackingId} for update`;
+    if (!found) throw new SchoolbellError('not_found', unknown);
     if (found.status !== 'Completed') throw new SchoolbellError('conflict', `the writeback is ${found.status}: there is nothing to take back`);
     const [before] = await tx<
       { trackingId: string; status: string }[]
-    >`select tracking_id as "trackingId", status from writeback where estab = ${found.estab} and undo_of = ${trackingId}
+    >`select tracking_id as "trackingId", status from writeback where estab = ${estab} and undo_of = ${trackingId}
       and status in ('Pending', 'Completed')`;
     if (before) throw new SchoolbellError('conflict', `it was taken back already by ${before.trackingId} (${before.status})`);
     const rows = await tx<Row[]>`
       select m.index, m.student_id as "studentId", m.date, m.session, h.previous_mark as "previousMark", h.previous_minutes_late as "previousMinutesLate",
         h.previous_notes as "previousNotes", o.version = h.version as same
       from writeback_mark m
-      join attendance_history h on h.estab = m.estab and h.tracking_id = m.tracking_id and h.date = case when m.result = 'Written' then m.date::date end
+      join attendance_history h on h.estab = ${estab} and h.tracking_id = m.tracking_id and h.date = case when m.result = 'Written' then m.date::date end
         and h.student_id = m.student_id and h.session = m.session
-      join attendance_mark o on o.estab = m.estab and o.date = h.date and o.student_id = h.student_id and o.session = h.session
-      where m.estab = ${found.estab} and m.tracking_id = ${trackingId} and m.result = 'Written' order by m.index`;
+      join attendance_mark o on o.estab = ${estab} and o.date = h.date and o.student_id = h.student_id and o.session = h.session
+      where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result = 'Written' order by m.index`;
     const back = rows.filter((row) => row.same);
     if (back.length === 0) throw new SchoolbellError('conflict', rows.length === 0 ? 'it changed nothing' : 'every mark that it wrote has been changed since');
     const [undo] = await tx<{ trackingId: string }[]>`
       insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at, undo_of)
-      values (${found.estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId})
+      values (${estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId})
         returning tracking_id as "trackingId"`;
     const undoId = undo?.trackingId ?? '';
     const marks = back.map((row, index) => ({
@@ -55,9 +62,23 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
     }));
     await tx`
       insert into writeback_mark (estab, tracking_id, index, student_id, date, session, mark, minutes_late, notes)
-      select ${found.estab}, ${undoId}, * from jsonb_to_recordset(${tx.json(marks as never)})
+      select ${estab}, ${undoId}, * from jsonb_to_recordset(${tx.json(marks as never)})
         as given (index int, student_id text, date text, session text, mark text, minutes_late int, notes text)`;
-    await enqueueWriteback(tx, found, undoId);
+    await enqueueWriteback(tx, { estab, rp: found.rp }, undoId);
     return { trackingId: undoId, undoOf: trackingId, marks: back.length, changedSince: rows.length - back.length };
   });
+}
+
+/** Each school has its writebacks to itself, so that every one is asked, some at a time. */
+async function findSchool(db: Db, trackingId: string): Promise<string | undefined> {
+  const schools = await db<{ estab: string }[]>`select estab from establishment order by estab`;
+  for (let from = 0; from < schools.length; from += schoolsAtOnce) {
+    const some = schools.slice(from, from + schoolsAtOnce);
+    const found = await Promise.all(
+      some.map(({ estab }) => db<{ estab: string }[]>`select estab from writeback where estab = ${estab} and tracking_id = ${trackingId}`),
+    );
+    const [own] = found.flat();
+    if (own) return own.estab;
+  }
+  return undefined;
 }

@@ -269,9 +269,6 @@ export const offenders: Offenders = [
         "c4c28e3690af select o.estab, o.id, o.rp, o.lane, o.state, coalesce((o.payload ->> 'sealed')::boolean, false) and",
         '56d655952dae select l.key, l.disabled_why as why, count(*)::int as failed from lane l join outbox o on o.lane = l',
       ],
-      'src/schooldata/undo-writeback.ts': [
-        'a73d58d958a9 select estab, rp, status from writeback where tracking_id::text = $n for update',
-      ],
     },
   },
   {
