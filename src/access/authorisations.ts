@@ -31,7 +31,7 @@ export async function authoriseWithin(tx: Tx, given: Approval, meanwhile: Meanwh
   const scopes = given.scopes === undefined ? [...asked.required, ...asked.optional] : chosenScopes(given.scopes, asked);
   await tx`
     insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
-    on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = now()`;
+    on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = excluded.changed_at`;
   // Only now does everybody else who approves the same wait: one of two that come at once was first.
   await requireStill(tx, { rp: given.rp, estab: given.estab, kind: 'school' }, given.replaces, decidedMeanwhile);
   if (before?.state === 'Revoked') await tx`delete from school_secret where estab = ${given.estab} and rp = ${given.rp}`;

@@ -82,13 +82,16 @@ async function listReadings(db: Db, { estab, rp, since, most }: TrailAsked, plac
   if (estab === undefined) return [];
   const [lastRp = '', lastCollection = ''] = place?.key.split('/') ?? [];
   const seen = place && db`and d.day <= ${place.moment}::date and (d.day, d.rp, d.collection) < (${place.moment}::date, ${lastRp}, ${lastCollection})`;
+  const known = await db<{ rp: string }[]>`
+    select rp from authorisation where estab = ${estab} union select rp from past_decision where estab = ${estab}`;
+  const rps = known.map((one) => one.rp).filter((one) => rp === undefined || one === rp);
   return db<Found[]>`
     select d.day::timestamp at time zone 'UTC' as at, d.day::text as moment, d.rp || '/' || d.collection as key, 'reading' as kind, d.collection as what,
       'application' as by, d.estab, d.rp,
       d.records || case d.records when 1 then ' record in ' else ' records in ' end
         || d.requests || case d.requests when 1 then ' request' else ' requests' end as detail
-    from (select rp from authorisation where estab = ${estab} union select rp from past_decision where estab = ${estab}) known
-      cross join lateral (select * from disclosure d where d.estab = ${estab} and d.rp = known.rp ${rp === undefined ? db`` : db`and d.rp = ${rp}`}
+    from unnest(${rps}::text[]) as known (rp)
+      cross join lateral (select * from disclosure d where d.estab = ${estab} and d.rp = known.rp
         ${since === undefined ? db`` : db`and d.day >= ${since}::date`} ${seen ?? db``} order by d.day desc, d.collection desc limit ${most}) d
     order by d.day desc, d.rp desc, d.collection desc limit ${most}`;
 }

@@ -1,8 +1,11 @@
 // In charge of the component databases of a school: how each stands, when it is fresh, and the asking for a new
 // collection. Whoever waits for a status to change is woken by every change.
+import { readMoment } from '../db/clock.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
+import { countMarks } from './attendance.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
+import { lockForTimes } from './next-collection.ts';
 
 export const databaseStatuses = ['OK', 'Updating', 'Expired', 'NoData', 'Error', 'Timeout', 'Paused', 'NotInstalled'] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
@@ -72,12 +75,11 @@ function statusOf({ stored, refreshing, expired, updatedAt }: Pick<Row, 'stored'
 
 /** Databases that a connector offers; those that are there already stay as they are. Of a source that the school has left there may be marks. */
 export async function installDatabases(sql: Sql, estab: string, names: readonly DatabaseName[]): Promise<void> {
-  await sql`
-    insert into component_database (estab, name, row_count)
-    select ${estab}, name, case name
-      when 'Attendance' then (select count(*) from attendance_mark m where m.estab = ${estab} and m.mark is not null) else 0 end
-    from unnest(${[...names]}::text[]) as given (name)
-    where not exists (select from component_database d where d.estab = ${estab} and d.name = given.name) on conflict do nothing`;
+  const known = await sql<{ name: DatabaseName }[]>`select name from component_database where estab = ${estab}`;
+  for (const missing of names.filter((name) => !known.some((one) => one.name === name)))
+    await sql`
+      insert into component_database (estab, name, row_count) values (${estab}, ${missing}, ${missing === 'Attendance' ? await countMarks(sql, estab) : 0})
+      on conflict do nothing`;
 }
 
 /**
@@ -140,14 +142,15 @@ export async function requestCollection(
     whileIn?: readonly DatabaseStatus[];
   } = {},
 ): Promise<void> {
-  const [row] = await sql<(Pick<Row, 'stored' | 'expired' | 'updatedAt' | 'refreshing'> & { uploaded: boolean })[]>`
+  const [row] = await sql<(Pick<Row, 'stored' | 'expired' | 'updatedAt' | 'refreshing'> & { at: string; uploaded: boolean })[]>`
     select status as stored, updated_at as "updatedAt", refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired,
+      clock_timestamp()::text as at,
       exists (select from establishment e left join connector_setting s on s.estab = e.estab
       where e.estab = ${estab} and e.connector = 'csv' and not coalesce(s.settings ? 'folder', false)) as uploaded
     from component_database where estab = ${estab} and name = ${name} for update`;
   if (!row || (how.upload === undefined && (row.uploaded || (row.refreshing && !how.force && !how.again && how.approved === undefined)))) return;
   if (how.whileIn && !how.whileIn.includes(statusOf(row))) return;
-  await sql`update component_database set refreshing_since = clock_timestamp(), progress = null where estab = ${estab} and name = ${name}`;
+  await sql`update component_database set refreshing_since = ${row.at}, progress = null where estab = ${estab} and name = ${name}`;
   await enqueueOnce(
     sql,
     {
@@ -184,10 +187,7 @@ export async function collectAgain(db: Db, estab: string, only?: DatabaseName): 
   });
 }
 
-/**
- * A collection that ended well. A source that can be asked again grows old; what is only ever uploaded does not.
- * The demo moves every ten minutes; other rosters are read again at night, attendance when it has grown old.
- */
+/** A collection that ended well. */
 export async function recordCollected(
   sql: Sql,
   estab: string,
@@ -195,18 +195,12 @@ export async function recordCollected(
   { rowCount, changed, message = null }: { rowCount: number; changed: boolean; message?: string | null },
 ): Promise<void> {
   await installDatabases(sql, estab, [name]);
+  const times = await lockForTimes(sql, estab, name, minutesToLive[name]);
   await sql`
-    update component_database d set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = asked.at, refreshing_since = null,
-      progress = null,
-      changed_at = case when ${changed} then asked.at else d.changed_at end,
-      expires_at = case when asked.again then asked.at + make_interval(mins => ${minutesToLive[name]}) end,
-      refresh_at = case when not asked.again then null
-        when asked.demo then asked.at + interval '10 minutes'
-        when ${name} = 'Attendance' then asked.at + make_interval(mins => ${minutesToLive[name]})
-        else ${nextNight(sql)} end
-    from (select clock_timestamp() as at, e.time_zone, e.connector = 'demo' as demo, coalesce(e.connector <> 'csv' or s.settings ? 'folder', false) as again
-          from establishment e left join connector_setting s using (estab) where e.estab = ${estab}) asked
-    where d.estab = ${estab} and d.name = ${name}`;
+    update component_database set status = 'OK', message = ${message}, row_count = ${rowCount}, updated_at = ${times?.at ?? null},
+      refreshing_since = null, progress = null, changed_at = case when ${changed} then ${times?.at ?? null} else changed_at end,
+      expires_at = ${times?.expiresAt ?? null}, refresh_at = ${times?.refreshAt ?? null}
+    where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }
 
@@ -214,9 +208,9 @@ export async function recordCollected(
 export async function recordWritten(sql: Sql, estab: string, gained: number): Promise<void> {
   const { count } = await sql`update component_database set row_count = row_count + ${gained} where estab = ${estab} and name = 'Attendance'`;
   if (count === 0) await installDatabases(sql, estab, ['Attendance']);
+  const at = await readMoment(sql);
   await sql`
-    update component_database set changed_at = clock_timestamp(), updated_at = coalesce(updated_at, clock_timestamp()), status = case
-      when status = 'NoData' then 'OK' else status end
+    update component_database set changed_at = ${at}, updated_at = coalesce(updated_at, ${at}), status = case when status = 'NoData' then 'OK' else status end
     where estab = ${estab} and name = 'Attendance'`;
   await tellStatus(sql, estab);
 }
@@ -224,14 +218,14 @@ export async function recordWritten(sql: Sql, estab: string, gained: number): Pr
 /** One that did not; what was collected before stays as it was. Nobody is asked to decide about what a newer package, which waits, will replace. */
 export async function recordFailure(sql: Sql, estab: string, name: DatabaseName, status: 'Error' | 'Timeout' | 'Paused', message: string): Promise<void> {
   await installDatabases(sql, estab, [name]);
+  const times = await lockForTimes(sql, estab, name, minutesToLive[name]);
   await sql`
-    update component_database d set status = ${status}, message = ${message}, progress = null,
+    update component_database set status = ${status}, message = ${message}, progress = null,
       refreshing_since = case when ${status} = 'Paused' and exists (select from outbox o
-        where o.estab = ${estab} and o.topic = ${topicOf(name)} and o.state = 'waiting' and o.attempts = 0) then d.refreshing_since end,
-      failing_since = case when d.status in ('Error', 'Timeout') then coalesce(d.failing_since, clock_timestamp()) else clock_timestamp() end,
-      refresh_at = case
-      when e.connector <> 'csv' or exists (select from connector_setting s where s.estab = e.estab and s.settings ? 'folder') then ${nextNight(sql)} end
-    from establishment e where e.estab = d.estab and d.estab = ${estab} and d.name = ${name}`;
+        where o.estab = ${estab} and o.topic = ${topicOf(name)} and o.state = 'waiting' and o.attempts = 0) then refreshing_since end,
+      failing_since = case when status in ('Error', 'Timeout') then coalesce(failing_since, ${times?.at ?? null}) else ${times?.at ?? null} end,
+      refresh_at = ${times?.retryAt ?? null}
+    where estab = ${estab} and name = ${name}`;
   await tellStatus(sql, estab);
 }
 
@@ -273,13 +267,6 @@ export async function recordDropped(sql: Sql, estab: string, name: DatabaseName,
 
 export async function recordProgress(sql: Sql, estab: string, name: DatabaseName, progress: number): Promise<void> {
   await sql`update component_database set progress = ${progress} where estab = ${estab} and name = ${name} and refreshing_since is not null`;
-}
-
-/** The next three o'clock at the school, or up to an hour after it, so that not all schools are read at once. */
-function nextNight(sql: Sql) {
-  return sql`
-    (date_trunc('day', now() at time zone time_zone - interval '3 hours') + interval '1 day 3 hours' + random() * interval '1 hour')
-      at time zone time_zone`;
 }
 
 async function tellStatus(sql: Sql, estab: string): Promise<void> {

@@ -1,6 +1,7 @@
 // In charge of how much there is of a school, before it is removed for good.
 import type { Counts } from '../access/erasures.ts';
 import type { Sql } from '../db/connect.ts';
+import { placements } from '../db/placement.ts';
 import { allResources } from '../roster/collections.ts';
 import { historyTable } from './history.ts';
 
@@ -29,14 +30,20 @@ export const counted: readonly (readonly [words: string, ...tables: string[]])[]
   ['upload tokens', 'upload_token'],
 ];
 
-/** What there is none of is left out. most: where counting one table ends, for whoever only wants to know how much it is about. One statement, not forty. */
+/**
+ * What there is none of is left out. most: where counting one table ends, for whoever only wants to know how much it is about. One statement for
+ * all tables that lie together, not forty.
+ */
 export async function countSchool(sql: Sql, estab: string, most?: number): Promise<Counts> {
-  const tables = counted.flatMap(([words, ...those]) => those.map((table) => [words, table] as const));
-  const rows = await sql<{ words: string; count: number }[]>`
-    ${tables.reduce((all, [words, table], at) => sql`${all} ${at === 0 ? sql`` : sql`union all`}
-      select ${words}::text as words, count(*)::int as count from (select from ${sql(table)} where estab = ${estab} limit ${most ?? null}::bigint) counted`,
-    sql``)}`;
-  const counts: Record<string, number> = {};
-  for (const { words, count } of rows) if (count > 0) counts[words] = (counts[words] ?? 0) + count;
-  return counts;
+  const tables = counted.flatMap(([words, ...those]) => those.map((table) => ({ words, table })));
+  const found = new Map<string, number>();
+  for (const together of Map.groupBy(tables, ({ table }) => placements.get(table)).values()) {
+    const rows = await sql<{ table: string; count: number }[]>`
+      ${together.reduce((all, { table }, at) => sql`${all} ${at === 0 ? sql`` : sql`union all`}
+        select ${table}::text as table, count(*)::int as count from (select from ${sql(table)} where estab = ${estab} limit ${most ?? null}::bigint) counted`,
+      sql``)}`;
+    for (const { table, count } of rows) found.set(table, count);
+  }
+  const sum = (those: readonly string[]) => those.reduce((all, table) => all + (found.get(table) ?? 0), 0);
+  return Object.fromEntries(counted.map(([words, ...those]) => [words, sum(those)] as const).filter(([, count]) => count > 0));
 }

@@ -8,27 +8,30 @@ export type UploadState = (typeof uploadStates)[number];
 
 export type Upload = { id: string; state: UploadState; submitted: Date; finished: Date | null; report: ImportReport | null };
 
-type Row = Omit<Upload, 'state'> & { outcome: string | null; work: 'waiting' | 'running' | null; kept: boolean };
+type Work = { state: 'waiting' | 'running' };
+type Row = Omit<Upload, 'state'> & { outcome: string | null; kept: boolean };
 
 const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
 const outcomes: Readonly<Record<string, UploadState>> = { done: 'Done', unchanged: 'Unchanged', refused: 'Refused' };
 
 export async function findUpload(db: Db, estab: string, id: string): Promise<Upload | undefined> {
   if (!uuid.test(id)) return undefined;
+  // Before what is recorded, so that work which ends in between has left its record.
+  const [work] = await db<Work[]>`
+    select o.state from outbox o where o.estab = ${estab} and o.topic = 'collect SchoolData' and o.state in ('waiting', 'running')
+      and o.payload ->> 'upload' = ${id.toLowerCase()} order by o.state limit 1`;
   const [row] = await db<Row[]>`
     select r.id, r.taken_at as submitted, i.finished_at as finished, i.outcome, i.report,
-      exists (select from upload u where u.estab = ${estab} and u.id = r.id) as kept,
-      (select o.state from outbox o where o.estab = ${estab} and o.topic = 'collect SchoolData' and o.state in ('waiting', 'running')
-        and o.payload ->> 'upload' = ${id.toLowerCase()} order by o.state limit 1) as work
+      exists (select from upload u where u.estab = ${estab} and u.id = ${id}) as kept
     from upload_receipt r left join import_run i on i.estab = ${estab} and i.id = r.run where r.estab = ${estab} and r.id = ${id}`;
   if (!row) return undefined;
-  const state = stateOf(row);
+  const state = stateOf(row, work?.state);
   const ended = state !== 'Waiting' && state !== 'Importing';
   return { id: row.id, state, submitted: row.submitted, finished: ended ? row.finished : null, report: ended ? row.report : null };
 }
 
 /** What is recorded counts more than the work, which is settled a moment later; but what was held may have been approved. */
-function stateOf({ outcome, work, kept, report }: Row): UploadState {
+function stateOf({ outcome, kept, report }: Row, work: Work['state'] | undefined): UploadState {
   if (report?.overtaken) return 'Replaced';
   const ended = outcome === null ? undefined : outcomes[outcome];
   if (ended) return ended;

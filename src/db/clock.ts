@@ -13,3 +13,10 @@ export async function readClock(sql: Sql): Promise<Date> {
 export function laterThan(last: Date | null | undefined, at: Date): Date {
   return last && last >= at ? new Date(last.getTime() + 1) : at;
 }
+
+/** As text: a Date holds milliseconds, and what is compared with it may be younger by less. */
+export async function readMoment(sql: Sql): Promise<string> {
+  const [row] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
+  if (!row) throw new Error('the database does not say what time it is');
+  return row.at;
+}

@@ -1,6 +1,7 @@
 // In charge of database events: a change of a database is announced to everyone who registered for it, in the
 // transaction that changed it. A burst of changes is one event. Whoever is held back at the time (paused, without the
 // scope, disabled) is told as soon as that ends.
+import { readMoment } from '../db/clock.ts';
 import type { Sql } from '../db/connect.ts';
 import { enqueue, enqueueCoalesced } from '../outbox/enqueue.ts';
 import { openLane } from '../outbox/pause-lane.ts';
@@ -17,7 +18,7 @@ export async function announceChange(sql: Sql, estab: string, databaseName: stri
   const missed: string[] = [];
   for (const webhook of webhooks)
     if (!webhook.open || !(await enqueueCoalesced(sql, describeEvent(webhook), webhook.id))) missed.push(webhook.id);
-  if (missed.length > 0) await sql`update webhook set missed_at = clock_timestamp() where estab = ${estab} and id = any(${missed})`;
+  if (missed.length > 0) await sql`update webhook set missed_at = ${await readMoment(sql)} where estab = ${estab} and id = any(${missed})`;
 }
 
 /** Announces to those who missed a change and can be told now; gives how many those are. */

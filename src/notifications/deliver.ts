@@ -1,5 +1,6 @@
 // In charge of one delivery attempt: signs the stored bytes, makes the guarded call, and says what it means.
 import type { Seal } from '../access/seal.ts';
+import { readMoment } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
@@ -171,7 +172,7 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
       Pick<Standing, 'state' | 'scopes'>[]
     >`select state, scopes from authorisation where estab = ${work.estab} and rp = ${work.rp} for share`;
     const judged = now ? { ...row, ...now } : row;
-    if (!mayHave(judged, work)) await tx`update webhook set missed_at = clock_timestamp() where estab = ${work.estab} and id = ${row.webhookId}`;
+    if (!mayHave(judged, work)) await tx`update webhook set missed_at = ${await readMoment(tx)} where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   });
 }

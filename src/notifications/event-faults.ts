@@ -1,5 +1,6 @@
 // In charge of what the sandbox does to calls to an application of the demo: made twice, late, in another order, or not at all. Each is an
 // attempt with an outcome like any other, so that it is settled under the claim, can be seen, and loses nothing when a process dies.
+import { readMoment } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import type { Outcome } from '../outbox/settle.ts';
@@ -58,7 +59,7 @@ function later(errorClass: string, delaySeconds: number, message: string): Outco
 
 /** A registration is noted as one that was not told, for `replay --missing`. */
 async function withhold(db: Db, { estab, lane }: ClaimedWork): Promise<Outcome> {
-  await db`update webhook set missed_at = clock_timestamp() where estab = ${estab} and 'webhook ' || id = ${lane}`;
+  await db`update webhook set missed_at = ${await readMoment(db)} where estab = ${estab} and 'webhook ' || id = ${lane}`;
   return { success: false, state: 'cancelled', errorClass: 'withheld', detail: { message: 'the sandbox withheld this call: it was never sent' } };
 }
 

@@ -1,4 +1,5 @@
 // In charge of registrations: one per application, establishment and database; registering again replaces.
+import { readMoment } from '../db/clock.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { parseTarget } from '../http/address-guard.ts';
 import type { Lane, NewWork } from '../outbox/enqueue.ts';
@@ -46,7 +47,7 @@ export async function registerWebhook(
     >`select id from webhook where estab = ${given.estab} and rp = ${given.rp} and database_name = ${given.databaseName} for update`;
     const [webhook] = await tx<Webhook[]>`
       insert into webhook (estab, rp, database_name, url, method) values (${given.estab}, ${given.rp}, ${given.databaseName}, ${given.url}, ${given.method})
-      on conflict (estab, rp, database_name) do update set url = excluded.url, method = excluded.method, updated_at = now()
+      on conflict (estab, rp, database_name) do update set url = excluded.url, method = excluded.method, updated_at = excluded.updated_at
       returning ${columns(tx)}`;
     if (!webhook) throw new Error('the registration was not stored');
     if (before) await redirectEvents(tx, webhook);
@@ -66,7 +67,7 @@ async function redirectEvents(tx: Sql, webhook: Webhook): Promise<void> {
     and state = 'waiting'`;
   // The last event never arrived at the old address; the new one is told.
   await tx`
-    update webhook w set missed_at = clock_timestamp() where w.estab = ${webhook.estab} and w.id = ${webhook.id}
+    update webhook w set missed_at = ${await readMoment(tx)} where w.estab = ${webhook.estab} and w.id = ${webhook.id}
       and (select o.state from outbox o where o.estab = w.estab and o.topic = w.id::text order by o.seq desc limit 1) in ('failed', 'cancelled')`;
 }
 

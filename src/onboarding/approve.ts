@@ -2,6 +2,7 @@
 // resume, revoke. Each is one transaction with its events, its receipt and its entry in the record.
 import { authorise, changeState, type Authorised, type IssuedSecret } from '../access/authorisations.ts';
 import type { Seal } from '../access/seal.ts';
+import { readMoment } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
@@ -115,7 +116,7 @@ async function stopCalls(tx: Tx, { estab, rp }: Pair): Promise<number> {
     and state = 'waiting') order by key for update`;
   const { count } = await tx`update outbox set state = 'cancelled', settled_at = now()
     where estab = ${estab} and rp = ${rp} and kind = 'call' and state = 'waiting' and not payload ? 'tellsState'`;
-  await tx`update webhook w set missed_at = clock_timestamp() where w.estab = ${estab} and w.rp = ${rp}
+  await tx`update webhook w set missed_at = ${await readMoment(tx)} where w.estab = ${estab} and w.rp = ${rp}
     and exists (select from outbox o where o.estab = w.estab and o.topic = w.id::text and o.state = 'cancelled' and o.settled_at = now())`;
   return count;
 }

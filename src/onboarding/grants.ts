@@ -3,6 +3,7 @@
 import { requireApplication, type Application } from '../access/applications.ts';
 import { listSecrets, type KeptSecret } from '../access/credentials.ts';
 import { shownState } from '../access/authorisations.ts';
+import { readLastReads } from '../access/last-reads.ts';
 import type { Db } from '../db/connect.ts';
 import { cutPage } from '../http/cut-page.ts';
 import { pausedBy } from './pause-school.ts';
@@ -54,11 +55,12 @@ export const sayCut = ({ length }: readonly unknown[]): string | undefined =>
   length === mostListed ? `Only the first ${mostListed} are listed. Any other is found by its application, among the schools of that.` : undefined;
 
 export async function listGrants(db: Db, estab: string): Promise<ListedGrant[]> {
-  return db<ListedGrant[]>`
-    select a.rp, p.name as application, ${shownState(db)} as state, ${pausedBy(db)} as "pausedBy", a.scopes, a.changed_at as since,
-      (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead"
+  const rows = await db<Omit<ListedGrant, 'lastRead'>[]>`
+    select a.rp, p.name as application, ${shownState(db)} as state, ${pausedBy(db)} as "pausedBy", a.scopes, a.changed_at as since
     from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab}
     order by a.state = 'Revoked', lower(p.name), a.rp limit ${mostListed}`;
+  const lastRead = await readLastReads(db, estab, rows.map(({ rp }) => rp));
+  return rows.map((row) => ({ ...row, lastRead: lastRead(row.rp) }));
 }
 
 export async function listAsked(db: Db, estab: string, rp?: string): Promise<Asked[]> {
@@ -73,16 +75,16 @@ export async function listAsked(db: Db, estab: string, rp?: string): Promise<Ask
 
 export async function readGrant(db: Db, estab: string, rp: string): Promise<Grant> {
   const application = await requireApplication(db, rp);
-  const [[row], [asked], secrets] = await Promise.all([
-    db<Omit<Grant, 'application' | 'asked' | 'secrets'>[]>`
-      select ${shownState(db)} as state, a.scopes, a.created_at as "approvedAt", a.changed_at as "changedAt", a.installed_at as "liveAt",
-        (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead"
+  const [[row], lastRead, [asked], secrets] = await Promise.all([
+    db<Omit<Grant, 'application' | 'lastRead' | 'asked' | 'secrets'>[]>`
+      select ${shownState(db)} as state, a.scopes, a.created_at as "approvedAt", a.changed_at as "changedAt", a.installed_at as "liveAt"
       from authorisation a join establishment e using (estab) where a.estab = ${estab} and a.rp = ${rp}`,
+    readLastReads(db, estab, [rp]),
     listAsked(db, estab, rp),
     listSecrets(db, { rp, estab, kind: 'school' }),
   ]);
-  const none = { state: undefined, scopes: [], approvedAt: null, changedAt: null, liveAt: null, lastRead: null };
-  return { application, ...(row ?? none), asked, secrets };
+  const none = { state: undefined, scopes: [], approvedAt: null, changedAt: null, liveAt: null };
+  return { application, ...(row ?? none), lastRead: row ? lastRead(rp) : null, asked, secrets };
 }
 
 export type Stranger = { rp: string; name: string; required: string[]; optional: string[] };

@@ -128,10 +128,9 @@ export async function confirmSchool(
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
   return db.begin(async (tx) => {
     const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for update`;
-    const [school] = await tx<
-      { name: string; email: string }[]
-    >`update establishment set confirmed_at = coalesce(confirmed_at, now()), email = coalesce(${email ?? null}, email) where estab = ${estab}
-      returning name, email`;
+    await tx`update establishment set confirmed_at = now() where estab = ${estab} and confirmed_at is null`;
+    const [school] = await tx<{ name: string; email: string }[]>`
+      update establishment set email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
     if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
     const moved = before?.email !== school.email;
     if (moved) await endLinks(tx, estab);

@@ -17,9 +17,10 @@ const counted = {
   authorisations: 'authorisation',
   invitations: 'invitation',
   registrations: 'webhook',
-  writebacks: 'writeback',
   'school secrets': 'school_secret',
 } as const;
+
+const schoolsAtOnce = 8;
 
 /** At all of its schools together. most: a page counts no further, however much there is. */
 export async function countApplication(sql: Sql, rp: string, most: number | null = null): Promise<Counts> {
@@ -32,7 +33,27 @@ export async function countApplication(sql: Sql, rp: string, most: number | null
     union all select 'calls and other work', count(*)::int
       from (select from ${own} join outbox o on o.estab = own.estab and o.rp = ${rp} and o.kind <> ${mailKind} limit ${most}) t`;
   const people = await sql<{ words: string; count: number }[]>`select 'developers' as words, count(*)::int as count from console_developer where rp = ${rp}`;
-  return Object.fromEntries([...rows, ...people].filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
+  const writebacks = { words: 'writebacks', count: await countWritebacks(sql, rp, most) };
+  return Object.fromEntries([...rows, writebacks, ...people].filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
+}
+
+/** They lie with the records of each school. */
+async function countWritebacks(sql: Sql, rp: string, most: number | null): Promise<number> {
+  let count = 0;
+  for (const some of inBatches(await listSchools(sql, rp), schoolsAtOnce)) {
+    if (most !== null && count >= most) return most;
+    const counts = await Promise.all(some.map(async (estab) => {
+      const [row] = await sql<{ count: number }[]>`
+        select count(*)::int as count from (select from writeback where estab = ${estab} and rp = ${rp} limit ${most}::bigint) counted`;
+      return row?.count ?? 0;
+    }));
+    count += counts.reduce((sum, one) => sum + one, 0);
+  }
+  return most === null ? count : Math.min(count, most);
+}
+
+function inBatches<One>(all: readonly One[], size: number): One[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
 }
 
 /** What schools keep of it stays theirs: what they decided, what it read and did, people whom it added, and mails. */

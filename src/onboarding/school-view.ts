@@ -1,5 +1,6 @@
 // In charge of what a school's pages show: who asks, who may read what, and what each has read. It only reads.
 import { shownState } from '../access/authorisations.ts';
+import { readLastReads } from '../access/last-reads.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -71,17 +72,17 @@ export async function requireRequest(db: Db, estab: string, id: string): Promise
 }
 
 export async function listApplications(db: Db, estab: string): Promise<SharedApplication[]> {
-  return db<SharedApplication[]>`
+  const rows = await db<Omit<SharedApplication, 'lastRead'>[]>`
     select a.rp, p.name, ${asker(db)}, a.scopes, p.required_scopes as required, p.optional_scopes as optional, a.changed_at as since,
       ${shownState(db)} as state,
-      (select max(d.day)::timestamptz from disclosure d where d.estab = a.estab and d.rp = a.rp) as "lastRead",
       (select count(*)::int from outbox o where o.estab = a.estab and o.rp = a.rp and o.kind = 'call' and o.state in ('waiting', 'running')) as "waitingCalls"
     from authorisation a join application p using (rp) join establishment e using (estab) where a.estab = ${estab}
     union all
-    select d.rp, (array_agg(d.application order by d.number desc))[1], null, null, null, '{}', '{}', '{}', max(d.at), 'Removed',
-      (select max(r.day)::timestamptz from disclosure r where r.estab = ${estab} and r.rp = d.rp), 0
+    select d.rp, (array_agg(d.application order by d.number desc))[1], null, null, null, '{}', '{}', '{}', max(d.at), 'Removed', 0
     from past_decision d where d.estab = ${estab} and not exists (select from authorisation a where a.estab = ${estab} and a.rp = d.rp) group by d.rp
     order by name, rp`;
+  const lastRead = await readLastReads(db, estab, rows.map(({ rp }) => rp));
+  return rows.map((row) => ({ ...row, lastRead: lastRead(row.rp) }));
 }
 
 export async function requireApplication(db: Db, estab: string, rp: string): Promise<SharedApplication> {

@@ -4,6 +4,7 @@
 import type { DatabaseName } from '../collection/connector.ts';
 import type { ImportReport } from '../collection/import-report.ts';
 import type { Config } from '../config.ts';
+import { readMoment } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import type { Letter } from '../mail/letter.ts';
 import { enqueueMail } from '../mail/mail.ts';
@@ -62,9 +63,10 @@ async function tellSchool(db: Db, telling: Telling, estab: string, at: Date | un
     const state = await readState(tx, estab, at);
     const changes = state ? findChanges(state) : [];
     if (!state || changes.length === 0) return false;
+    const toldAt = await readMoment(tx);
     for (const { database, now } of changes)
       await tx`
-        update component_database set told = ${now === 'well' ? null : now}, told_at = case when ${now === 'well'} then null else clock_timestamp() end
+        update component_database set told = ${now === 'well' ? null : now}, told_at = ${now === 'well' ? null : toldAt}
         where estab = ${estab} and name = ${database.name}`;
     await write(tx, telling, estab, state, changes);
     return true;

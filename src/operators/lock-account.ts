@@ -17,7 +17,8 @@ export function isUnlocked(sql: Sql, isKnown = false): Fragment {
 export async function countWrong(sql: Sql, account: string | null, address: string): Promise<void> {
   const [counted] = await sql<{ name: string; locked: boolean }[]>`
     update console_account set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
-      locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then now() + make_interval(mins => ${lockedMinutes}) end
+      locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then lock.until end
+    from (select now() + make_interval(mins => ${lockedMinutes}) as until) lock
     where id = ${account} and ${isUnlocked(sql)}
     returning sign_in_name as name, locked_until is not null as locked`;
   if (counted?.locked) await noteLook(sql, { name: counted.name, via: 'console', from: address }, { action: 'lock after wrong tries' });

@@ -36,8 +36,8 @@ export async function openSession(sql: Sql, account: string, { address, publicUr
   const key = randomBytes(32).toString('base64url');
   const [opened] = await sql<{ proven: boolean; hash: string | null }[]>`
     with a as (
-      update console_account set last_signed_in = case when ${shown}::boolean or sealed_totp is null then now() else last_signed_in end
-      where id = ${account} returning id, sealed_totp, password_hash, ${shown}::boolean or sealed_totp is null as proven
+      update console_account set last_signed_in = case when ${shown}::boolean or sealed_totp is null then clock.at else last_signed_in end
+      from (select now() as at) clock where id = ${account} returning id, sealed_totp, password_hash, ${shown}::boolean or sealed_totp is null as proven
     ), opened as (
       insert into console_session (hash, account, proven, address, expires_at)
       select ${hashSecret(key)}, id, proven, ${address}, now() + make_interval(hours => ${sessionHours}) from a
@@ -47,9 +47,12 @@ export async function openSession(sql: Sql, account: string, { address, publicUr
   return { cookie, key, proven: opened?.proven === true, mark: markOf(account, opened?.hash ?? null) };
 }
 
-/** Of an account that has no second factor where all need one nothing is proven, from the moment on that this is switched on. */
+/**
+ * Of an account that has no second factor where all need one nothing is proven, from the moment on that this is switched on. A database that is
+ * spread over nodes keeps what such a subselect gives, which has to be something.
+ */
 function isEnough(sql: Sql): Fragment {
-  return sql`(a.sealed_totp is not null or not exists (select from console_rule where name = 'second factor' and required))`;
+  return sql`(a.sealed_totp is not null or not exists (select 1 from console_rule where name = 'second factor' and required))`;
 }
 
 export async function findOperator(db: Db, request: FastifyRequest): Promise<Operator | undefined> {

@@ -18,10 +18,10 @@ test('a school is noted when it is added, and anew with each import, which is no
   await service.addSchool('a');
   assert.deepEqual(await noted('a'), { same: true, version: 0, kept: true, dated: null, records: 0, pupils: 0 });
   await withoutTriggers(() => service.load('a', smallPackage()));
-  const [counted] = await db`
+  const [counted = { records: 0, pupils: 0 }] = await db<{ records: number; pupils: number }[]>`
     select sum(count)::int as records, (sum(count) filter (where collection = 'users' and kind = 'student'))::int as pupils
     from roster_total where estab = 'a' and status = 'active'`;
-  assert.ok(counted?.records > counted?.pupils && counted?.pupils > 0);
+  assert.ok(counted.records > counted.pupils && counted.pupils > 0);
   assert.deepEqual(await noted('a'), { same: true, version: 1, kept: true, dated: true, ...counted });
   await assertEnds('a', ['done']);
 });
@@ -29,8 +29,9 @@ test('a school is noted when it is added, and anew with each import, which is no
 test('the version before notes the same without knowing it', async () => {
   await service.addSchool('b');
   await db.begin(async (tx) => {
-    await tx`insert into roster_total (estab, collection, kind, status, count) values ('b', 'users', 'student', 'active', 3), ('b', 'users', 'teacher', 'active', 2),
-      ('b', 'users', 'student', 'tobedeleted', 7), ('b', 'classes', 'homeroom', 'active', 1)`;
+    await tx`
+      insert into roster_total (estab, collection, kind, status, count) values ('b', 'users', 'student', 'active', 3),
+        ('b', 'users', 'teacher', 'active', 2), ('b', 'users', 'student', 'tobedeleted', 7), ('b', 'classes', 'homeroom', 'active', 1)`;
     await tx`update roster set version = 1 where estab = 'b'`;
     await tx`insert into import_run (estab, started_at, outcome, report) values ('b', now(), 'refused', '{}')`;
     await tx`insert into roster_version (estab, version, instant, stamp) values ('b', 1, now(), '')`;

@@ -11,7 +11,7 @@ export async function setFault(tx: Tx, rp: string, kind: FaultKind, { mode, seco
     insert into sandbox_fault (rp, kind, mode, seconds, remaining, until)
     values (${rp}, ${kind}, ${mode}, ${seconds ?? null}, ${remaining ?? null}, now() + make_interval(mins => ${minutes}))
     on conflict (rp, kind) do update
-      set mode = excluded.mode, seconds = excluded.seconds, remaining = excluded.remaining, holding = null, set_at = now(), until = excluded.until`;
+      set mode = excluded.mode, seconds = excluded.seconds, remaining = excluded.remaining, holding = null, set_at = excluded.set_at, until = excluded.until`;
 }
 
 export async function endFault(tx: Tx, rp: string, kind: FaultKind): Promise<void> {

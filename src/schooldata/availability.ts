@@ -98,8 +98,9 @@ export async function sweepWaits(db: Db, which: { estab?: string; at?: Date } = 
 async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): Promise<{ ended: number; full: boolean }> {
   const now = at ? db`${at}::timestamptz` : db`now()`;
   return db.begin(async (tx) => {
-    const waits = await tx<Wait[]>`
-      select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= ${now} as overdue from availability_wait
+    const waits = await tx<(Wait & { nextAt: string })[]>`
+      select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= ${now} as overdue,
+        least(deadline_at, ${now} + make_interval(secs => least(15, 2 ^ checks)))::text as "nextAt" from availability_wait
       where done_at is null and ${estab === undefined ? tx`next_check_at <= ${now}` : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce}
         for update skip locked`;
     let ended = 0;
@@ -110,8 +111,10 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
     }
     // After 1, 2, 4, 8, then every 15 seconds, and at the deadline.
     await tx`
-      update availability_wait set checks = checks + 1, next_check_at = least(deadline_at, ${now} + make_interval(secs => least(15, 2 ^ checks)))
-      where done_at is null and (estab, id) in (select * from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[]))`;
+      update availability_wait w set checks = w.checks + 1, next_check_at = next.at
+      from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[], ${waits.map((wait) => wait.nextAt)}::timestamptz[])
+        as next (estab, id, at)
+      where w.done_at is null and w.estab = next.estab and w.id = next.id`;
     return { ended, full: waits.length === waitsAtOnce };
   });
 }

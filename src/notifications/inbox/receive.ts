@@ -27,11 +27,10 @@ type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Arra
 
 export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arrival): Promise<Received> {
   const [found] = await db<Found[]>`
-    with found as (select id, rp, answer, sealed_key from inbox where key = ${key}),
+    with found as (select id, rp, answer, sealed_key, date_trunc('minute', now()) as minute from inbox where key = ${key}),
     counted as (
-      update inbox i set minute = date_trunc('minute', now()),
-        minute_calls = case when i.minute = date_trunc('minute', now()) then i.minute_calls + 1 else 1 end
-      from found where i.id = found.id and not (i.minute = date_trunc('minute', now()) and i.minute_calls >= ${inboxLimits.callsPerMinute}) returning i.id)
+      update inbox i set minute = found.minute, minute_calls = case when i.minute = found.minute then i.minute_calls + 1 else 1 end
+      from found where i.id = found.id and not (i.minute = found.minute and i.minute_calls >= ${inboxLimits.callsPerMinute}) returning i.id)
     select id, rp, answer, sealed_key as "sealedKey", exists (select from counted) as taken, extract(epoch from now())::float8 as seconds,
       ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from found`;
   if (!found) return { kind: 'unknown' };
