@@ -33,6 +33,7 @@ export const offenders: Offenders = [
   {
     reason: 'A backup is of every school, and so is what a restore does with their rosters, and with calls and mails that had not gone out.',
     statements: {
+      'src/backup/write-backup.ts': ["c67c5e2f917b select (select count(*)::int from outbox where kind = 'call' and state in ('waiting', 'running')) as"],
       'src/backup/hold-deliveries.ts': [
         "a1e68ed0cd02 update outbox set lease_until = now() where state = 'running'",
         "ea78161c8526 with held as ( update outbox set state = 'failed', claim = null, lease_until = null, settled_at = no",
@@ -127,8 +128,12 @@ export const offenders: Offenders = [
     },
   },
   {
-    reason: 'What is old or over goes, of all schools in one statement.',
+    reason: 'What is old or over goes, of all schools in one statement, where it does not lie with them.',
     statements: {
+      'src/access/secrets.ts': [
+        'a4416ca2658f delete from "school_secret" where valid_until < now() - make_interval(days => $n)',
+      ],
+      'src/onboarding/links.ts': ['9b2765a68af7 delete from unnamed_link where expires_at < now()'],
       'src/onboarding/invitations.ts': [
         '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
         "def1be774c32 with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service'",
@@ -148,6 +153,15 @@ export const offenders: Offenders = [
       'src/collection/component-databases.ts': [
         '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
       ],
+      'src/collection/history.ts': [
+        '5a9311d8cbb2 select estab from roster_standing where purged_at < now() - make_interval(hours => $n) order by esta',
+      ],
+      'src/collection/render-editions.ts': ['c5313bc8b517 select estab from roster_standing where rendered_to <> version order by estab'],
+      'src/roster/standing.ts': ['f7ac716c6f5f select estab from roster_standing order by estab'],
+      'src/roster/sweep-lists.ts': [
+        '2a612d6a0c43 select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging',
+      ],
+      'src/visit-schools.ts': ['034a831b20a3 select estab, swept_at < $n as late from roster_standing where swept_at <= $n order by swept_at, est'],
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
       ],
@@ -164,6 +178,12 @@ export const offenders: Offenders = [
         '0c7de342363d select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
         '3658792a4f35 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',
       ],
+    },
+  },
+  {
+    reason: 'A link or a cookie of the version before names no school: its hash says which one it is of, until it has expired.',
+    statements: {
+      'src/access/school-key.ts': ['b5a11484286e select estab from unnamed_link where hash = $n'],
     },
   },
   {
