@@ -29,7 +29,8 @@ export function judgeOneSchool(statement: Node, placed: Placed): string[] {
   if (kind === 'CopyStmt' && !body.query) return judgeCopy(body, placed);
   // Cursors, copies of a query, EXPLAIN and PREPARE.
   if (body.query) return judgeOneSchool(body.query, placed);
-  if (kind === 'MergeStmt' || kind === 'TruncateStmt') return findTables(statement, new Set()).filter(placed.isOfSchool).map((table) => `changes ${table} whole`);
+  if (kind === 'MergeStmt' || kind === 'TruncateStmt')
+    return findTables(statement, new Set()).filter(placed.isOfSchool).map((table) => `changes ${table} whole`);
   return judged.includes(kind) ? judgeRows(statement, placed) : [];
 }
 
