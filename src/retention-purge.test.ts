@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
 import { useReceiver } from '../test/delivery.ts';
+import { earlier } from '../test/earlier.ts';
 import { user, type Row } from '../test/small-school.ts';
 import { testSecretKey } from '../test/service.ts';
 import { until } from '../test/until.ts';
@@ -26,7 +27,7 @@ async function comeAndLeave(estab: string, users: readonly Row[]): Promise<void>
     const report = await service.load(estab, csvPackage({ users: rows }, { mode: 'delta' }), { force: true });
     assert.equal(report.outcome, 'done', JSON.stringify(report.problems));
   }
-  await db`update roster_version set instant = instant - interval '91 days' where estab = ${estab}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
   await db`update establishment set connector = 'demo' where estab = ${estab}`;
 }
 

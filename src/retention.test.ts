@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
 import { useReceiver } from '../test/delivery.ts';
+import { earlier } from '../test/earlier.ts';
 import { findWords, listTables, passDays } from '../test/find-words.ts';
 import { basic, openForm, registrationLink, sessionCookie, signIn } from '../test/identity.ts';
 import { zip } from '../test/onboarding.ts';
@@ -170,8 +171,8 @@ test('versions that nothing is dated by go, and what is left reads as before', a
   const paths = ['/courses', '/users', '/classes/k1'];
   const shown = await Promise.all(paths.map(read));
   assert.deepEqual([await versions('roster_version'), await versions('attendance_version')], [[1, 2, 3, 4], [1, 2, 3, 4]]);
-  await db`update roster_version set instant = instant - interval '91 days' where estab = ${estab} and version < 4`;
-  await db`update attendance_version set instant = instant - interval '91 days' where estab = ${estab} and version < 3`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab} and version < 4`;
+  await db`update attendance_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab} and version < 3`;
   await forgetOverAge(db, config);
   // What version 3 said was replaced just now, and is still in the history.
   assert.deepEqual([await versions('roster_version'), await versions('attendance_version')], [[1, 3, 4], [3, 4]]);
@@ -487,7 +488,7 @@ test('a mark that waits for its MIS when its pupil is purged is not written, and
   const { TrackingId } = (await taken.json()) as { TrackingId: string };
   await until('it was tried', async () => (await db`select from writeback where estab = ${estab} and attempts > 0`).length > 0);
   await service.load(estab, rosterOf(after), { force: true });
-  await db`update roster_version set instant = instant - interval '91 days' where estab = ${estab}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
   assert.ok((await purge()) > 0);
   await db`update connector_setting set settings = '{"mode": "normal"}' where estab = ${estab}`;
   type Outcome = { Status: string; Marks: { StudentId: string; Result: string; Code: string | null }[] };

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
+import { earlier } from '../test/earlier.ts';
 import { useService } from '../test/service.ts';
 import { smallPackage, smallSchool, user } from '../test/small-school.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
@@ -59,7 +60,7 @@ test('where something fails the rest goes, there and at other schools, and it is
   for (const estab of names) {
     await service.addSchool(estab, smallPackage({ users: [...smallSchool.users, user('gone', 'student')] }));
     await service.load(estab, csvPackage({ users: smallSchool.users }), { force: true });
-    await db`update roster_version set instant = instant - interval '91 days' where estab = ${estab}`;
+    await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
     await leaveOld(estab);
   }
   const failing: ForgetPeople = async (_, estab) => {

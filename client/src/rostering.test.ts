@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { forgetHistory } from '../../src/collection/history.ts';
 import { operations } from '../../src/rostering/operations.ts';
 import { csvPackage } from '../../test/csv-package.ts';
+import { earlier } from '../../test/earlier.ts';
 import { useService } from '../../test/service.ts';
 import { createClient, SchoolbellError, VersionGone, type Base, type Page } from './index.ts';
 
@@ -174,7 +175,7 @@ test('a version that is no longer kept ends the walk by name', async () => {
     const walk = raw.pages('users', { pageSize: 4 });
     const first = await walk.next();
     await service.load('G1', people(names, `Given ${variant}`));
-    await service.db`update roster_version set instant = instant - interval '40 days' where estab = 'G1'`;
+    await service.db`update roster_version set instant = ${earlier(service.db, 'instant', '40 days')} where estab = 'G1'`;
     await forgetHistory(service.db, 'G1', 0);
     const isGone = (error: unknown) => error instanceof VersionGone && error instanceof SchoolbellError && error.status === 412 && error.requestId !== '';
     await assert.rejects(walk.next(), isGone);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
+import { earlier } from '../../test/earlier.ts';
 import { useService } from '../../test/service.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
@@ -61,7 +62,7 @@ async function leave(estab: string, files: Files): Promise<void> {
 }
 
 /** Makes everything that happened so far older. */
-const passDays = (estab: string, days: number) => db`update roster_version set instant = instant - make_interval(days => ${days}) where estab = ${estab}`;
+const passDays = (estab: string, days: number) => db`update roster_version set instant = ${earlier(db, 'instant', `${days} days`)} where estab = ${estab}`;
 const versionOf = async (estab: string) => (await db`select version from roster where estab = ${estab}`)[0]?.version as number;
 const idsOf = async (estab: string, name: CollectionName) =>
   (await db`select sourced_id from ${db(collections[name].table)} where estab = ${estab} order by 1`).map((row) => row.sourced_id as string);
@@ -118,7 +119,7 @@ test('a purge is a version of its own, and with nothing to purge there is none',
   assert.equal(await purgeRosters(db, afterDays), 0);
   assert.equal(await versionOf(estab), version);
   await passDays(estab, 1);
-  await db`update roster_version set instant = instant - interval '1 minute' where estab = ${estab}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '1 minute')} where estab = ${estab}`;
   assert.equal(await purgeRosters(db, afterDays), 1);
   assert.equal(await versionOf(estab), version + 1);
   const [newest] = await db`select instant > now() - interval '1 minute' as fresh from roster_version where estab = ${estab} and version = ${version + 1}`;

@@ -1,6 +1,7 @@
 // How a school gets a link when it has none, and what hostile names can do in pages and mails: nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { earlier } from '../../test/earlier.ts';
 import { linkIn, postForm, useOnboarding } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';
 import { smallPackage, user } from '../../test/small-school.ts';
@@ -40,7 +41,7 @@ test('the link goes to the address of record, opens the home page more than once
   const first = await fetch(link, { redirect: 'manual' });
   assert.deepEqual([first.status, first.headers.get('location')], [303, '/school/home']);
   assert.match(await (await onboarding.openLink(link)).text('/school/home'), /<strong id="school-name">School office</);
-  await db`update school_link set expires_at = expires_at - interval '1 hour' where estab = 'office'`;
+  await db`update school_link set expires_at = ${earlier(db, 'expires_at', '1 hour')} where estab = 'office'`;
   assert.equal((await fetch(link, { redirect: 'manual' })).status, 404);
   await forgetLinks(db, 'office');
   assert.equal((await db`select from school_link where estab = 'office'`).length, 0);
@@ -52,7 +53,7 @@ test('at most five links an hour, also when asked for at once', async () => {
   await Promise.all(Array.from({ length: 8 }, () => ask('often')));
   await answered();
   assert.equal((await mailsOf('often')).length, 5);
-  await db`update school_link set created_at = created_at - interval '61 minutes' where estab = 'often'`;
+  await db`update school_link set created_at = ${earlier(db, 'created_at', '61 minutes')} where estab = 'often'`;
   await ask('often');
   await answered();
   assert.equal((await mailsOf('often')).length, 6);

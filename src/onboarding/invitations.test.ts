@@ -2,6 +2,7 @@
 // SchoolRegister and by the operator's commands.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { earlier } from '../../test/earlier.ts';
 import { linkIn, managementToken, useOnboarding, type Answered } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { expireInvitations } from './invitations.ts';
@@ -33,8 +34,8 @@ const invitation = async () =>
 const history = async () => (await events(estab)).map(({ state, actor }) => `${state} ${actor}`);
 const invitesMailed = async () => (await mailsOf(estab)).filter(({ subject }) => subject.includes('asks for data')).length;
 const later = (minutes: number) =>
-  db`update invitation set invited_at = invited_at - make_interval(mins => ${minutes}), created_at = created_at - make_interval(mins => ${minutes}),
-      expires_at = expires_at - make_interval(mins => ${minutes}) where estab = ${estab}`;
+  db`update invitation set invited_at = ${earlier(db, 'invited_at', `${minutes} minutes`)}, created_at = ${earlier(db, 'created_at', `${minutes} minutes`)},
+      expires_at = ${earlier(db, 'expires_at', `${minutes} minutes`)} where estab = ${estab}`;
 async function register(body: unknown): Promise<{ status: number; schools: Answered['Schools'] }> {
   const response = await application.manage('POST', body);
   return { status: response.status, schools: ((await response.json()) as Answered).Schools };

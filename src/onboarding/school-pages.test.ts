@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { before, test } from 'node:test';
+import { earlier } from '../../test/earlier.ts';
 import { hiddenIn, postForm, rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { rootB } from '../../test/service.ts';
@@ -307,7 +308,7 @@ test('approving again: new scopes at once, a new secret, the old one for another
   const renewed = await secretOf(estab);
   assert.notEqual(renewed, secret);
   assert.deepEqual([await tokenStatus(estab, secret), await tokenStatus(estab, renewed)], [200, 200]);
-  await db`update school_secret set valid_until = valid_until - interval '24 hours' where estab = ${estab}`;
+  await db`update school_secret set valid_until = ${earlier(db, 'valid_until', '24 hours')} where estab = ${estab}`;
   assert.deepEqual([await tokenStatus(estab, secret), await tokenStatus(estab, renewed), await read('/orgs')], [401, 200, 401]);
 });
 

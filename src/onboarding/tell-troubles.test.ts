@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, test } from 'node:test';
+import { earlier } from '../../test/earlier.ts';
 import { hiddenIn, useOnboarding, zip } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
@@ -55,7 +56,7 @@ const settled = (status: string, name = 'SchoolData') =>
       (await db`select from component_database where estab = ${estab} and name = ${name} and status = ${status} and refreshing_since is null`).length === 1,
     () => db`select * from component_database where estab = ${estab}`,
   );
-const aDayPasses = () => db`update component_database set failing_since = failing_since - interval '25 hours' where estab = ${estab}`;
+const aDayPasses = () => db`update component_database set failing_since = ${earlier(db, 'failing_since', '25 hours')} where estab = ${estab}`;
 
 async function put(token: string, bytes: Uint8Array): Promise<string> {
   const response = await fetch(`${url}/api/v1/School/${estab}/Roster`, {

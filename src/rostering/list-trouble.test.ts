@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { byName } from '../../test/dialects.ts';
+import { earlier } from '../../test/earlier.ts';
 import { loadSource, madeUpSource, person, role } from '../../test/made-up-source.ts';
 import { readAnswer, type RawAnswer } from '../../test/read-answer.ts';
 import { useService } from '../../test/service.ts';
@@ -277,7 +278,7 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
   await merge({ users: [left, 'p034'].map((id) => ({ ...pupil(id), status: 'tobedeleted' as const })) });
   const version = (await read('/users')).headers['x-roster-version'] ?? '';
   assert.equal(holding().length, 1);
-  await db`update roster_version set instant = instant - interval '100 days' where estab = ${estab}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
   assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
   expected.clear();
   // A walk that began before goes on for an hour, from the history.
@@ -295,8 +296,8 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
       return files().some((file) => readFileSync(file).includes(`"Turn ${turn}"`));
     });
   }
-  await db`update roster_user_history set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
-  await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
+  await db`update roster_user_history set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
+  await db`update roster set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await forgetPurgedHistory(db);
   await sweep();
   assert.deepEqual(holding(), []);

@@ -6,6 +6,7 @@ import { forgetHistory, forgetPurgedHistory } from '../collection/history.ts';
 import { purgeRosters } from '../collection/purge.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { asking, byName, ofSeveralSchools, type TestedDialect } from '../../test/dialects.ts';
+import { earlier } from '../../test/earlier.ts';
 import { useService } from '../../test/service.ts';
 import { forgetVersionNames } from './pin.ts';
 
@@ -230,7 +231,7 @@ for (const dialect of ofSeveralSchools) test(`${dialect.name}: ${ofGone}`, async
   // Within the hour everything is kept, however little is asked for.
   for (const estab of estabs) await forgetHistory(db, estab, 0);
   assert.deepEqual(await familiesOf(await read('/users?limit=2', { 'if-roster-version': version })), ['Old', 'Old']);
-  await db`update roster_version set instant = instant - interval '2 days' where estab = ${estabs[0]}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '2 days')} where estab = ${estabs[0]}`;
   for (const estab of estabs) await forgetHistory(db, estab, 1);
   const gone = await read('/users?limit=2', { 'if-roster-version': version, 'if-none-match': tag });
   assert.deepEqual([gone.status, gone.headers.get('vary')?.includes('if-roster-version')], [412, true]);
@@ -282,14 +283,14 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   const stays = { sourcedId: 'a1', enabledUser: 'true', orgSourcedIds: 'school', role: 'student', username: 'a1', givenName: 'Given', familyName: 'Old' };
   await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
-  await db`update roster_version set instant = instant - interval '100 days' where estab = ${estab}`;
+  await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
   assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
   for (const { read } of asking) {
     const response = await read(client, estab, '/users', { 'if-roster-version': version });
     assert.deepEqual([response.headers.get('x-total-count'), (await familiesOf(response)).length], ['3', 3]);
   }
-  await db`update roster_user_history set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
-  await db`update roster set purged_at = purged_at - interval '2 hours' where estab = ${estab}`;
+  await db`update roster_user_history set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
+  await db`update roster set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await db`update roster set history_from = 0 where estab = ${estab}`;
   await forgetPurgedHistory(db);
   for (const { read } of asking)

@@ -2,6 +2,7 @@
 // callback whatever dies or runs at the same time, what is answered directly, and the cap.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { earlier } from '../../test/earlier.ts';
 import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
@@ -305,7 +306,7 @@ test('a read refreshes what has expired, once; data that was only uploaded never
   for (let at = 0; at < 3; at += 1) assert.equal((await get('Students')).status, 200);
   assert.deepEqual(await collectionsOf(estab), ['SchoolData waiting']);
   const uploaded = await newSchool({ demo: false });
-  await db`update component_database set updated_at = updated_at - interval '30 days' where estab = ${uploaded.estab}`;
+  await db`update component_database set updated_at = ${earlier(db, 'updated_at', '30 days')} where estab = ${uploaded.estab}`;
   assert.equal((await uploaded.get('AttendanceForDate?date=2026-11-12')).status, 200);
   assert.deepEqual(await collectionsOf(uploaded.estab), []);
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { earlier } from '../../../test/earlier.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor } from '../../../test/visitor.ts';
 
@@ -35,7 +36,7 @@ test('at most five links an hour, also when asked for at once', async () => {
   await Promise.all(Array.from({ length: 8 }, () => ask(email)));
   await until('an answer to every question', answered);
   assert.equal(await mails(), 5);
-  await db`update console_link set created_at = created_at - interval '61 minutes'`;
+  await db`update console_link set created_at = ${earlier(db, 'created_at', '61 minutes')}`;
   await ask(email);
   await until('an answer to the last one', answered);
   assert.equal(await mails(), 6);
