@@ -7,7 +7,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readSecretKeys } from '../access/seal.ts';
 import type { Config } from '../config.ts';
+import { requireAlone } from '../db/alone.ts';
 import type { Connection, Db } from '../db/connect.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import { policies } from '../db/policies.ts';
 import { SchoolbellError } from '../errors.ts';
 import { version } from '../version.ts';
@@ -96,6 +98,7 @@ async function writeTo(handle: FileHandle, { db, config, passphrase, signal, tel
   const connection = await db.reserve();
   let rows = 0;
   try {
+    if (await knowsNotes(connection)) await requireStill(connection, config, db);
     const taken = await beginSnapshot(connection, snapshot);
     const compress = createZstdCompress({ chunkSize: readBytes, params: { [constants.ZSTD_c_checksumFlag]: 1 } });
     const entries = listEntries(connection, taken, config, (words, total) => {
@@ -115,6 +118,18 @@ async function writeTo(handle: FileHandle, { db, config, passphrase, signal, tel
     connection.release();
   }
   return { rows };
+}
+
+/** Over several nodes there is no snapshot: it is of one instant only while nobody else works on the database. */
+async function requireStill(connection: Connection, config: Config, db: Db): Promise<void> {
+  await requireAlone(connection, config, db.policy).catch((cause: unknown) => {
+    throw new SchoolbellError(
+      'conflict',
+      'the database is spread over several nodes, of which no snapshot of one instant can be had while anybody works on it: end every process and take ' +
+        `the backup then, or back up the nodes themselves to one citus_create_restore_point (${(cause as Error).message})`,
+      { cause },
+    );
+  });
 }
 
 async function beginSnapshot(connection: Connection, snapshot: string | undefined): Promise<Head> {
