@@ -49,7 +49,7 @@ export async function listLinks(sql: Sql): Promise<Link[]> {
 }
 
 /** Tables that hang together with these by foreign keys: Citus then has to know them all. */
-export function reach(tables: Iterable<string>, links: readonly Link[]): Set<string> {
+export function reach(tables: Iterable<string>, links: readonly Pick<Link, 'table' | 'to'>[]): Set<string> {
   const reached = new Set(tables);
   for (let size = -1; size !== reached.size; ) {
     size = reached.size;

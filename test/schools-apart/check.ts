@@ -1,6 +1,7 @@
 // In charge of holding what was recorded against the list: offenders that are new, and listed ones that are no more.
 import { placements } from '../../src/db/placement.ts';
 import { analyse, fold, type Analysed } from './analyse.ts';
+import { judgeClocks } from './clocks.ts';
 import { entryOf, type Offenders } from './offenders.ts';
 import { findFile, isOfMigration, isOfTest, type Sources } from './sources.ts';
 import { judgeOneSchool, placedBy, type Placed } from './one-school.ts';
@@ -11,22 +12,34 @@ const wholeTable = /^(?:copy "\w+" \((?:"\w+"(?:, )?)+\) (?:to stdout|from stdin
 
 /** Of tables that lie with their school; nobody can list these. */
 const notAlone = 'is not about one school alone';
+const notGiven = 'asks for a value that has to be given';
+const strictAdvice =
+  'Ask one school at a time, what the coordinator has by itself, and give the time as a parameter (src/db/clock.ts): see docs/decisions/0051';
 
 /** What is wrong with each statement of the product that does not keep schools apart. */
 export type Offending = ReadonlyMap<string, string>;
 
-export function findOffending(texts: Iterable<string>, tables: Tables, sources: Sources, places = placements): Offending {
+/** known: to a database on several nodes. */
+export function findOffending(
+  texts: Iterable<string>,
+  tables: Tables,
+  sources: Sources,
+  places = placements,
+  known: ReadonlySet<string> = new Set(),
+): Offending {
   const placed = placedBy(places, tables);
   const offending = new Map<string, string>();
   for (const text of texts) {
-    for (const { statement, wrong } of findWrong(text, tables, placed, sources)) {
+    for (const { statement, wrong } of findWrong(text, { tables, placed, sources, known })) {
       if (!offending.has(statement) && !isOfTest(statement, sources)) offending.set(statement, wrong);
     }
   }
   return offending;
 }
 
-function findWrong(text: string, tables: Tables, placed: Placed, sources: Sources): { statement: string; wrong: string }[] {
+type Judging = Readonly<{ tables: Tables; placed: Placed; sources: Sources; known: ReadonlySet<string> }>;
+
+function findWrong(text: string, { tables, placed, sources, known }: Judging): { statement: string; wrong: string }[] {
   if (wholeTable.test(fold(text))) return [];
   let analysed: Analysed[];
   try {
@@ -38,8 +51,14 @@ function findWrong(text: string, tables: Tables, placed: Placed, sources: Source
     const elsewhere = unbound.filter((table) => !placed.isOfSchool(table));
     const loose = elsewhere.length > 0 ? [`does not compare ${elsewhere.join(', ')} with the establishment`] : [];
     // Migrations are of a database on one node; those of a spread one see to it themselves, see docs/decisions/0051.
-    const strict = node && !isOfMigration(statement, sources) ? judgeOneSchool(node, placed) : [];
-    const wrong = [...(strict.length > 0 ? [`${notAlone}: it ${strict.join(', and ')}`] : []), ...loose];
+    const judged = isOfMigration(statement, sources) ? undefined : node;
+    const strict = judged ? judgeOneSchool(judged, placed) : [];
+    const clocks = judged ? judgeClocks(judged, (table) => known.has(table)) : [];
+    const wrong = [
+      ...(strict.length > 0 ? [`${notAlone}: it ${strict.join(', and ')}`] : []),
+      ...(clocks.length > 0 ? [`${notGiven}: it ${clocks.join(', and ')}`] : []),
+      ...loose,
+    ];
     return wrong.length > 0 ? [{ statement, wrong: wrong.join('; ') }] : [];
   });
 }
@@ -49,10 +68,10 @@ export function describeNew(offending: Offending, offenders: Offenders, sources:
   const listed = new Set(offenders.flatMap(({ statements }) => Object.values(statements).flat()));
   return [...offending].flatMap(([statement, wrong]) => {
     const entry = entryOf(statement);
-    const isStrict = wrong.startsWith(notAlone);
+    const isStrict = wrong.startsWith(notAlone) || wrong.startsWith(notGiven);
     if (listed.has(entry) && !isStrict) return [];
     const file = findFile(statement, sources.product) ?? 'a file of src/ that puts it together';
-    if (isStrict) return [`${statement}\n  of ${file} ${wrong}.\n  Ask one school at a time, and what the coordinator has by itself: see src/db/placement.ts`];
+    if (isStrict) return [`${statement}\n  of ${file} ${wrong}.\n  ${strictAdvice}`];
     const advice = 'Add "estab = $n" for each of these tables, or list it with a reason in test/schools-apart/offenders.ts:';
     return [`${statement}\n  of ${file} ${wrong}.\n  ${advice}\n  ${JSON.stringify(entry)}`];
   });

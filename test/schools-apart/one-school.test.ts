@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { loadModule, parseSync } from 'libpg-query';
 import type { Place } from '../../src/db/placement.ts';
 import { describeNew, findOffending } from './check.ts';
+import { judgeClocks } from './clocks.ts';
 import { entryOf } from './offenders.ts';
 import { judgeOneSchool, placedBy } from './one-school.ts';
 import { tables } from './statement-cases.ts';
@@ -71,4 +72,19 @@ test('one that is not about one school alone is named although it is listed, but
   assert.match(message, /of src\/people\.ts is not about one school alone: it does not compare person/);
   const ofMigration = { ...sources, product: new Map([['migrations/0001_people.sql', ';update person set name = id;']]) };
   assert.deepEqual([...findOffending(['update person set name = id'], tables, ofMigration, places)], []);
+});
+
+test('a change of what several nodes know is given its time; elsewhere, and in what is inserted, it may ask for it', () => {
+  const wrongOf = (text: string) => judgeClocks(parseSync(text).stmts?.[0]?.stmt ?? ({} as never), (table) => table === 'person').join();
+  const fine = [
+    'update person set name = now() where estab = $1', 'insert into person values ($1, clock_timestamp(), coalesce($2, now()))',
+    'update work set state = clock_timestamp()', 'select clock_timestamp() from person', 'delete from person where name < now()',
+    'insert into person values ($1, now()) on conflict (estab, id) do update set name = excluded.name',
+  ];
+  assert.deepEqual(fine.map(wrongOf), fine.map(() => ''));
+  assert.equal(wrongOf('update person set name = clock_timestamp()'), 'calls clock_timestamp in a change');
+  assert.equal(wrongOf('delete from person where id = gen_random_uuid()'), 'calls gen_random_uuid in a change');
+  assert.equal(wrongOf('update person set name = coalesce(name, current_timestamp)'), 'calls now in CASE or COALESCE');
+  assert.equal(wrongOf('with x as (update person set name = case when id = $1 then now() end) select'), 'calls now in CASE or COALESCE');
+  assert.equal(wrongOf('insert into person values ($1) on conflict (id) do update set name = now()'), 'calls now in DO UPDATE');
 });

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { placements } from '../../src/db/placement.ts';
 import { describeGone, describeNew, findOffending } from './check.ts';
 import { offenders } from './offenders.ts';
 import { readSources } from './sources.ts';
-import { readTables } from './tables.ts';
+import { readKnown, readTables } from './tables.ts';
 
 const { RECORDED_STATEMENTS: folder = '', RECORDED_ALL: all } = process.env;
 const onlySome = all === 'yes' ? false : 'only some tests ran, or some of them failed';
@@ -14,7 +15,7 @@ const lines = readdirSync(folder).flatMap((file) => readFileSync(join(folder, fi
 const texts = new Set(lines.map((line) => JSON.parse(line) as string));
 const sources = readSources();
 const started = performance.now();
-const offending = findOffending(texts, await readTables(), sources);
+const offending = findOffending(texts, await readTables(), sources, placements, await readKnown(placements));
 const seconds = (performance.now() - started) / 1000;
 
 test('the statements of the suite were recorded', { skip: onlySome }, () => {
