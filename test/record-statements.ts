@@ -6,6 +6,8 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const { RECORDED_STATEMENTS: folder, NODE_OPTIONS: preload } = process.env;
+/** The pool over which modules of a version before are made to ask. */
+export const unheard = 'version before';
 
 if (folder !== undefined) {
   // Process ids come round again.
@@ -14,7 +16,9 @@ if (folder !== undefined) {
   /** Each cursor has a number of its own, which would make each of its statements another one. */
   const numbered = /(?<=^(?:declare|fetch \d+ from|close) cursor_)\d+/;
   subscribe('schoolbell:statement', (message) => {
-    const text = (message as { text: string }).text.replace(numbered, '1');
+    const { text: asked, pool } = message as { text: string; pool: string };
+    if (pool === unheard) return;
+    const text = asked.replace(numbered, '1');
     if (seen.has(text)) return;
     seen.add(text);
     appendFileSync(file, `${JSON.stringify(text)}\n`);

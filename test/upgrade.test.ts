@@ -10,12 +10,13 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { Db } from '../src/db/connect.ts';
+import { connect, type Db } from '../src/db/connect.ts';
 import { readMigrations } from '../src/db/migrations.ts';
 import type { ForeseenUpgrade } from '../src/needs/check-upgrade.ts';
 import { withEmptyDatabase } from './generate.ts';
 import { command, home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
 import { freePort } from './free-port.ts';
+import { unheard } from './record-statements.ts';
 import { rootA, rootB, testSecretKey } from './service.ts';
 import { enrolment, smallPackage, smallSchool, user } from './small-school.ts';
 import { until } from './until.ts';
@@ -141,7 +142,9 @@ test('a filled database is migrated under the version before, no request of whic
   const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/changed`;
 
   await withEmptyDatabase(async (databaseUrl, db) => {
-    const secrets = await prepare(db);
+    const hidden = connect(databaseUrl, { max: 4, name: unheard });
+    after(() => hidden.end());
+    const secrets = await prepare(hidden);
     const publicUrl = 'https://schoolbell.example';
     const options = async (more: Record<string, string> = {}): Promise<Options> => ({
       env: {
@@ -199,7 +202,7 @@ test('a filled database is migrated under the version before, no request of whic
     called.length = 0;
     await fill(1);
     const { requestCollection } = await before<typeof import('../src/collection/component-databases.ts')>('collection/component-databases.ts');
-    await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
+    await hidden.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
     await until('the new one shows what the old one has collected', async () => (await newer.b(`/users/x${pupils}`)).status === 200, old.output);
     await until('the old one has told of it', () => called.length > 0, old.output);
 
@@ -215,7 +218,7 @@ test('a filled database is migrated under the version before, no request of whic
     const collected = async (running: Running, more: number) => {
       called.length = 0;
       await fill(more);
-      await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
+      await hidden.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
       const asking = await useClient(running.url, secrets);
       await until('it is collected', async () => (await asking.b(`/users/x${pupils + more - 1}`)).status === 200, running.output);
       await until('it is told', () => called.length > 0, running.output);

@@ -109,10 +109,10 @@ test('a session ends where it was signed out, also for a copy of its cookie', as
 test('a link opens for three days, and for one of two who use it at once', async () => {
   const { Id } = await makeLogin('Given p1');
   const path = new URL(await arrived('p1@school.example', 1)).pathname;
-  await db`update registration_link set expires_at = ${earlier(db, 'expires_at', '2 days 23 hours 59 minutes')} where presence_id = ${Id}`;
+  await db`update registration_link set expires_at = ${earlier(db, 'expires_at', '2 days 23 hours 59 minutes')} where estab = 'one' and presence_id = ${Id}`;
   assert.equal((await fetch(`${url}${path}`)).status, 200, 'shortly before');
   const form = await openForm(url, path);
-  await db`update registration_link set expires_at = ${earlier(db, 'expires_at', '2 minutes')} where presence_id = ${Id}`;
+  await db`update registration_link set expires_at = ${earlier(db, 'expires_at', '2 minutes')} where estab = 'one' and presence_id = ${Id}`;
   assert.equal((await fetch(`${url}${path}`)).status, 404, 'shortly after');
   assert.equal((await form.post({ password: 'hu7xkq2b', repeated: 'hu7xkq2b' })).status, 404);
 
@@ -205,12 +205,12 @@ test('ten wrong tries lock, the right password does not open, fifteen minutes or
   );
 
   const lockedUntil = async () => (await db<{ at: Date | null }[]>`select locked_until as at from login where presence_id = ${Id}`)[0]?.at?.getTime();
-  await db`update login set locked_until = ${earlier(db, 'locked_until', '14 minutes')} where presence_id = ${Id}`;
+  await db`update login set locked_until = ${earlier(db, 'locked_until', '14 minutes')} where estab = 'one' and presence_id = ${Id}`;
   const until14 = await lockedUntil();
   await tries(3);
   assert.equal(await lockedUntil(), until14, 'more wrong tries make it no longer');
   assert.equal((await signIn(url, 'one', 's3', password)).status, 401);
-  await db`update login set locked_until = ${earlier(db, 'locked_until', '1 minute')} where presence_id = ${Id}`;
+  await db`update login set locked_until = ${earlier(db, 'locked_until', '1 minute')} where estab = 'one' and presence_id = ${Id}`;
   assert.equal((await signIn(url, 'one', 's3', password)).status, 303, 'after fifteen minutes');
 
   await db`delete from wrong_try`;

@@ -50,15 +50,14 @@ function findWrong(text: string, { tables, placed, sources, known }: Judging): {
   return analysed.flatMap(({ statement, node, unbound }) => {
     const elsewhere = unbound.filter((table) => !placed.isOfSchool(table));
     const loose = elsewhere.length > 0 ? [`does not compare ${elsewhere.join(', ')} with the establishment`] : [];
-    // Migrations are of a database on one node; those of a spread one see to it themselves, see docs/decisions/0051.
-    const judged = isOfMigration(statement, sources) ? undefined : node;
-    const strict = judged ? judgeOneSchool(judged, placed) : [];
-    const clocks = judged ? judgeClocks(judged, (table) => known.has(table)) : [];
-    const wrong = [
+    const strict = node ? judgeOneSchool(node, placed) : [];
+    const clocks = node ? judgeClocks(node, (table) => known.has(table)) : [];
+    const severe = [
       ...(strict.length > 0 ? [`${notAlone}: it ${strict.join(', and ')}`] : []),
       ...(clocks.length > 0 ? [`${notGiven}: it ${clocks.join(', and ')}`] : []),
-      ...loose,
     ];
+    // Migrations are of a database on one node; those of a spread one see to it themselves, see docs/decisions/0051.
+    const wrong = [...(severe.length > 0 && isOfMigration(statement, sources) ? [] : severe), ...loose];
     return wrong.length > 0 ? [{ statement, wrong: wrong.join('; ') }] : [];
   });
 }
