@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
 import { againIfLost, connect, Servers, type Db, type PoolOptions } from './connect.ts';
-import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
+import { DatabaseUnavailable, isLost, isUnavailable } from './unavailable.ts';
 
 const { db, url } = await useDatabase();
 const pool = use({ max: 1, name: 'victim' });
@@ -551,3 +551,25 @@ for (const [times, outcome] of [[3, 'fulfilled'], [4, 'rejected']] as const) {
     await db`drop table crossed`;
   });
 }
+
+test('a node that the server asked in turn and lost is told from a wrong statement: what only reads is asked again, on the same connection', async () => {
+  const nodes = connect(url, { max: 1, name: 'test nodes' });
+  try {
+    await nodes.unsafe('create sequence node_tries');
+    await nodes.unsafe(`create function lose_node(state text, times int) returns int language plpgsql as $$ begin
+      if nextval('node_tries') <= times then raise exception 'a node is gone' using errcode = state; end if; return pg_backend_pid(); end $$`);
+    const again = () => nodes.unsafe(`select setval('node_tries', 1, false)`);
+    const [own] = await nodes<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    for (const state of ['08006', '57P01']) {
+      await again();
+      const [found] = await nodes<{ pid: number }[]>`select lose_node(${state}, 1) as pid`;
+      assert.equal(found?.pid, own?.pid, state);
+      await again();
+      await assert.rejects(nodes`select lose_node(${state}, 9)`, (error) => isLost(error) && /a node of the database went away/.test((error as Error).message));
+    }
+    await again();
+    await assert.rejects(nodes`select lose_node('08P01', 1)`, { code: '08P01' });
+  } finally {
+    await nodes.end();
+  }
+});

@@ -26,7 +26,7 @@ let cursors = 0;
 /** By an operator, a crash or a start, rather than for what the connection itself did. */
 const serverEnds = /^57P0[123]$/;
 /** What the server says of a node that it asked in turn. */
-const nodeEnds = /^(57P0[123]|08...)$/;
+const nodeEnds = /^(57P0[123]|0800[01346])$/;
 
 export class PooledSession implements Runner {
   readonly client: pg.Client;

@@ -1,6 +1,7 @@
 // In charge of removing an application for good: every school that still lets it in revokes it first and is told, then it
 // goes with its authorisations, secrets, registrations and waiting calls. Its tokens are refused at the next call. What the
 // schools decided about it stays, as their record.
+import { atOnce } from '../at-once.ts';
 import { recordErasure, type Counts } from '../access/erasures.ts';
 import { removeRequests } from '../access/requests.ts';
 import type { Sql } from '../db/connect.ts';
@@ -39,21 +40,13 @@ export async function countApplication(sql: Sql, rp: string, most: number | null
 
 /** They lie with the records of each school. */
 async function countWritebacks(sql: Sql, rp: string, most: number | null): Promise<number> {
-  let count = 0;
-  for (const some of inBatches(await listSchools(sql, rp), schoolsAtOnce)) {
-    if (most !== null && count >= most) return most;
-    const counts = await Promise.all(some.map(async (estab) => {
-      const [row] = await sql<{ count: number }[]>`
-        select count(*)::int as count from (select from writeback where estab = ${estab} and rp = ${rp} limit ${most}::bigint) counted`;
-      return row?.count ?? 0;
-    }));
-    count += counts.reduce((sum, one) => sum + one, 0);
-  }
+  const counts = await atOnce(schoolsAtOnce, await listSchools(sql, rp), async (estab) => {
+    const [row] = await sql<{ count: number }[]>`
+      select count(*)::int as count from (select from writeback where estab = ${estab} and rp = ${rp} limit ${most}::bigint) counted`;
+    return row?.count ?? 0;
+  });
+  const count = counts.reduce((sum, one) => sum + one, 0);
   return most === null ? count : Math.min(count, most);
-}
-
-function inBatches<One>(all: readonly One[], size: number): One[][] {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
 }
 
 /** What schools keep of it stays theirs: what they decided, what it read and did, people whom it added, and mails. */

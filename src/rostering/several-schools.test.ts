@@ -137,3 +137,16 @@ test('a sorted walk of one version sees one roster, whatever is merged meanwhile
   assert.deepEqual(walked, before.records);
   assert.notDeepEqual((await read('/users?sort=familyName&limit=500')).records, first.records);
 });
+
+test('a version that is committed and cannot be seen yet where the school lies is waited for, then told to come again, and never answered with another', async () => {
+  const [{ version = 0 } = {}] = await service.db<{ version: number }[]>`select version from roster_standing where estab = 'c.school'`;
+  const stand = (at: number) => service.db`update roster_standing set version = ${at} where estab = 'c.school'`;
+  await stand(version + 1);
+  for (const path of ['/users', '/users?limit=3', '/users?sort=familyName', '/classes/only-here']) {
+    const answer = await readAnswer(`${service.url}${byName['1.2'].root}${path}`, headers);
+    assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '2'], path);
+  }
+  const waiting = read('/classes?limit=5');
+  await stand(version);
+  assert.equal((await waiting).total, 6);
+});

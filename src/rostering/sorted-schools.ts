@@ -30,13 +30,13 @@ export function sortedSchools(reading: Reading, question: Question, findTotal: (
     async page({ limit, offset }, margins) {
       const total = await findTotal();
       const merged = await openMerge(reading, question);
-      await merged.take(offset);
+      await merged.skip(offset);
       return { ...joinPage(await readKeyed(reading, question, await merged.take(limit)), margins), total };
     },
     async open({ limit, offset }): Promise<OpenList> {
       const total = await findTotal();
       const merged = await openMerge(reading, question);
-      await merged.take(offset);
+      await merged.skip(offset);
       return { total, length: undefined, pieces: toPieces(readWindows(merged, limit ?? Infinity)), close: async () => {} };
     },
   };
@@ -51,7 +51,7 @@ export function sortedSchools(reading: Reading, question: Question, findTotal: (
 }
 
 type InSchool = Readonly<{ school: School; sourcedId: string }>;
-type Merge = { take(count: number): Promise<InSchool[]> };
+type Merge = { skip(count: number): Promise<void>; take(count: number): Promise<InSchool[]> };
 
 /** Schools by the record that comes next, those that have none left aside. */
 async function openMerge(reading: Reading, question: Question): Promise<Merge> {
@@ -62,16 +62,20 @@ async function openMerge(reading: Reading, question: Question): Promise<Merge> {
   const descending = question.sort?.descending === true;
   const compare = (a: School, b: School) => compareKeys(a.head.key, b.head.key, descending) || (a.place < b.place ? -1 : 1);
   const ahead = schools.filter((school) => !school.isAtEnd).toSorted(compare);
+  const walk = async (count: number, visit: (one: InSchool) => unknown) => {
+    for (let left = count; left > 0; left -= 1) {
+      const school = ahead.shift();
+      if (!school) return;
+      visit({ school, sourcedId: school.head.sourcedId });
+      await school.advance();
+      if (!school.isAtEnd) ahead.splice(findPlace(ahead, school, compare), 0, school);
+    }
+  };
   return {
+    skip: (count) => walk(count, () => {}),
     async take(count) {
       const taken: InSchool[] = [];
-      while (taken.length < count) {
-        const school = ahead.shift();
-        if (!school) break;
-        taken.push({ school, sourcedId: school.head.sourcedId });
-        await school.advance();
-        if (!school.isAtEnd) ahead.splice(findPlace(ahead, school, compare), 0, school);
-      }
+      await walk(count, (one) => taken.push(one));
       return taken;
     },
   };
@@ -166,7 +170,11 @@ async function readKeyed(reader: Reader, question: Question, window: readonly In
     return [school, await school.asItStands((target) => readByIds(reader, question, target, ids))] as const;
   });
   const records = new Map(found);
-  return window.map(({ school, sourcedId }) => ({ estab: school.target.estab, json: records.get(school)?.get(sourcedId) ?? '' }));
+  return window.map(({ school, sourcedId }) => {
+    const json = records.get(school)?.get(sourcedId);
+    if (json === undefined) throw new Error(`${sourcedId} was listed and is not there at the same version`);
+    return { estab: school.target.estab, json };
+  });
 }
 
 async function readByIds(reader: Reader, question: Question, target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {

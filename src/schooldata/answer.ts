@@ -35,17 +35,10 @@ class Moved extends SchoolbellError {
 /** standing: of the school's data, where it might be another one there. */
 type AnswerParts = Readonly<{ db: Db; folder: ListFolder; standing?: string | undefined }>;
 
-export async function answerData(
-  parts: AnswerParts,
-  who: SchoolCaller,
-  endpoint: Endpoint,
-  request: DataRequest,
-  now: Date,
-  tell: (records: number) => unknown,
-): Promise<Readable> {
+export async function answerData(...asked: Parameters<typeof answerOnce>): Promise<Readable> {
   for (let left = mostReadings - 1; ; left -= 1) {
     try {
-      return await answerOnce(parts, who, endpoint, request, now, tell);
+      return await answerOnce(...asked);
     } catch (error) {
       if (!(error instanceof Moved) || left === 0) throw error;
       await pause(pauseMs);
