@@ -138,7 +138,7 @@ test('a sorted walk of one version sees one roster, whatever is merged meanwhile
   assert.notDeepEqual((await read('/users?sort=familyName&limit=500')).records, first.records);
 });
 
-test('a version that is committed and cannot be seen yet where the school lies is waited for, then told to come again, and never answered with another', async () => {
+test('a version that cannot be seen yet where the school lies is waited for, and then the caller is told to come again', async () => {
   const [{ version = 0 } = {}] = await service.db<{ version: number }[]>`select version from roster_standing where estab = 'c.school'`;
   const stand = (at: number) => service.db`update roster_standing set version = ${at} where estab = 'c.school'`;
   await stand(version + 1);
