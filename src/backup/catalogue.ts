@@ -1,6 +1,7 @@
 // In charge of what there is to back up, as the database's own catalogue says: tables with their columns, and the counters
 // behind numbers. So one version's code backs up the schema of another.
 import type { Sql } from '../db/connect.ts';
+import { notes } from '../db/distribution.ts';
 
 export type TableShape = Readonly<{ name: string; columns: readonly string[] }>;
 /** called: whether the last number was given out already. */
@@ -21,12 +22,13 @@ export async function fixTexts(sql: Sql): Promise<void> {
   for (const [name, value] of Object.entries(readSettings)) await sql`select set_config(${name}, ${value}, true)`;
 }
 
-/** Without what is computed from the others. What an extension has made is made again by it. */
+/** Without what is computed from the others. What an extension has made is made again by it; how the database is spread is not restored. */
 export async function listTables(sql: Sql): Promise<TableShape[]> {
   return sql<TableShape[]>`
     select c.relname::text as name, array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated = '') as columns
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname ~ '^[a-z_][a-z0-9_]*$'
+      and c.relname <> ${notes}
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname order by c.relname collate "C"`;
 }
