@@ -38,6 +38,8 @@ export class SessionPool {
   readonly #servers: Servers;
   readonly #idle = new Set<pg.Client>();
   readonly #generations = new WeakMap<pg.Client, number>();
+  /** Connections to a database that lies on several nodes. */
+  readonly #ofSpread = new WeakSet<pg.Client>();
   #out = 0;
   readonly #waits = new Histogram(waitBounds);
   readonly #refused = { busy: 0, away: 0 };
@@ -85,7 +87,7 @@ export class SessionPool {
         }
         this.#out += 1;
         observe();
-        return new PooledSession(client, this.policy);
+        return new PooledSession(client, this.policy, this.#ofSpread.has(client));
       } catch (error) {
         const busy = this.#out >= this.policy.max;
         if (!busy) this.#servers.passOver(place);
@@ -153,7 +155,11 @@ export class SessionPool {
     try {
       const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
       set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModesOfSpread[plans]}' else '${planCacheModes[plans]}' end, false)`);
-      await this.#servers.examine(async (asks) => (await client.query<ServerFacts>(`select ${[...asks, ...set].join(', ')}`)).rows[0]);
+      await this.#servers.examine(async (asks) => {
+        const { rows } = await client.query<ServerFacts>(`select ${[...asks, ...set, `${isSpread} as spread`].join(', ')}`);
+        if (rows[0]?.spread === true) this.#ofSpread.add(client);
+        return rows[0];
+      });
     } finally {
       clearTimeout(late);
     }

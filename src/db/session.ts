@@ -30,6 +30,8 @@ const nodeEnds = /^(57P0[123]|0800[01346])$/;
 
 export class PooledSession implements Runner {
   readonly client: pg.Client;
+  /** Whether the database lies on several nodes, as far as was known when the connection was opened. */
+  readonly isSpread: boolean;
   readonly #policy: PoolPolicy;
   #last: Promise<unknown> = Promise.resolve();
   #running = 0;
@@ -37,8 +39,9 @@ export class PooledSession implements Runner {
   /** The server takes no writes any more: the next connection may find one that does. */
   isReadOnly = false;
 
-  constructor(client: pg.Client, policy: PoolPolicy) {
+  constructor(client: pg.Client, policy: PoolPolicy, isSpread: boolean) {
     this.client = client;
+    this.isSpread = isSpread;
     this.#policy = policy;
   }
 

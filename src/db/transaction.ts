@@ -12,6 +12,12 @@ export type Tx = Sql & {
 export const command = (text: string): Composed => ({ text, values: [] });
 
 /**
+ * Of tables at the coordinator Citus knows those that refer to what is everywhere, and not the outbox: unless one of them was changed, too, it
+ * commits on the school's node first and here then, and whoever dies in between has lost what was to happen. So one is, though not a row of it.
+ */
+const changeHere = command(`delete from webhook where estab = ''`);
+
+/**
  * Whoever waits for a row is not served first: a transaction that is done once more at once may take the row again before
  * the other one wakes, and stand in its way once more. So it steps aside for a moment, for longer each time.
  */
@@ -72,7 +78,7 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
   try {
     const result = await work(tx);
     end();
-    const { command: done } = await session.run(command('commit')).catch((error: unknown) => explainCommit(session, error));
+    const done = await commit(session).catch((error: unknown) => explainCommit(session, error));
     // That is how PostgreSQL answers the commit of a transaction in which something failed.
     if (done !== 'COMMIT') throw new Error('a statement of the transaction failed, and the failure was passed over');
     return result;
@@ -81,6 +87,12 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
     await session.run(command('rollback')).catch(() => {});
     throw error;
   }
+}
+
+/** Gives what the server says it has done. */
+async function commit(session: PooledSession): Promise<string | undefined> {
+  const asks = session.isSpread && session.transactionStatus !== 'E' ? [changeHere, command('commit')] : [command('commit')];
+  return (await session.runAtOnce(asks)).at(-1)?.command;
 }
 
 /** Statements of a transaction that has ended are refused: they would run outside it. */

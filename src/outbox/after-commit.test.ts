@@ -37,6 +37,17 @@ test('on one node work is done at once, and nothing more is asked of the databas
 suite('on several nodes', { skip: citusUrl === undefined && 'TEST_CITUS_URL names no cluster' }, () => {
   const { note } = afterCommit(db, handlers);
 
+  test('what is written with a school and the work that follows from it are prepared first: both are, or neither', async () => {
+    const countPrepared = async () => Number((await db`select count(*)::int as count from pg_dist_transaction`)[0]?.count);
+    const before = await countPrepared();
+    await db.begin(async (tx) => {
+      await tx`update roster set version = version where estab = 'waiting'`;
+      await tx`delete from outbox where estab = 'waiting'`;
+    });
+    assert.equal(await countPrepared(), before + 1);
+    await assert.rejects(db.begin(async (tx) => void (await tx`select 1 / 0`.catch(() => {}))), /the failure was passed over/);
+  });
+
   test('work waits until what was prepared on its node has been committed, and not for what is prepared later', async () => {
     const { nodes, close } = await openNodes(citusUrl ?? '');
     after(close);
