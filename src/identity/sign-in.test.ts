@@ -8,6 +8,7 @@ import { earlier } from '../../test/earlier.ts';
 import { until } from '../../test/until.ts';
 import { openForm, registrationLink, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
+import { noteUnnamed } from '../../test/spread-database.ts';
 import { hashSecret } from '../access/secrets.ts';
 
 const mail = await receiveMail();
@@ -143,10 +144,12 @@ test('a session and a link of the version before, which name no school, go on un
   const [session, link] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')];
   await db`delete from registration_link where presence_id = ${Id}`;
   await db`insert into registration_link (hash, estab, presence_id, expires_at) values (${hashSecret(link)}, 'one', ${Id}, now() + interval '1 day')`;
+  await noteUnnamed(db, 'registration_link');
   const form = await openForm(url, `/register/${link}`);
   assert.equal((await form.post({ password, repeated: password })).status, 303);
   assert.equal((await fetch(`${url}/register/${link}`)).status, 404, 'used up');
   await db`insert into login_session (hash, estab, presence_id, expires_at) values (${hashSecret(session)}, 'one', ${Id}, now() + interval '1 day')`;
+  await noteUnnamed(db, 'login_session');
   const cookie = `schoolbell_login=${session}`;
   const page = await openForm(url, '/account', [cookie]);
   assert.equal((await account(cookie)).status, 200);

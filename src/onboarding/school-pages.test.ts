@@ -7,6 +7,7 @@ import { earlier } from '../../test/earlier.ts';
 import { hiddenIn, postForm, rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { rootB } from '../../test/service.ts';
+import { noteUnnamed } from '../../test/spread-database.ts';
 import { hashSecret } from '../access/secrets.ts';
 
 const onboarding = await useOnboarding();
@@ -120,6 +121,7 @@ test('links and cookies of the version before, which name no school, go on until
   await db`insert into school_link (hash, estab, invitation, expires_at) values (${hashSecret(invited)}, ${estab}, ${id}, now() + interval '1 day'),
     (${hashSecret(back)}, ${estab}, null, now() + interval '1 day')`;
   await db`insert into school_session (hash, estab, expires_at) values (${hashSecret(session)}, ${estab}, now() + interval '1 day')`;
+  for (const table of ['school_link', 'school_session']) await noteUnnamed(db, table);
   const cookie = `schoolbell_school=${session}`;
   const home = () => fetch(`${url}/school/home`, { headers: { cookie }, redirect: 'manual' });
   const page = await (await home()).text();

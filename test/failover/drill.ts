@@ -43,18 +43,18 @@ export type DrillReport = {
 
 export type DrillOptions = {
   times: number;
+  estabs?: readonly string[];
   tell?: (line: string) => void;
   /** How long the end waits for what was promised. */
   patienceSeconds?: number;
 };
 
-const estabs = ['first', 'second'];
 /** All reads and writes go on this long after a server has taken over, at the latest. */
 const longestBackSeconds = 15;
 /** While what was begun in the gap comes to its end. */
 const graceMs = 1_000;
 
-export async function drill(cluster: FailingCluster, { times, tell = () => {}, patienceSeconds }: DrillOptions): Promise<DrillReport> {
+export async function drill(cluster: FailingCluster, { times, estabs = ['first', 'second'], tell = () => {}, patienceSeconds }: DrillOptions): Promise<DrillReport> {
   const folder = mkdtempSync(join(tmpdir(), 'schoolbell-drill-'));
   chmodSync(folder, 0o711);
   const [receiver, book, over] = [await openReceiver(), new AskBook(tell), new AbortController()];
