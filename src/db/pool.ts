@@ -22,6 +22,8 @@ const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', 
  * See docs/decisions/0051.
  */
 const planCacheModesOfSpread = { ...planCacheModes, kept: 'auto' } as const;
+/** What a transaction says of how it is to be planned holds on the school's node, too. */
+const settingOfSpread = `set_config('citus.propagate_set_commands', 'local', false)`;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
@@ -155,6 +157,7 @@ export class SessionPool {
     try {
       const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
       set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModesOfSpread[plans]}' else '${planCacheModes[plans]}' end, false)`);
+      set.push(`case when ${isSpread} then ${settingOfSpread} end`);
       await this.#servers.examine(async (asks) => {
         const { rows } = await client.query<ServerFacts>(`select ${[...asks, ...set, `${isSpread} as spread`].join(', ')}`);
         if (rows[0]?.spread === true) this.#ofSpread.add(client);
