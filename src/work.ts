@@ -24,7 +24,7 @@ import { createLinkSending, linkKind } from './onboarding/ask-link.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { createOperatorLinkSending, operatorLinkKind } from './operators/forgotten-password.ts';
-import { afterCommit } from './outbox/after-commit.ts';
+import { afterCommit, createCommitWait } from './outbox/after-commit.ts';
 import { startWorker, type Handler } from './outbox/worker.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
@@ -54,9 +54,10 @@ export async function startWork({ pools, seal, config, log, now = Date.now, ...l
   const calls = createHandOver(pools.outbox, seal, config.publicUrl, createOutbound(allowed));
   const providers = createOutbound(allowed, pageLimits);
   const mailing = createMailing(pools.outbox, config.mail);
+  const waitForCommit = createCommitWait(pools.nodes);
   const worker = await startWorker({
     db: pools.outbox,
-    handlers: afterCommit(pools.outbox, { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }),
+    handlers: afterCommit(waitForCommit, { ...createHandlers(pools, seal, config, { calls, providers }, now), [mailKind]: mailing }),
     log,
     ...limits,
     // A transaction whose connection is gone comes to nothing; one that is being committed holds its claim, and is waited for.
@@ -65,7 +66,7 @@ export async function startWork({ pools, seal, config, log, now = Date.now, ...l
   const housekeeping = startHousekeeping({ db: pools.chores, backups: pools.backups, seal, config, log, now });
   const following = new Set<Promise<void>>();
   const listening = await pools.chores.listen(statusChannel, (estab) => {
-    const followed = onStatus(pools.chores, seal, config, estab)
+    const followed = waitForCommit(estab).then(() => onStatus(pools.chores, seal, config, estab))
       .catch((error: unknown) => log.error({ err: error }, 'a change of status could not be followed; it is looked at again'))
       .finally(() => following.delete(followed));
     following.add(followed);

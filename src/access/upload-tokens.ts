@@ -16,6 +16,7 @@ export type UploadToken = { id: string; madeAt: Date; madeBy: TokenActor; lastUs
 export type RequireUploadCaller = (request: FastifyRequest, estab: string) => Promise<void>;
 
 const uploadPrefix = 'sb_upload_';
+const advisoryLock = 5_219_033;
 const howToMake = 'It is made on the page of the school, or by the operator with: school upload-token --estab';
 
 /**
@@ -44,8 +45,8 @@ export async function removeUploadToken(db: Db, estab: string, actor: TokenActor
 
 /** Those that make or remove one take turns. */
 async function requireConfirmed(tx: Tx, estab: string): Promise<void> {
-  const [school] = await tx<{ confirmed: boolean }[]>`
-    select confirmed_at is not null as confirmed from establishment where estab = ${estab} for no key update`;
+  await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
+  const [school] = await tx<{ confirmed: boolean }[]>`select confirmed_at is not null as confirmed from establishment where estab = ${estab}`;
   // Whoever may send a school's data must be the school.
   if (!school?.confirmed)
     throw new SchoolbellError('conflict', `only an application has named ${estab} so far; vouch for it first: school confirm --estab ${estab}`);

@@ -8,6 +8,7 @@ import { MisError } from './connector.ts';
 import { readSettings, removeConnector, requireUsableSetup, setConnector, type ConnectorSetup } from './connector-settings.ts';
 import { openFolder } from './connectors/csv/csv-connector.ts';
 import { testProvider, type Tested } from './connectors/oneroster/oneroster-connector.ts';
+import { lockSource } from './lock-source.ts';
 import { SourceError } from './problem.ts';
 
 /** none: what was collected stays, and nothing more is collected. */
@@ -39,7 +40,7 @@ export async function saveSource(tx: Tx, seal: Seal, estab: string, setup: Sourc
 
 /** A trial takes its time: a secret that somebody else replaced meanwhile is not put back. */
 async function requireStillKept(tx: Tx, seal: Seal, estab: string, secret: string): Promise<void> {
-  await tx`select from establishment where estab = ${estab} for no key update`;
+  await lockSource(tx, estab);
   const now = await readSettings(tx, seal, estab);
   if (now.kind !== 'oneroster' || now.clientSecret !== secret)
     throw new SchoolbellError('conflict', 'the source was changed by somebody else while this one was tried. Look at it and try again');

@@ -17,6 +17,7 @@ import { marksFolder } from './connectors/csv/forget-marks-files.ts';
 import { createDemoConnector, misModes, type DemoMode } from './connectors/demo/demo-connector.ts';
 import type { Happening } from './connectors/demo/happenings.ts';
 import { endHeld } from './held.ts';
+import { lockSource } from './lock-source.ts';
 import { overtakeAll } from './reading.ts';
 import { findRemembered, oneRosterVersions, type OneRosterVersion } from './connectors/oneroster/discovery.ts';
 import { createOneRosterConnector } from './connectors/oneroster/oneroster-connector.ts';
@@ -46,7 +47,8 @@ type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null
 export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: ConnectorSetup): Promise<void> {
   const settings = settingsOf(setup);
   const sealed = setup.kind === 'oneroster' ? seal.seal(JSON.stringify({ clientId: setup.clientId, clientSecret: setup.clientSecret })) : null;
-  const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab} for no key update`;
+  await lockSource(sql, estab);
+  const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab}`;
   await sql`update establishment set connector = ${setup.kind} where estab = ${estab}`;
   await sql`
     insert into connector_setting (estab, settings, sealed_credentials) values (${estab}, ${sql.json(settings)}, ${sealed})
@@ -67,6 +69,7 @@ export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: C
 
 /** The school has no source any more: what was collected stays and is served, credentials go, and nothing is collected. */
 export async function removeConnector(sql: Sql, estab: string): Promise<void> {
+  await lockSource(sql, estab);
   await sql`update establishment set connector = null where estab = ${estab}`;
   await sql`delete from connector_setting where estab = ${estab}`;
   const kept = await sql<{ name: DatabaseName }[]>`select name from component_database where estab = ${estab} and updated_at is not null`;

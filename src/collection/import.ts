@@ -260,7 +260,9 @@ async function stagePackedMarks(tx: Tx, { reading }: Run, marks: SpoolFile, prob
 
 async function recordMerged(tx: Tx, run: Run, source: RosterReading, report: ImportReport, marks: MarksCount | undefined): Promise<void> {
   const { estab } = report;
-  await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
+  const [school] = await tx<{ connector: string | null }[]>`select connector from establishment where estab = ${estab}`;
+  // Asked first: where the database is spread a change of it, even of no row, needs every node.
+  if (school?.connector === null) await tx`update establishment set connector = 'csv' where estab = ${estab} and connector is null`;
   await rememberState(tx, estab, source);
   const [active] = await tx<
     { count: number }[]

@@ -9,6 +9,7 @@ import type { DemoMode } from './connectors/demo/demo-connector.ts';
 import { mostHappenings, nameWhom, planHappening, type Happening, type HappeningKind } from './connectors/demo/happenings.ts';
 import { demoSchool } from './connectors/demo/school.ts';
 import { findHeld, type HeldImport } from './held.ts';
+import { holdSource } from './lock-source.ts';
 
 /**
  * clock: what the school's clock says; ahead: by how many seconds it is wrong. happenings: each with the sourcedId of whom it is about.
@@ -41,8 +42,8 @@ export async function isDemoSchool(sql: Sql, estab: string): Promise<boolean> {
 export async function holdDemoSchools(tx: Tx, estabs: readonly string[]): Promise<string[]> {
   const held: string[] = [];
   for (const estab of estabs) {
-    const [school] = await tx`select from establishment where estab = ${estab} and connector = 'demo' for share`;
-    if (school) held.push(estab);
+    await holdSource(tx, estab);
+    if (await isDemoSchool(tx, estab)) held.push(estab);
   }
   return held;
 }

@@ -11,6 +11,7 @@ import { hasBody } from '../http/deadline.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/known-addresses.ts';
 import { describeUpload, describeUploadReport } from './describe-upload.ts';
+import { holdSource } from './lock-source.ts';
 import { findUpload, howToDecide, renderUpload } from './upload-report.ts';
 import { largestUpload, longestUploadMs, takeUpload, tooLarge, type UploadLimits } from './uploads.ts';
 
@@ -84,8 +85,8 @@ async function take(
 
 /** Asked before the package is read, and again with locks when it is stored: a person may have decided meanwhile. */
 async function requireTaking(sql: Sql, estab: string, publicUrl: string, locking = false): Promise<void> {
-  const [school] = await sql<{ connector: string | null }[]>`
-    select connector from establishment where estab = ${estab} ${locking ? sql`for share` : sql``}`;
+  if (locking) await holdSource(sql, estab);
+  const [school] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab}`;
   const [watched] = await sql`select from connector_setting where estab = ${estab} and settings ? 'folder'`;
   const through = watched ? 'a folder that is watched' : school?.connector;
   if (watched || (school?.connector ?? 'csv') !== 'csv')

@@ -64,6 +64,8 @@ export const policies = {
   console: policy('console', 3, 'chosen', [3 * second, 9 * second, 5 * second, 2 * second, 10 * second, 6 * second]),
   /** The worker's own statements: few, and always the same. */
   outbox: policy('outbox', 6, 'kept', [5 * second, 10 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
+  /** Whether the node of a school answers, where there are several: of one that is gone nothing comes back, and others are asked for meanwhile. */
+  nodes: policy('nodes', 3, 'chosen', [2 * second, second, 1.5 * second, second, 2 * second, 2 * second]),
   /** Merging what was collected; while a source is read nothing is held, but for large files at hand. */
   collections: policy('collections', 8, 'chosen', [30 * second, minute, 5 * minute, 2 * minute, minute, 5.5 * minute]),
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 15 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
@@ -87,7 +89,7 @@ export const replicaPolicies = {
 } as const;
 
 export const apiPools = ['callers', 'reads', 'searches', 'lists', 'tries', 'signIns', 'changes', 'console', 'probes'] as const;
-export const workPools = ['outbox', 'collections', 'writebacks', 'chores', 'backups'] as const;
+export const workPools = ['outbox', 'nodes', 'collections', 'writebacks', 'chores', 'backups'] as const;
 /** Of a worker: for work, and for changes of status. Of the API: for outcomes. */
 const listeners = { worker: 2, api: 1, all: 3 } as const;
 

@@ -8,7 +8,7 @@ import { enqueueMail } from '../mail/mail.ts';
 import { holdsClaim } from '../outbox/claim.ts';
 import { enqueue, type Lane } from '../outbox/enqueue.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { linkPath, makeSignInLink } from './links.ts';
+import { linkPath, lockLinks, makeSignInLink } from './links.ts';
 import { renderSignIn } from './mails.ts';
 
 export const linkKind = 'sign-in-link';
@@ -53,8 +53,8 @@ export async function mailLink(db: Db, publicUrl: string, estab: string): Promis
 
 /** To the address of record and to nowhere else; message: what became of it. */
 async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<{ to?: string; message: string }> {
-  const [school] = await tx<{ name: string; email: string }[]>`
-    select name, email from establishment where estab = ${estab} and confirmed_at is not null for no key update`;
+  await lockLinks(tx, estab);
+  const [school] = await tx<{ name: string; email: string }[]>`select name, email from establishment where estab = ${estab} and confirmed_at is not null`;
   if (!school) return { message: 'there is no such school, or nobody has confirmed it' };
   const [recent] = await tx<{ count: number }[]>`
     select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;

@@ -1,17 +1,20 @@
 // In charge of the moment at which a school becomes live. The applications that were waiting for it are told, each once.
 import type { Seal } from '../access/seal.ts';
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { announceApproval } from './authentication-event.ts';
 import { whenLive } from './live.ts';
 
-/** To be called when a status changes, and again and again besides. */
+type Waiting = { estab: string; rp: string; secretId: string; sealed: Uint8Array | null };
+
+/** To be called when a status changes, and again and again besides. Mostly nobody waits, and nothing is locked. */
 export async function completeInstallations(db: Db, seal: Seal, estab?: string): Promise<number> {
+  const find = (sql: Sql) => sql<Waiting[]>`
+    select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on s.estab = a.estab and s.rp = a.rp
+      and s.id = a.announced_secret
+    where a.state = 'Approved' and a.installed_at is null ${estab === undefined ? sql`` : sql`and a.estab = ${estab}`} and ${whenLive(sql, sql`a.estab`)}`;
+  if ((await find(db)).length === 0) return 0;
   return db.begin(async (tx) => {
-    const waiting = await tx<{ estab: string; rp: string; secretId: string; sealed: Uint8Array | null }[]>`
-      select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on s.estab = a.estab and s.rp = a.rp
-        and s.id = a.announced_secret
-      where a.state = 'Approved' and a.installed_at is null ${estab === undefined ? tx`` : tx`and a.estab = ${estab}`} and ${whenLive(tx, tx`a.estab`)}
-        for update of a skip locked`;
+    const waiting = await tx<Waiting[]>`${find(tx)} for update of a skip locked`;
     for (const { estab: school, rp, secretId, sealed } of waiting) {
       await tx`update authorisation set installed_at = now() where estab = ${school} and rp = ${rp}`;
       await tx`insert into authorisation_event (estab, rp, state, actor) values (${school}, ${rp}, 'Live', 'service')`;

@@ -9,6 +9,7 @@ export type SchoolSession = { estab: string; key: string };
 export const linkDays = 30;
 const signInMinutes = 60;
 const sessionHours = 12;
+const advisoryLock = 5_219_031;
 
 /** The part of a link behind the address of the service. */
 export const linkPath = (token: string) => `/school/open/${token}`;
@@ -56,8 +57,14 @@ export async function endSession(db: Db, { estab, key }: SchoolSession): Promise
   await db`delete from school_session where estab = ${estab} and hash = ${hashSecret(key)}`;
 }
 
+/** Whoever sends one, and whoever ends those to another address, take turns: none is sent to an address that has just been given up. */
+export async function lockLinks(sql: Sql, estab: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
+}
+
 /** What was sent to another address opens nothing any more. */
 export async function endLinks(sql: Sql, estab: string): Promise<void> {
+  await lockLinks(sql, estab);
   await sql`delete from school_link where estab = ${estab}`;
   await sql`delete from school_session where estab = ${estab}`;
 }

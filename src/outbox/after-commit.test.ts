@@ -7,7 +7,7 @@ import { heardStatements } from '../../test/heard-statements.ts';
 import { citusUrl, openNodes, urlOf } from '../../test/spread-database.ts';
 import { addEstablishment } from '../access/establishments.ts';
 import { connect } from '../db/connect.ts';
-import { afterCommit } from './after-commit.ts';
+import { afterCommit, createCommitWait } from './after-commit.ts';
 import type { ClaimedWork } from './claim.ts';
 import type { Handlers } from './worker.ts';
 
@@ -22,11 +22,11 @@ const handlers: Handlers = {
     },
   },
 };
-const work = (estab: string, id: string) => ({ estab, id, kind: 'note' }) as ClaimedWork;
+const work = (estab: string, id: string) => ({ estab, id, kind: 'note', forgiven: 0 }) as ClaimedWork;
 await addEstablishment(db, { estab: 'waiting', name: 'Waiting', email: 'office@waiting.example' });
 
 test('on one node work is done at once, and nothing more is asked of the database than once whether it is one', { skip: citusUrl !== undefined }, async () => {
-  const { note } = afterCommit(db, handlers);
+  const { note } = afterCommit(createCommitWait(db), handlers);
   assert.ok(note);
   const asked = await heardStatements(async () => {
     for (const id of ['one', 'two']) await note.run(work('waiting', id));
@@ -35,7 +35,7 @@ test('on one node work is done at once, and nothing more is asked of the databas
 });
 
 suite('on several nodes', { skip: citusUrl === undefined && 'TEST_CITUS_URL names no cluster' }, () => {
-  const { note } = afterCommit(db, handlers);
+  const { note } = afterCommit(createCommitWait(db), handlers);
 
   test('what is written with a school and the work that follows from it are prepared first: both are, or neither', async () => {
     const countPrepared = async () => Number((await db`select count(*)::int as count from pg_dist_transaction`)[0]?.count);

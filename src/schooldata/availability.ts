@@ -24,6 +24,7 @@ const grownOld: readonly DatabaseStatus[] = ['Expired', 'NoData'];
 /** Who waits has also tried again what failed; otherwise that has its own times. */
 const worthAnother: readonly DatabaseStatus[] = [...grownOld, 'Error', 'Timeout'];
 const waitsAtOnce = 200;
+const advisoryLock = 5_219_032;
 
 /** Notes the wait and has everything refreshed that is not fresh. Gives the object that the caller is answered with. */
 export async function beginWait(
@@ -63,9 +64,9 @@ export async function beginWait(
   });
 }
 
-/** Counted under a lock of the application, or requests at the same moment would all find room. */
+/** Counted in turn, or requests at the same moment would all find room. */
 async function requireRoom(tx: Tx, rp: string): Promise<void> {
-  await tx`select from application where rp = ${rp} for no key update`;
+  await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${rp}))`;
   const [open] = await tx<{ count: number }[]>`select count(*)::int as count from availability_wait where rp = ${rp} and done_at is null`;
   if ((open?.count ?? 0) < mostOpenWaits) return;
   throw new SchoolbellError(
