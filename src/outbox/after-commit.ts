@@ -10,10 +10,10 @@ import { ownFault, type Outcome } from './settle.ts';
 import type { Handler, Handlers } from './worker.ts';
 
 /** A moment as a rule; a node that died in between commits when it is back, and then the work is tried again. */
-const longestMs = 2_000;
+const longestMs = 1_500;
 const lookMs = 10;
 /** The wait, and what the first and the last question may take of their own. */
-const longestSeconds = 10;
+const longestSeconds = 5;
 /** So long nobody asks a node again that did not answer: many wait for it, and connections to ask over are few. */
 const awayMs = 3_000;
 const againSeconds = { pending: 1, away: 2, longest: 15 } as const;
