@@ -161,3 +161,16 @@ test('what is written at once of many schools is a line at each, and one that wa
   assert.deepEqual(written.map(({ estab, collection }) => `${estab} ${collection}`), many.flatMap((estab) => [`${estab} classes`, `${estab} users`]));
   assert.ok(written.every(({ requests, records }) => requests === 1 && records === 2));
 });
+
+test('a school whose sums cannot be written keeps none of the others', async () => {
+  const ledger = createLedger(db);
+  const note = (estab: string, field: string) => ledger.note({ estab, rp: 'app', collection: 'users', records: 1, fields: [field] });
+  // No text of PostgreSQL has it.
+  note('s1', '\u0000');
+  note('s2', 'givenName');
+  await assert.rejects(ledger.write());
+  assert.deepEqual(await sums(), ['s2 app users 1 1']);
+  await assert.rejects(ledger.write());
+  assert.deepEqual(await sums(), ['s2 app users 1 1'], 'and they are counted once');
+  await ledger.close();
+});

@@ -3,11 +3,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { deleteOfSchool } from '../db/delete-in-batches.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 
 export type Disclosure = { estab: string; rp: string; collection: string; records: number; fields: readonly string[] };
 export type Ledger = { note(disclosure: Disclosure): void; write(): Promise<void>; close(): Promise<void> };
 
 type Sum = { estab: string; rp: string; collection: string; requests: number; records: number; fields: Set<string>; last: Iterable<string> | undefined };
+
+type OfSchool = [estab: string, sums: Sum[]];
 
 const writeEveryMs = 1_000;
 const schoolsAtOnce = 100;
@@ -21,15 +24,19 @@ export function createLedger(db: Db): Ledger {
     const sent = [...Map.groupBy(sums.values(), ({ estab }) => estab)].toSorted(([one], [other]) => (one < other ? -1 : 1));
     sums = new Map();
     const failures: unknown[] = [];
-    for (let at = 0; at < sent.length; at += schoolsAtOnce) {
-      const some = sent.slice(at, at + schoolsAtOnce);
+    const insert = async (some: readonly OfSchool[]): Promise<void> => {
       try {
         await db.together(...some.map(([estab, its]) => insertSums(db, estab, its)));
       } catch (error) {
-        failures.push(error);
-        for (const sum of some.flatMap(([, its]) => its)) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);
+        // One that cannot be written, since its node is away say, keeps none of the others.
+        if (some.length > 1 && !isOfAll(error)) for (const one of some) await insert([one]);
+        else {
+          failures.push(error);
+          for (const sum of some.flatMap(([, its]) => its)) add(sum.estab, sum.rp, sum.collection, sum.requests, sum.records, sum.fields);
+        }
       }
-    }
+    };
+    for (let at = 0; at < sent.length; at += schoolsAtOnce) await insert(sent.slice(at, at + schoolsAtOnce));
     if (failures.length > 0) throw failures[0];
   }
 
@@ -61,6 +68,9 @@ export function createLedger(db: Db): Ledger {
     },
   };
 }
+
+/** Whether none of them could be written, or all may have been. */
+const isOfAll = (error: unknown) => error instanceof DatabaseUnavailable && error.why !== 'lost';
 
 function insertSums(db: Db, estab: string, sums: readonly Sum[]) {
   const rows = sums.map(({ rp, collection, requests, records, fields }) => ({ rp, collection, requests, records, fields: [...fields] }));

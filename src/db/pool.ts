@@ -22,8 +22,8 @@ const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', 
  * See docs/decisions/0051.
  */
 const planCacheModesOfSpread = { ...planCacheModes, kept: 'auto' } as const;
-/** What a transaction says of how it is to be planned holds on the school's node, too. */
-const settingOfSpread = `set_config('citus.propagate_set_commands', 'local', false)`;
+/** What a transaction says of how it is to be planned holds on the school's node, too; a node that is gone is not knocked at for half a minute. */
+const settingsOfSpread = { 'citus.propagate_set_commands': 'local', 'citus.node_connection_timeout': '2000' } as const;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
@@ -155,9 +155,10 @@ export class SessionPool {
     this.#generations.set(client, this.#servers.generation);
     const late = setTimeout(() => socketOf(client).destroy(), connectionMs);
     try {
-      const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+      const toSet = ([name, value]: [string, string]) => `set_config('${name}', '${value}', false)`;
+      const set = Object.entries(settings).map(toSet);
       set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModesOfSpread[plans]}' else '${planCacheModes[plans]}' end, false)`);
-      set.push(`case when ${isSpread} then ${settingOfSpread} end`);
+      set.push(`case when ${isSpread} then ${Object.entries(settingsOfSpread).map(toSet).join(' || ')} end`);
       await this.#servers.examine(async (asks) => {
         const { rows } = await client.query<ServerFacts>(`select ${[...asks, ...set, `${isSpread} as spread`].join(', ')}`);
         if (rows[0]?.spread === true) this.#ofSpread.add(client);
