@@ -14,6 +14,9 @@ import {
 } from './visible-people.ts';
 import type { Target } from './visibility.ts';
 
+/** A record's place in the order that is asked for; key: as `sortKey` gave it. */
+export type Position = Readonly<{ sourcedId: string; key: unknown }>;
+
 /** Pieces of statements about the records t of one school that the question is about. */
 export type Plan = Readonly<{
   from: Fragment;
@@ -24,6 +27,8 @@ export type Plan = Readonly<{
   orderBy: Fragment;
   /** What records are sorted by, as JSON; within a roster a version stands for its instant. */
   sortKey: Fragment;
+  /** What comes after a record in the order of `orderBy`. */
+  behind: (position: Position) => Fragment;
   /** The record's JSON but for the closing brace; placeholders stand for the address and the version's instant. */
   json: Fragment;
   parentsExist: Fragment;
@@ -63,11 +68,20 @@ export function makePlan(sql: Sql, question: Question, target: Target, versions:
     columns: columnsAt(sql, resource),
     orderBy: sql`${byField} t.sourced_id`,
     sortKey: sortedBy ? sql`to_json(${sortedBy})` : sql`null::json`,
+    behind: (position) => isBehind(sql, sortedBy, sort?.descending === true, position),
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
     parentsExist: parentsExist(sql, operation.parents ?? [], question, target, relation),
     standing: (proved) => sql`(select jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
       ${dialect.isReady(sql)}${proved ? instantAsked(sql, target) : sql``}) from roster r where r.estab = ${target.estab})`,
   };
+}
+
+/** What is missing comes last, whichever way the others go. */
+function isBehind(sql: Sql, sortedBy: Fragment | undefined, descending: boolean, { sourcedId, key }: Position): Fragment {
+  const byId = sql`t.sourced_id > ${sourcedId}`;
+  if (!sortedBy) return byId;
+  if (key === null || key === undefined) return sql`(${sortedBy} is null and ${byId})`;
+  return sql`(${sortedBy} ${descending ? sql`<` : sql`>`} ${key} or ${sortedBy} = ${key} and ${byId} or ${sortedBy} is null)`;
 }
 
 /** A replica that has taken another way than the primary may have a version of the same number. */

@@ -2,11 +2,11 @@
 // whichever way it goes.
 
 /** Texts as their bytes, in the order of which code points are. */
-export type SortKey = number | Buffer | readonly Buffer[] | undefined;
+export type SortKey = number | Buffer | readonly (Buffer | undefined)[] | undefined;
 
 export function toSortKey(value: unknown): SortKey {
   if (value === null || value === undefined) return undefined;
-  if (Array.isArray(value)) return value.map((item) => Buffer.from(String(item)));
+  if (Array.isArray(value)) return value.map((item) => (item === null ? undefined : Buffer.from(String(item))));
   return typeof value === 'number' ? value : Buffer.from(String(value));
 }
 
@@ -21,10 +21,11 @@ function compareValues(a: NonNullable<SortKey>, b: NonNullable<SortKey>): number
   return Array.isArray(a) && Array.isArray(b) ? compareLists(a, b) : 0;
 }
 
-function compareLists(a: readonly Buffer[], b: readonly Buffer[]): number {
-  for (const [at, item] of a.entries()) {
-    const other = b[at];
-    const order = other ? Buffer.compare(item, other) : 1;
+/** An item that is nothing comes after all others, and a list that has ended before. */
+function compareLists(a: readonly (Buffer | undefined)[], b: readonly (Buffer | undefined)[]): number {
+  for (let at = 0; at < a.length && at < b.length; at += 1) {
+    const [item, other] = [a[at], b[at]];
+    const order = item && other ? Buffer.compare(item, other) : Number(item === undefined) - Number(other === undefined);
     if (order !== 0) return order;
   }
   return a.length - b.length;

@@ -1,190 +1,72 @@
-// In charge of lists of several schools that are sorted by a field: each school gives the keys of its records in their order, the keys are
-// put together here, and the records are read by their ids, a window at a time. So no more is held than some keys of each school.
-import { setTimeout as pause } from 'node:timers/promises';
+// In charge of lists of several schools that are sorted by a field: each school gives its records in their order, and they are put together
+// here. Of a page, what records are sorted by is put together first, and those on it are read by their ids; of a whole list they come with it.
 import { atOnce } from '../at-once.ts';
-import { Behind } from '../db/replicas.ts';
+import { tellBusy } from '../db/snapshot.ts';
 import type { ListSource, OpenList } from '../roster/list-source.ts';
-import { asOfNow, type Reading } from './by-school.ts';
-import { makePlan } from './plan.ts';
+import type { Reading } from './by-school.ts';
+import { openMerge, type Merge } from './merge-schools.ts';
+import type { Part, Parts } from './parts.ts';
 import type { Question } from './question.ts';
-import { findVersion, joinPage, toPieces, type Listed } from './render.ts';
-import { RosterMoved } from './roster-facts.ts';
-import { compareKeys, toSortKey, type SortKey } from './sort-key.ts';
-import { finishOf, listRows, poolFor, readVersions, requireParents, requireSame, type Reader, type Standing } from './statements.ts';
-import type { Target } from './visibility.ts';
+import { joinPage, toPieces, type Listed } from './render.ts';
+import { SchoolInOrder } from './school-in-order.ts';
+import { sortedRecords, type PoolOf, type SortedRecords } from './sorted-records.ts';
+import { poolFor, recordsPerFetch } from './statements.ts';
 
-type Keyed = Readonly<{ sourcedId: string; key: SortKey }>;
-type FoundKeys = { standing: Standing | null; parents: boolean; keys: [sourcedId: string, key: unknown][] | null };
+/** So that one page does not take all connections of its pool, and one whole list few of those that others hold for minutes. */
+const atOnceOf = { page: 4, list: 2 } as const;
 
-const windowSize = 1_000;
-const schoolsAtOnce = 4;
-/** Keys that are held of all schools together, about; of each school so many at once. */
-const keysHeld = 20_000;
-const [fewestKeys, mostKeys] = [50, 1_000];
-const tries = 3;
-const behindMs = 50;
+export function sortedSchools(reading: Reading, question: Question, findParts: () => Promise<Parts>): ListSource {
+  const descending = question.sort?.descending === true;
 
-export function sortedSchools(reading: Reading, question: Question, findTotal: () => Promise<number>): ListSource {
   return {
-    total: findTotal,
+    total: async () => (await findParts()).total,
     async page({ limit, offset }, margins) {
-      const total = await findTotal();
-      const merged = await openMerge(reading, question);
-      await merged.skip(offset);
-      return { ...joinPage(await readKeyed(reading, question, await merged.take(limit)), margins), total };
+      const parts = await findParts();
+      const records = offset < parts.total ? await readPage(parts, offset, limit) : [];
+      return { ...joinPage(records, margins), total: parts.total };
     },
     async open({ limit, offset }): Promise<OpenList> {
-      const total = await findTotal();
-      const merged = await openMerge(reading, question);
-      await merged.skip(offset);
-      return { total, length: undefined, pieces: toPieces(readWindows(merged, limit ?? Infinity)), close: async () => {} };
+      const parts = await findParts();
+      const wanted = Math.min(limit ?? Infinity, parts.total - offset);
+      const batches = wanted > 0 ? await openBatches(parts, offset, wanted).catch(tellBusy) : none();
+      return { total: parts.total, length: undefined, pieces: toPieces(batches), close: async () => {} };
     },
   };
 
-  async function* readWindows(merged: Merge, limit: number): AsyncGenerator<Listed[]> {
-    for (let left = limit; left > 0; left -= windowSize) {
-      const window = await merged.take(Math.min(left, windowSize));
-      if (window.length === 0) return;
-      yield await reading.prefer((reader) => readKeyed({ ...reading, ...reader }, question, window));
-    }
+  async function readPage(parts: Parts, skip: number, limit: number): Promise<Listed[]> {
+    const { schools, recordsOf, estabOf } = inOrder(parts, (reader, target) => poolFor(reader, question, target));
+    const merge = await openMerge(schools, { descending, withRecords: false, skip, limit, atOnce: atOnceOf.page });
+    const taken = await merge(limit);
+    const bySchool = [...Map.groupBy(taken, ({ school }) => school)];
+    const found = new Map(
+      await atOnce(atOnceOf.page, bySchool, async ([school, of]) => [school, await recordsOf(school).byIds(of.map(({ row }) => row.sourcedId))] as const),
+    );
+    return taken.map(({ school, row }) => ({ estab: estabOf(school), json: found.get(school)?.get(row.sourcedId) as string }));
+  }
+
+  /** What is skipped need not be shown. The first records are read at once: what is wrong can still be said. */
+  async function openBatches(parts: Parts, skip: number, limit: number): Promise<AsyncGenerator<Listed[]>> {
+    const { schools, estabOf } = inOrder(parts, (reader) => reader.lists);
+    const how = { descending, atOnce: atOnceOf.list };
+    if (skip > 0) await openMerge(schools, { ...how, withRecords: false, skip, limit: 0 });
+    return readBatches(await openMerge(schools, { ...how, withRecords: true, skip: 0, limit }), estabOf);
+  }
+
+  /** Those that have any of the records. */
+  function inOrder({ parts }: Parts, poolOf: PoolOf) {
+    const all = parts.map(({ target }) => sortedRecords(reading, question, target, poolOf));
+    return {
+      schools: parts.flatMap(({ count }, place) => (count > 0 ? [new SchoolInOrder(place, count, (all[place] as SortedRecords).behind)] : [])),
+      recordsOf: ({ place }: SchoolInOrder) => all[place] as SortedRecords,
+      estabOf: ({ place }: SchoolInOrder) => (parts[place] as Part).target.estab,
+    };
   }
 }
 
-type InSchool = Readonly<{ school: School; sourcedId: string }>;
-type Merge = { skip(count: number): Promise<void>; take(count: number): Promise<InSchool[]> };
+async function* none(): AsyncGenerator<Listed[]> {}
 
-/** Schools by the record that comes next, those that have none left aside. */
-async function openMerge(reading: Reading, question: Question): Promise<Merge> {
-  const keysAtOnce = Math.min(mostKeys, Math.max(fewestKeys, Math.floor(keysHeld / question.targets.length)));
-  const schools = question.targets.map((target) => new School(reading, question, target, keysAtOnce));
-  await atOnce(schoolsAtOnce, schools, (school) => school.fill());
-  requireParents(schools);
-  const descending = question.sort?.descending === true;
-  const compare = (a: School, b: School) => compareKeys(a.head.key, b.head.key, descending) || (a.place < b.place ? -1 : 1);
-  const ahead = schools.filter((school) => !school.isAtEnd).toSorted(compare);
-  const walk = async (count: number, visit: (one: InSchool) => unknown) => {
-    for (let left = count; left > 0; left -= 1) {
-      const school = ahead.shift();
-      if (!school) return;
-      visit({ school, sourcedId: school.head.sourcedId });
-      await school.advance();
-      if (!school.isAtEnd) ahead.splice(findPlace(ahead, school, compare), 0, school);
-    }
-  };
-  return {
-    skip: (count) => walk(count, () => {}),
-    async take(count) {
-      const taken: InSchool[] = [];
-      await walk(count, (one) => taken.push(one));
-      return taken;
-    },
-  };
-}
-
-function findPlace(ahead: readonly School[], school: School, compare: (a: School, b: School) => number): number {
-  let [low, high] = [0, ahead.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compare(ahead[middle] as School, school) < 0) low = middle + 1;
-    else high = middle;
+async function* readBatches(merge: Merge, estabOf: (school: SchoolInOrder) => string): AsyncGenerator<Listed[]> {
+  for (let taken = await merge(recordsPerFetch); taken.length > 0; taken = await merge(recordsPerFetch)) {
+    yield taken.map(({ school, row }) => ({ estab: estabOf(school), json: row.json as string }));
   }
-  return low;
-}
-
-/** The keys of one school's records in their order, as far as they have been read. */
-class School {
-  readonly #reading: Reading;
-  readonly #question: Question;
-  readonly #atOnce: number;
-  readonly place: number;
-  target: Target;
-  parents = false;
-  #keys: readonly Keyed[] = [];
-  #at = 0;
-  #read = 0;
-  #isWhole = false;
-
-  constructor(reading: Reading, question: Question, target: Target, keysAtOnce: number) {
-    this.#reading = reading;
-    this.#question = question;
-    this.#atOnce = keysAtOnce;
-    this.target = target;
-    this.place = question.targets.indexOf(target);
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at === this.#keys.length;
-  }
-
-  get head(): Keyed {
-    return this.#keys[this.#at] as Keyed;
-  }
-
-  async advance(): Promise<void> {
-    this.#at += 1;
-    if (this.isAtEnd && !this.#isWhole) await this.fill();
-  }
-
-  async fill(): Promise<void> {
-    this.#keys = await this.asItStands((target) => this.#reading.prefer((reader) => this.#readKeys(reader, target)));
-    this.#at = 0;
-    this.#read += this.#keys.length;
-    this.#isWhole = this.#keys.length < this.#atOnce;
-  }
-
-  /** At the version that is asked for, which others may have replaced since the last look. */
-  async asItStands<T>(work: (target: Target) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await work(this.target);
-      } catch (error) {
-        if (attempt === tries || !(error instanceof RosterMoved || error instanceof Behind)) throw error;
-        if (error instanceof Behind) await pause(behindMs);
-        this.target = await asOfNow(this.#reading.primary, this.target);
-      }
-    }
-  }
-
-  async #readKeys(reader: Reader, target: Target): Promise<readonly Keyed[]> {
-    const question = this.#question;
-    const versions = await readVersions(reader, target);
-    const sql = poolFor(reader, question, target);
-    const plan = makePlan(sql, question, target, versions);
-    const rows = listRows(sql, plan, undefined, { limit: this.#atOnce, offset: this.#read });
-    const [found] = await sql<FoundKeys[]>`
-      select ${plan.standing(reader.isReplica)} as standing, ${plan.parentsExist} as parents, page.*
-      from (select json_agg(json_build_array(t.sourced_id, ${plan.sortKey})) as keys from (${rows}) t) page`;
-    requireSame(reader, target, versions, found);
-    this.parents = found?.parents === true;
-    const isInstant = question.sort?.path.comparison === 'instant';
-    const keyOf = (key: unknown) => toSortKey(isInstant ? findVersion(versions, Number(key))?.instant : key);
-    return this.parents ? (found?.keys ?? []).map(([sourcedId, key]) => ({ sourcedId, key: keyOf(key) })) : [];
-  }
-}
-
-/** In the order in which they are named, one statement for each school. */
-async function readKeyed(reader: Reader, question: Question, window: readonly InSchool[]): Promise<Listed[]> {
-  const bySchool = [...Map.groupBy(window, ({ school }) => school)];
-  const found = await atOnce(schoolsAtOnce, bySchool, async ([school, of]) => {
-    const ids = of.map(({ sourcedId }) => sourcedId);
-    return [school, await school.asItStands((target) => readByIds(reader, question, target, ids))] as const;
-  });
-  const records = new Map(found);
-  return window.map(({ school, sourcedId }) => {
-    const json = records.get(school)?.get(sourcedId);
-    if (json === undefined) throw new Error(`${sourcedId} was listed and is not there at the same version`);
-    return { estab: school.target.estab, json };
-  });
-}
-
-async function readByIds(reader: Reader, question: Question, target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const versions = await readVersions(reader, target);
-  const sql = poolFor(reader, question, target);
-  const plan = makePlan(sql, question, target, versions);
-  const rows = await sql<{ standing: Standing; sourcedId: string; json: string }[]>`
-    select ${plan.standing(reader.isReplica)} as standing, t.sourced_id as "sourcedId", ${plan.json} as json
-    from ${plan.from} where ${plan.where} and t.sourced_id = any(${ids}::text[])`;
-  requireSame(reader, target, versions, rows[0]);
-  const finish = finishOf(question, target, versions);
-  return new Map(rows.map(({ sourcedId, json }) => [sourcedId, finish(`${json}}`)]));
 }

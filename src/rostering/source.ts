@@ -14,10 +14,11 @@ export async function findSource(reading: Reading, question: Question): Promise<
   const plain = plainness(question) ?? (await findVersionsAsked(reading, question));
   if (plain) return bySchool(reading, question, () => reading.findParts(question, plain), reading.files);
   const counted = countable(question);
-  const findTotal = async () => (counted ? (await reading.findParts(question, counted)).total : undefined);
+  const findCounted = async () => (counted ? reading.findParts(question, counted) : undefined);
+  const findTotal = async () => (await findCounted())?.total;
   if (target && others.length === 0) return byStatement(reading, question, target, findTotal);
   if (!question.sort) return bySchool(reading, question, () => countParts(reading, question), undefined);
-  return sortedSchools(reading, question, async () => (await findTotal()) ?? (await countParts(reading, question)).total);
+  return sortedSchools(reading, question, async () => (await findCounted()) ?? countParts(reading, question));
 }
 
 async function findVersionsAsked({ facts, primary }: Reading, question: Question): Promise<Plain | undefined> {

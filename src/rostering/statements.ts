@@ -37,7 +37,7 @@ export type SchoolPage = Readonly<{ parents: boolean; records: readonly Listed[]
 export const recordsPerFetch = 1000;
 const bytesPerCount = 16;
 /** Between records that the database puts together; JSON never holds it unescaped. */
-const separator = '\u0001\u0001';
+export const separator = '\u0001\u0001';
 
 /** The records of a page; wantsTotal: also how many match in all, which is then known. */
 export async function readPage(reader: Reader, question: Question, target: Target, paging: Paging, wantsTotal = false): Promise<SchoolPage> {
