@@ -31,7 +31,8 @@ test('a backup of a spread database waits for nobody, needs it to be still, and 
   const { assertFails, json } = useCommands(settings(url, 'from'));
   await databases.look(url, async (db) => {
     await db`select 1`;
-    await assertFails(/is spread over several nodes, of which no snapshot .* end every process .*others are connected to .*"schoolbell test look /, 'backup', file);
+    const refusal = /is spread over several nodes, of which no snapshot .* end every process .*others are connected to .*"schoolbell test look /;
+    await assertFails(refusal, 'backup', file);
   });
   await json('backup', file);
   const into = await databases.make();

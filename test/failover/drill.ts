@@ -54,7 +54,10 @@ const longestBackSeconds = 15;
 /** While what was begun in the gap comes to its end. */
 const graceMs = 1_000;
 
-export async function drill(cluster: FailingCluster, { times, estabs = ['first', 'second'], tell = () => {}, patienceSeconds }: DrillOptions): Promise<DrillReport> {
+export async function drill(
+  cluster: FailingCluster,
+  { times, estabs = ['first', 'second'], tell = () => {}, patienceSeconds }: DrillOptions,
+): Promise<DrillReport> {
   const folder = mkdtempSync(join(tmpdir(), 'schoolbell-drill-'));
   chmodSync(folder, 0o711);
   const [receiver, book, over] = [await openReceiver(), new AskBook(tell), new AbortController()];
