@@ -1,7 +1,6 @@
 // In charge of lists in the order of the schools, each school by itself: a slice of its file where there is one, else rows of the database, which
 // become a file as they go by.
 import { atOnce } from '../at-once.ts';
-import type { Db } from '../db/connect.ts';
 import type { Prefer } from '../db/replicas.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
@@ -12,10 +11,9 @@ import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
 import { sliceParts, type FindParts, type Part, type Parts, type Slice } from './parts.ts';
 import type { Question } from './question.ts';
+import { asItStands } from './read-again.ts';
 import { joinPage } from './render.ts';
-import { RosterMoved } from './roster-facts.ts';
 import { openRun, readPage, type OpenRun, type Reader } from './statements.ts';
-import type { Target } from './visibility.ts';
 
 /** Where lists are kept as files, and who makes them ready. */
 export type ListFiles = { folder: ListFolder; maker: ListMaker };
@@ -85,8 +83,7 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
         const rest = step.file && files ? yield* readFile(files.folder, step.slice) : step.slice;
         if (!rest) continue;
         if (step !== first || step.file) {
-          const target = await asOfNow(reading.primary, rest.part.target);
-          await reading.prefer((reader) => openPart(reader, rest, target));
+          await asItStands(reading.primary, rest.part.target, (target) => reading.prefer((reader) => openPart(reader, rest, target)));
         }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
@@ -124,14 +121,6 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
       return list && { ...list, total };
     },
   };
-}
-
-/** The same version, which others may have replaced since. */
-export async function asOfNow(primary: Db, target: Target): Promise<Target> {
-  const [row] = await primary<{ id: string; version: number; keptFrom: number }[]>`
-    select roster_id as id, version, kept_from as "keptFrom" from roster_standing where estab = ${target.estab}`;
-  if (row?.id !== target.rosterId) throw new RosterMoved();
-  return { ...target, current: row.version, keptFrom: row.keptFrom };
 }
 
 /** file: whether there is one to read it from. */

@@ -1,14 +1,12 @@
 // In charge of lists of several schools that are sorted by a field: each school gives the keys of its records in their order, the keys are
 // put together here, and the records are read by their ids, a window at a time. So no more is held than some keys of each school.
-import { setTimeout as pause } from 'node:timers/promises';
 import { atOnce } from '../at-once.ts';
-import { Behind } from '../db/replicas.ts';
 import type { ListSource, OpenList } from '../roster/list-source.ts';
-import { asOfNow, type Reading } from './by-school.ts';
+import type { Reading } from './by-school.ts';
 import { makePlan } from './plan.ts';
 import type { Question } from './question.ts';
+import { asItStands } from './read-again.ts';
 import { findVersion, joinPage, toPieces, type Listed } from './render.ts';
-import { RosterMoved } from './roster-facts.ts';
 import { compareKeys, toSortKey, type SortKey } from './sort-key.ts';
 import { finishOf, listRows, poolFor, readVersions, requireParents, requireSame, type Reader, type Standing } from './statements.ts';
 import type { Target } from './visibility.ts';
@@ -21,8 +19,6 @@ const schoolsAtOnce = 4;
 /** Keys that are held of all schools together, about; of each school so many at once. */
 const keysHeld = 20_000;
 const [fewestKeys, mostKeys] = [50, 1_000];
-const tries = 3;
-const behindMs = 50;
 
 export function sortedSchools(reading: Reading, question: Question, findTotal: () => Promise<number>): ListSource {
   return {
@@ -133,16 +129,11 @@ class School {
   }
 
   /** At the version that is asked for, which others may have replaced since the last look. */
-  async asItStands<T>(work: (target: Target) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await work(this.target);
-      } catch (error) {
-        if (attempt === tries || !(error instanceof RosterMoved || error instanceof Behind)) throw error;
-        if (error instanceof Behind) await pause(behindMs);
-        this.target = await asOfNow(this.#reading.primary, this.target);
-      }
-    }
+  asItStands<T>(work: (target: Target) => Promise<T>): Promise<T> {
+    return asItStands(this.#reading.primary, this.target, (target) => {
+      this.target = target;
+      return work(target);
+    });
   }
 
   async #readKeys(reader: Reader, target: Target): Promise<readonly Keyed[]> {
