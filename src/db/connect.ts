@@ -9,7 +9,7 @@ import { createSql, type Composed, type Runner, type Sql, type Statement } from 
 import { isLost, isSilent } from './unavailable.ts';
 import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
-export type { Fragment, Sql } from './statement.ts';
+export type { Fragment, Sql, Statement } from './statement.ts';
 export type { Tx } from './transaction.ts';
 export { Servers } from './servers.ts';
 /** What is not said is as for a command, which may take its time. */
