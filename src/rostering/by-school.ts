@@ -1,6 +1,5 @@
 // In charge of lists in the order of the schools, each school by itself: a slice of its file where there is one, else rows of the database, which
 // become a file as they go by.
-import { atOnce } from '../at-once.ts';
 import type { Prefer } from '../db/replicas.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
@@ -13,7 +12,8 @@ import { sliceParts, type FindParts, type Part, type Parts, type Slice } from '.
 import type { Question } from './question.ts';
 import { asItStands } from './read-again.ts';
 import { joinPage } from './render.ts';
-import { openRun, readPage, type OpenRun, type Reader } from './statements.ts';
+import { openRun, readPages, type OpenRun, type Reader } from './statements.ts';
+import type { Target } from './visibility.ts';
 
 /** Where lists are kept as files, and who makes them ready. */
 export type ListFiles = { folder: ListFolder; maker: ListMaker };
@@ -26,8 +26,6 @@ export type Reading = Reader & {
 
 /** A page over more schools than these is read from the database rather than from so many files. */
 const mostFilesAPage = 16;
-/** Statements for one page, each of another school. */
-const schoolsAtOnce = 4;
 /** Of several schools with fewer than these on average, parts are not worth files. */
 const fewestInFile = 100;
 
@@ -58,7 +56,7 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
   }
 
   async function pageFromRows(slices: readonly Slice[], margins: Margins): Promise<Page> {
-    const pages = await atOnce(schoolsAtOnce, slices, (slice) => readPage(reading, question, slice.part.target, pagingOf(slice)));
+    const pages = await readPages(reading, question, slices.map((slice) => ({ target: slice.part.target, paging: pagingOf(slice) })));
     return joinPage(pages.flatMap(({ records }) => records), margins);
   }
 
@@ -83,7 +81,8 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
         const rest = step.file && files ? yield* readFile(files.folder, step.slice) : step.slice;
         if (!rest) continue;
         if (step !== first || step.file) {
-          await asItStands(reading.primary, rest.part.target, (target) => reading.prefer((reader) => openPart(reader, rest, target)));
+          const openNow = (target: Target) => reading.prefer((reader) => openPart(reader, rest, target));
+          await asItStands(reading.primary, rest.part.target, openNow);
         }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();

@@ -6,6 +6,7 @@ import type { Ledger } from '../access/disclosures.ts';
 import type { Prefer } from '../db/replicas.ts';
 import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
+import { NobodyWaits, whileAwaited } from '../http/deadline.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
@@ -47,9 +48,15 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, readings, 
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
-        scope.get(path, describe(operation), async (request, reply) =>
-          send(await answer(answering, readings.prefer, operation, authenticate, request, ledger), reply, slowReader),
-        );
+        scope.get(path, describe(operation), async (request, reply) => {
+          const over = whileAwaited(reply);
+          try {
+            return send(await answer(answering, readings.prefer, operation, authenticate, request, ledger, over), reply, slowReader);
+          } catch (error) {
+            if (error instanceof NobodyWaits) return reply;
+            throw error;
+          }
+        });
       }
     });
   }
@@ -62,6 +69,7 @@ async function answer(
   authenticate: Authenticate,
   request: FastifyRequest,
   ledger: Ledger,
+  over: AbortSignal,
 ): Promise<Answer> {
   const note: Ledger['note'] = (disclosure) => {
     noteRecords(request, disclosure.records);
@@ -79,8 +87,8 @@ async function answer(
       head: request.method === 'HEAD',
       note,
     };
-    return prefer((reading) => answerOperation({ ...answering, reading }, operation, caller, asked)).catch(sayTooLong);
-  });
+    return prefer((reading) => answerOperation({ ...answering, reading: { ...reading, over } }, operation, caller, asked)).catch(sayTooLong);
+  }, over);
 }
 
 function sayTooLong(error: unknown): never {

@@ -157,7 +157,7 @@ test('a version that cannot be seen yet where the school lies is waited for, and
   const [{ version = 0 } = {}] = await service.db<{ version: number }[]>`select version from roster_standing where estab = 'c.school'`;
   const stand = (at: number) => service.db`update roster_standing set version = ${at} where estab = 'c.school'`;
   await stand(version + 1);
-  for (const path of ['/users', '/users?limit=3', '/users?sort=familyName', '/classes/only-here']) {
+  for (const path of ['/users', '/users?limit=3', '/users?sort=familyName', '/classes/only-here', '/orgs/site']) {
     const answer = await readAnswer(`${service.url}${byName['1.2'].root}${path}`, headers);
     assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '2'], path);
   }
