@@ -1,6 +1,7 @@
 // In charge of lists in the order of the schools, each school by itself: a slice of its file where there is one, else rows of the database, which
 // become a file as they go by.
 import type { Prefer } from '../db/replicas.ts';
+import { isBusy } from '../db/snapshot.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
 import type { Held, ListFolder } from '../roster/list-folder.ts';
@@ -26,6 +27,8 @@ export type Reading = Reader & {
 
 /** A page over more schools than these is read from the database rather than from so many files. */
 const mostFilesAPage = 16;
+/** Within which other readers of whole lists have ended, or have been cut off. */
+const longestWaitMs = 2 * 60_000;
 /** Of several schools with fewer than these on average, parts are not worth files. */
 const fewestInFile = 100;
 
@@ -82,7 +85,7 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
         if (!rest) continue;
         if (step !== first || step.file) {
           const openNow = (target: Target) => reading.prefer((reader) => openPart(reader, rest, target));
-          await asItStands(reading.primary, rest.part.target, openNow);
+          await whenFree(() => asItStands(reading.primary, rest.part.target, openNow), reading.over);
         }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
@@ -120,6 +123,19 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
       return list && { ...list, total };
     },
   };
+}
+
+/** Where others have all connections: who has begun to send waits, since a list that is broken off is read from its beginning again. */
+async function whenFree<T>(work: () => Promise<T>, over: AbortSignal | undefined): Promise<T> {
+  const begun = performance.now();
+  for (;;) {
+    over?.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - begun > longestWaitMs) throw error;
+    }
+  }
 }
 
 /** file: whether there is one to read it from. */
