@@ -27,7 +27,8 @@ const estabs = Array.from({ length: 24 }, (_, at) => `school-${String(at).padSta
 const pupil = (at: number, number: number) => person(`p${at}-${number}`, [role('student', 'org')], { familyName: number === 0 ? 'First' : 'Lee' });
 for (const [at, estab] of estabs.entries()) {
   await service.addSchool(estab);
-  await loadSource(service, estab, madeUpSource({ orgs: [{ sourcedId: 'org', name: 'School', type: 'school' }], users: [0, 1, 2].map((number) => pupil(at, number)) }));
+  const orgs = [{ sourcedId: 'org', name: 'School', type: 'school' }];
+  await loadSource(service, estab, madeUpSource({ orgs, users: [0, 1, 2].map((number) => pupil(at, number)) }));
 }
 const client = await service.addClient('many', estabs);
 const headers = { authorization: `Bearer ${await client.token12()}` };
@@ -37,7 +38,8 @@ const filtered = (filter: string, more = '') => `/users?filter=${encodeURICompon
 async function listed(path: string) {
   const { status, body, headers: told } = await ask(path);
   assert.equal(status, 200, path);
-  return { users: (JSON.parse(body.toString()) as { users: { sourcedId: string }[] }).users.map(({ sourcedId }) => sourcedId), total: Number(told['x-total-count']) };
+  const { users } = JSON.parse(body.toString()) as { users: { sourcedId: string }[] };
+  return { users: users.map(({ sourcedId }) => sourcedId), total: Number(told['x-total-count']) };
 }
 
 const waiting = async (pool: string) => (await db`
