@@ -16,7 +16,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     const nodes = await cutNodes(db);
     after(() => nodes.forEach((node) => node.close()));
     const groupOf = async (estab: string) => Number((await db`
-      select groupid as group from pg_dist_placement where shardid = get_shard_id_for_distribution_column('roster', ${estab})`)[0]?.group);
+      select groupid as group from pg_dist_placement where shardid = get_shard_id_for_distribution_column('roster', ${estab}::text)`)[0]?.group);
     /** One on each node. */
     const estabs: string[] = [];
     for (let number = 0; estabs.length < nodes.length; number += 1)

@@ -296,12 +296,15 @@ test('statements that are sent together are one transaction, in their order, and
   await assert.rejects(single.together(put(3), put(11), put(4)), { code: '23514' });
   await assert.rejects(single.together(put(3), single`select 1 / ${0}::int`), { code: '22012' });
   assert.deepEqual((await read()).map(({ n }) => n), [1, 2]);
-  const [[one], [two]] = await single.together(single`select pg_current_xact_id()::text as id`, single`select pg_current_xact_id()::text as id`);
+  const id = () => single<{ id: string }[]>`select pg_current_xact_id()::text as id`;
+  const [[one], , [two]] = await single.together(id(), put(4), id());
   assert.equal(one?.id, two?.id);
+  const [[three], [four]] = await single.together(id(), id());
+  assert.notEqual(three?.id, four?.id, 'those that only read are none');
   const written = (await single`copy told from stdin`.writable().catch((error: unknown) => error)) as Error;
   assert.match(written.message, /a transaction or a reserved connection/);
   await single.begin(async (tx) => pipeline(Readable.from(['7\n']), await tx`copy told from stdin`.writable()));
-  assert.deepEqual((await read()).map(({ n }) => n), [1, 2, 7]);
+  assert.deepEqual((await read()).map(({ n }) => n), [1, 2, 4, 7]);
 });
 
 test('a connection that dies under statements that were sent together rejects them, and none of them was done', async () => {

@@ -9,7 +9,7 @@ import { createSql, type Composed, type Runner, type Sql, type Statement } from 
 import { isLost, isSilent } from './unavailable.ts';
 import { command, runTogether, runTransaction, type Tx } from './transaction.ts';
 
-export type { Fragment, Sql } from './statement.ts';
+export type { Fragment, Sql, Statement } from './statement.ts';
 export type { Tx } from './transaction.ts';
 export { Servers } from './servers.ts';
 /** What is not said is as for a command, which may take its time. */
@@ -21,7 +21,10 @@ export type Connection = Sql & { release(): void };
 export type Db = Sql & {
   /** Work that reads from somewhere else can be done but once. */
   begin<T>(work: (tx: Tx) => Promise<T>, how?: { repeatable: boolean }): Promise<T>;
-  /** A transaction of these statements, sent at once: each sees what those before it did, but none can be given what they answered. */
+  /**
+   * A transaction of these statements, sent at once: each sees what those before it did, but none can be given what they answered. Where all of
+   * them only read there is none, and what lost its connection is asked again, as of a single one.
+   */
   together<T extends readonly Statement<readonly unknown[]>[]>(...statements: T): Promise<{ [At in keyof T]: Awaited<T[At]> }>;
   reserve(): Promise<Connection>;
   listen: Listen;
@@ -88,8 +91,12 @@ export function connect(where: string | Where | Servers, options: PoolOptions): 
     begin<T>(work: (tx: Tx) => Promise<T>, { repeatable } = { repeatable: true }): Promise<T> {
       return againIfLost(() => withSession((session) => runTransaction(session, work, repeatable)), (error) => isGone(error) && repeatable);
     },
-    together: <T extends readonly Statement<readonly unknown[]>[]>(...statements: T) =>
-      withSession((session) => runTogether(session, statements.map((statement) => statement.compose()))) as Promise<never>,
+    together<T extends readonly Statement<readonly unknown[]>[]>(...statements: T) {
+      const composed = statements.map((statement) => statement.compose());
+      const onlyRead = composed.every(({ text }) => onlyReads.test(text));
+      const once = () => withSession((session) => runTogether(session, composed, onlyRead));
+      return againIfLost(once, (error) => isGone(error) && onlyRead) as Promise<never>;
+    },
     async reserve() {
       const session = await pool.take();
       let held = true;

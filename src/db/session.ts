@@ -66,7 +66,8 @@ export class PooledSession implements Runner {
 
   /**
    * One after the other, without waiting for the answers between: none can depend on what Node makes of those before it. After one that
-   * failed inside a transaction the server refuses the others. Rejects with the first failure, when all have been answered.
+   * failed inside a transaction the server refuses the others. Rejects with the first failure, when all have been answered. Each has its time
+   * from the answer before it.
    */
   runAtOnce(statements: readonly Composed[]): Promise<Rows<Row[]>[]> {
     return this.#inTurn(async () => {
@@ -74,9 +75,11 @@ export class PooledSession implements Runner {
       const socket = socketOf(client);
       client.pipeline = true;
       socket.cork();
-      const asked = statements.map((statement) => this.#ask(statement, this.#named(statement)));
+      const late = this.#giveUpLater();
+      const asked = statements.map((statement) => this.#ask(statement, this.#named(statement), late));
       socket.uncork();
       const answers = await Promise.allSettled(asked);
+      clearTimeout(late);
       client.pipeline = false;
       return answers.map((answer) => {
         if (answer.status === 'rejected') throw answer.reason;
@@ -182,14 +185,20 @@ export class PooledSession implements Runner {
     return done;
   }
 
-  #ask({ text, values }: Composed, named?: Named): Promise<Rows<Row[]>> {
+  #giveUpLater(): NodeJS.Timeout {
+    return setTimeout(() => this.giveUp(silence(this.#policy)), this.#policy.answerMs);
+  }
+
+  /** common: of statements that are answered one after the other. */
+  #ask({ text, values }: Composed, named?: Named, common?: NodeJS.Timeout): Promise<Rows<Row[]>> {
     if (executed.hasSubscribers) executed.publish({ text, pool: this.#policy.name });
     if (this.#broken) return Promise.reject(this.#broken);
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => this.giveUp(silence(this.#policy)), this.#policy.answerMs);
+      const late = common ?? this.#giveUpLater();
       const query = { text, ...(values.length > 0 ? { values: values as unknown[] } : {}), ...named };
       this.client.query(query as pg.QueryConfig, (error: Error | undefined, answer: pg.QueryResult | pg.QueryResult[]) => {
-        clearTimeout(late);
+        if (common) common.refresh();
+        else clearTimeout(late);
         if (error) reject(this.#explain(error));
         else resolve(toRows(Array.isArray(answer) ? answer.at(-1) : answer));
       });

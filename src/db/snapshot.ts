@@ -15,6 +15,12 @@ export function tellBusy(error: unknown): never {
   });
 }
 
+/** Whether it is that, told or not. */
+export function isBusy(error: unknown): boolean {
+  const cause = error instanceof SchoolbellError ? error.cause : error;
+  return cause instanceof DatabaseUnavailable && cause.why === 'busy';
+}
+
 export async function openSnapshot(db: Db): Promise<Snapshot> {
   const connection = await db.reserve().catch(tellBusy);
   let closing: Promise<void> | undefined;

@@ -28,14 +28,16 @@ export function runTransaction<T>(session: PooledSession, work: (tx: Tx) => Prom
   return untilDone(session, repeatable, (stale) => runOnce(session, work, stale));
 }
 
-/** These statements are a transaction, and are sent at once. */
-export function runTogether(session: PooledSession, statements: readonly Composed[]): Promise<Rows<Row[]>[]> {
+/** These statements are sent at once, and are a transaction unless all of them only read: then nothing is to be committed. */
+export function runTogether(session: PooledSession, statements: readonly Composed[], onlyRead: boolean): Promise<Rows<Row[]>[]> {
   return untilDone(session, true, async (stale) => {
     try {
+      if (onlyRead) return await session.runAtOnce(statements);
       const answers = await session.runAtOnce([command('begin'), ...statements, command('commit')]);
       return answers.slice(1, -1);
     } catch (error) {
       if (isStalePlan(error)) stale.push(...statements);
+      if (onlyRead) throw error;
       return explainCommit(session, error);
     }
   });

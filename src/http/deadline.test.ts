@@ -6,6 +6,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
+import { NobodyWaits, whileAwaited } from './deadline.ts';
 import { awayMessage, envelopeShape } from './error-shape.ts';
 import { createServer } from './server.ts';
 import { sendRead, slowReaderLimit } from './slow-reader.ts';
@@ -80,6 +81,19 @@ test('what a route wanted to send after that is closed, not left open', async ()
   never.resolve();
   const body = await late.promise;
   if (!body.destroyed) await once(body, 'close');
+});
+
+test('what is done in many steps ends when the answer has gone out, if only that it took too long', async () => {
+  const told = Promise.withResolvers<unknown>();
+  const own = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
+  after(() => own.close());
+  own.get('/steps', soon, async (_request, reply) => {
+    const over = whileAwaited(reply);
+    over.addEventListener('abort', () => told.resolve(over.reason));
+    return new Promise(() => {});
+  });
+  assert.equal((await own.inject('/steps')).statusCode, 503);
+  assert.ok((await told.promise) instanceof NobodyWaits);
 });
 
 test('a request that does not arrive in time is cut off; one of a route that takes longer is not', async (context) => {

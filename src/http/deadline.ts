@@ -1,6 +1,6 @@
 // In charge of an end to every request: whoever has no answer in time is told so, and one that does not arrive in time is cut
 // off. What has begun to leave may take as long as its reader does.
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { mayChange, noAnswerInTime } from './error-shape.ts';
 
 declare module 'fastify' {
@@ -34,6 +34,18 @@ export function answerInTime(app: FastifyInstance): void {
     clearTimeout(timers.get(request));
     done(null, payload);
   });
+}
+
+/** Nobody waits for the answer any more: it has gone out, if only that it took too long, or whoever asked has left. */
+export class NobodyWaits extends Error {}
+const nobodyWaits = new NobodyWaits('nobody waits for the answer any more');
+
+/** For what is done in many steps: looked at before each of them. */
+export function whileAwaited(reply: FastifyReply): AbortSignal {
+  const end = new AbortController();
+  // One that is there already: making it with its stack takes longer than all the rest.
+  reply.raw.once('close', () => end.abort(nobodyWaits));
+  return end.signal;
 }
 
 /** A request that was injected is there from the beginning, never says so, and has no connection. */

@@ -52,7 +52,7 @@ export function createCommitWait(nodes: Db, now: () => number = () => performanc
 /** By its number; the coordinator knows. */
 async function findNode(nodes: Db, estab: string): Promise<number> {
   const [row] = await nodes<{ group: number }[]>`
-    select groupid as group from pg_dist_placement where shardid = get_shard_id_for_distribution_column('roster', ${estab})`;
+    select groupid as group from pg_dist_placement where shardid = get_shard_id_for_distribution_column('roster', ${estab}::text)`;
   return row?.group ?? 0;
 }
 

@@ -1,8 +1,7 @@
 // In charge of lists in the order of the schools, each school by itself: a slice of its file where there is one, else rows of the database, which
 // become a file as they go by.
-import { atOnce } from '../at-once.ts';
-import type { Db } from '../db/connect.ts';
 import type { Prefer } from '../db/replicas.ts';
+import { isBusy } from '../db/snapshot.ts';
 import { beginKeeping, toPiece, type Keeping } from '../roster/keep-list.ts';
 import { ListDamaged, readPieces, readRecords, type ListFile } from '../roster/list-file.ts';
 import type { Held, ListFolder } from '../roster/list-folder.ts';
@@ -12,9 +11,9 @@ import { openCompressed } from './compressed.ts';
 import type { ListMaker } from './make-lists.ts';
 import { sliceParts, type FindParts, type Part, type Parts, type Slice } from './parts.ts';
 import type { Question } from './question.ts';
+import { asItStands } from './read-again.ts';
 import { joinPage } from './render.ts';
-import { RosterMoved } from './roster-facts.ts';
-import { openRun, readPage, type OpenRun, type Reader } from './statements.ts';
+import { openRun, readPages, type OpenRun, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** Where lists are kept as files, and who makes them ready. */
@@ -28,8 +27,8 @@ export type Reading = Reader & {
 
 /** A page over more schools than these is read from the database rather than from so many files. */
 const mostFilesAPage = 16;
-/** Statements for one page, each of another school. */
-const schoolsAtOnce = 4;
+/** Within which other readers of whole lists have ended, or have been cut off. */
+const longestWaitMs = 2 * 60_000;
 /** Of several schools with fewer than these on average, parts are not worth files. */
 const fewestInFile = 100;
 
@@ -60,7 +59,7 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
   }
 
   async function pageFromRows(slices: readonly Slice[], margins: Margins): Promise<Page> {
-    const pages = await atOnce(schoolsAtOnce, slices, (slice) => readPage(reading, question, slice.part.target, pagingOf(slice)));
+    const pages = await readPages(reading, question, slices.map((slice) => ({ target: slice.part.target, paging: pagingOf(slice) })));
     return joinPage(pages.flatMap(({ records }) => records), margins);
   }
 
@@ -85,8 +84,8 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
         const rest = step.file && files ? yield* readFile(files.folder, step.slice) : step.slice;
         if (!rest) continue;
         if (step !== first || step.file) {
-          const target = await asOfNow(reading.primary, rest.part.target);
-          await reading.prefer((reader) => openPart(reader, rest, target));
+          const openNow = (target: Target) => reading.prefer((reader) => openPart(reader, rest, target));
+          await whenFree(() => asItStands(reading.primary, rest.part.target, openNow), reading.over);
         }
         if (current) yield* readRun(files?.folder, current, rest, isWorthFiles(parts));
         await current?.close();
@@ -126,12 +125,17 @@ export function bySchool(reading: Reading, question: Question, findParts: () => 
   };
 }
 
-/** The same version, which others may have replaced since. */
-export async function asOfNow(primary: Db, target: Target): Promise<Target> {
-  const [row] = await primary<{ id: string; version: number; keptFrom: number }[]>`
-    select roster_id as id, version, kept_from as "keptFrom" from roster_standing where estab = ${target.estab}`;
-  if (row?.id !== target.rosterId) throw new RosterMoved();
-  return { ...target, current: row.version, keptFrom: row.keptFrom };
+/** Where others have all connections: who has begun to send waits, since a list that is broken off is read from its beginning again. */
+async function whenFree<T>(work: () => Promise<T>, over: AbortSignal | undefined): Promise<T> {
+  const begun = performance.now();
+  for (;;) {
+    over?.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - begun > longestWaitMs) throw error;
+    }
+  }
 }
 
 /** file: whether there is one to read it from. */

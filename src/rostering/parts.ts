@@ -1,10 +1,9 @@
 // In charge of where each school's part of a list is: how many records it has, how many precede it, and which file would hold it. Found
 // out once for the same schools at the same versions.
-import { atOnce } from '../at-once.ts';
 import { fileOf, viewOf } from './list-view.ts';
 import { sumOf } from './milestones.ts';
 import type { Plain, Question } from './question.ts';
-import { countMatches, requireParents, type Reader } from './statements.ts';
+import { countEach, countMatches, requireParents, type Counted, type Reader } from './statements.ts';
 import type { Target } from './visibility.ts';
 
 /** start: how many records precede it. file: undefined where the version has no name any more. */
@@ -12,9 +11,6 @@ export type Part = Readonly<{ target: Target; start: number; count: number; view
 export type Parts = Readonly<{ total: number; parts: readonly Part[] }>;
 /** Some records of a part, by their places in it. */
 export type Slice = Readonly<{ part: Part; from: number; to: number }>;
-
-/** So that one question does not take all connections. */
-const countsAtOnce = 3;
 
 export type FindParts = (question: Question, plain: Plain) => Promise<Parts>;
 
@@ -32,7 +28,7 @@ export function createFindParts(reader: Reader): FindParts {
         const versions = await facts.versions(primary, target);
         const view = viewOf(question, target, plain);
         const file = fileOf(view, target, versions);
-        const known = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : undefined;
+        const known = plain.versions === undefined ? sumOf(totals, { ...target, ...plain }) : plain.versions === '' ? 0 : undefined;
         const count = known ?? (await countMatches(reader, question, target, [target.rosterId, target.version, view].join(' '))).count;
         return { target, count, view, file };
       }),
@@ -54,10 +50,12 @@ export function createFindParts(reader: Reader): FindParts {
 
 /** Of what has to be looked for in each school, and is in no file. */
 export async function countParts(reader: Reader, question: Question): Promise<Parts> {
-  const found = await atOnce(countsAtOnce, question.targets, async (target) => ({ target, ...(await countMatches(reader, question, target)) }));
+  const found = await countEach(reader, question);
   requireParents(found);
-  return inPlaces(found.map(({ target, parents, count }) => ({ target, count: parents ? count : 0, view: '', file: undefined })));
+  return inPlaces(question.targets.map((target, at) => ({ target, count: placesOf(found[at]), view: '', file: undefined })));
 }
+
+const placesOf = (found: Counted | undefined) => (found?.parents ? found.count : 0);
 
 function inPlaces(found: readonly Omit<Part, 'start'>[]): Parts {
   let total = 0;

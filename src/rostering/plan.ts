@@ -5,6 +5,7 @@ import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { columnsAt, piecesAt, rowsAt, type Piece } from './as-of.ts';
 import { compareSql } from './compare.ts';
+import type { Dialect } from './dialects/dialect.ts';
 import type { PathContext, Version } from './field-path.ts';
 import { joined } from './join-fragments.ts';
 import type { Parent, RelationContext } from './operations.ts';
@@ -71,8 +72,7 @@ export function makePlan(sql: Sql, question: Question, target: Target, versions:
     behind: (position) => isBehind(sql, sortedBy, sort?.descending === true, position),
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
     parentsExist: parentsExist(sql, operation.parents ?? [], question, target, relation),
-    standing: (proved) => sql`(select jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
-      ${dialect.isReady(sql)}${proved ? instantAsked(sql, target) : sql``}) from roster r where r.estab = ${target.estab})`,
+    standing: (proved) => standingOf(sql, dialect, target, proved),
   };
 }
 
@@ -82,6 +82,12 @@ function isBehind(sql: Sql, sortedBy: Fragment | undefined, descending: boolean,
   if (!sortedBy) return byId;
   if (key === null || key === undefined) return sql`(${sortedBy} is null and ${byId})`;
   return sql`(${sortedBy} ${descending ? sql`<` : sql`>`} ${key} or ${sortedBy} = ${key} and ${byId} or ${sortedBy} is null)`;
+}
+
+/** Where the roster stands as of the statement's snapshot. */
+export function standingOf(sql: Sql, dialect: Dialect, target: Target, proved: boolean): Fragment {
+  return sql`(select jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
+      ${dialect.isReady(sql)}${proved ? instantAsked(sql, target) : sql``}) from roster r where r.estab = ${target.estab})`;
 }
 
 /** A replica that has taken another way than the primary may have a version of the same number. */

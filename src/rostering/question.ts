@@ -3,7 +3,7 @@ import { statuses } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
 import { versionRanges } from './compare.ts';
 import type { Version } from './field-path.ts';
-import type { ListRequest } from './list-request.ts';
+import type { Check, ListRequest } from './list-request.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
 import type { Target } from './visibility.ts';
@@ -48,4 +48,11 @@ export function versionsAsked({ operation, filter, sort, targets }: Question, ve
   // Of those up to the newest the next version will have more.
   const ranges = versionRanges(check.operator, check.value, versions).map(([from, to]) => `${from}-${to === target.version ? '' : to}`);
   return { status: undefined, versions: ranges.join() };
+}
+
+/** Whether the versions of a school say that none of its records matches: so it is with most schools where only what is new is asked for. */
+export function matchesNothing({ filter }: Question, { version }: Target, versions: readonly Version[]): boolean {
+  const isLater = ([from]: readonly [number, number]) => from > version;
+  const isEmpty = ({ path, operator, value }: Check) => path.comparison === 'instant' && versionRanges(operator, value, versions).every(isLater);
+  return filter?.every((all) => all.some(isEmpty)) ?? false;
 }

@@ -1,12 +1,12 @@
 // In charge of the addresses of the rostering API: every operation in every dialect that offers it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Authenticate } from '../access/authenticate.ts';
 import type { Ledger } from '../access/disclosures.ts';
-import { Behind, type Prefer } from '../db/replicas.ts';
+import type { Prefer } from '../db/replicas.ts';
 import { sqlStates } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
+import { NobodyWaits, whileAwaited } from '../http/deadline.ts';
 import { useErrorShape } from '../http/error-shape.ts';
 import type { Query } from '../http/query.ts';
 import { noteRecords } from '../http/request-log.ts';
@@ -18,18 +18,14 @@ import { errorSchemas } from './dialects/error-schemas.ts';
 import { createDescribeOperation } from './describe-operation.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
+import { readAgain } from './read-again.ts';
 import { recordSchemas } from './record-schema.ts';
 import type { Readings } from './readings.ts';
-import { RosterMoved } from './roster-facts.ts';
 import { createFindSight } from './sight.ts';
 import { createTurnstile } from './turnstile.ts';
 
 export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
-/** A merge would have to commit between two statements of each of these tries. */
-const tries = 5;
-/** What has been committed on one node is seen on another a moment later; waited for longer each time. */
-const behindMs = 50;
 
 export type Rostering = {
   authenticate: Authenticate;
@@ -52,9 +48,15 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, readings, 
       useErrorShape(scope, dialect.errors);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
-        scope.get(path, describe(operation), async (request, reply) =>
-          send(await answer(answering, readings.prefer, operation, authenticate, request, ledger), reply, slowReader),
-        );
+        scope.get(path, describe(operation), async (request, reply) => {
+          const over = whileAwaited(reply);
+          try {
+            return send(await answer(answering, readings.prefer, operation, authenticate, request, ledger, over), reply, slowReader);
+          } catch (error) {
+            if (error instanceof NobodyWaits) return reply;
+            throw error;
+          }
+        });
       }
     });
   }
@@ -67,45 +69,34 @@ async function answer(
   authenticate: Authenticate,
   request: FastifyRequest,
   ledger: Ledger,
+  over: AbortSignal,
 ): Promise<Answer> {
   const note: Ledger['note'] = (disclosure) => {
     noteRecords(request, disclosure.records);
     ledger.note(disclosure);
   };
-  for (let attempt = 1; ; attempt += 1) {
+  return readAgain(async () => {
     const caller = await authenticate(request, answering.dialect.tokenKind);
-    try {
-      const asked = {
-        rp: caller.rp,
-        params: request.params as Record<string, string>,
-        query: request.query as Query,
-        ifRosterVersion: single(request.headers['if-roster-version']),
-        ifNoneMatch: request.headers['if-none-match'],
-        acceptEncoding: request.headers['accept-encoding'],
-        head: request.method === 'HEAD',
-        note,
-      };
-      return await prefer((reading) => answerOperation({ ...answering, reading }, operation, caller, asked));
-    } catch (error) {
-      if ((error as { code?: string }).code === sqlStates.queryCanceled) {
-        throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', {
-          headers: { 'retry-after': '30' },
-          cause: error,
-        });
-      }
-      if (!(error instanceof RosterMoved || error instanceof Behind)) throw error;
-      if (attempt === tries && error instanceof Behind)
-        throw new SchoolbellError('unavailable', 'The newest version of the roster cannot be read yet. Try again in a moment.', {
-          headers: { 'retry-after': '2' },
-          cause: error,
-        });
-      if (attempt === tries)
-        throw new SchoolbellError('too_many_requests', 'The roster is changing too fast to be read. Try again in a moment.', {
-          headers: { 'retry-after': '1' },
-        });
-      if (error instanceof Behind) await pause(behindMs * attempt);
-    }
-  }
+    const asked = {
+      rp: caller.rp,
+      params: request.params as Record<string, string>,
+      query: request.query as Query,
+      ifRosterVersion: single(request.headers['if-roster-version']),
+      ifNoneMatch: request.headers['if-none-match'],
+      acceptEncoding: request.headers['accept-encoding'],
+      head: request.method === 'HEAD',
+      note,
+    };
+    return prefer((reading) => answerOperation({ ...answering, reading: { ...reading, over } }, operation, caller, asked)).catch(sayTooLong);
+  }, over);
+}
+
+function sayTooLong(error: unknown): never {
+  if ((error as { code?: string }).code !== sqlStates.queryCanceled) throw error;
+  throw new SchoolbellError('unavailable', 'This took too long to find. Ask for less at once, or filter by fewer fields.', {
+    headers: { 'retry-after': '30' },
+    cause: error,
+  });
 }
 
 /** A header that is sent twice is joined by Node, and then names nothing. */

@@ -10,8 +10,8 @@ import { answerOperation, type Answering } from './answer.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { operations, type Operation } from './operations.ts';
 import { createVersionNames } from './pin.ts';
+import { readAgain } from './read-again.ts';
 import { readingFrom } from './readings.ts';
-import { RosterMoved } from './roster-facts.ts';
 import { dialects } from './dialects/all.ts';
 import { createFindSight } from './sight.ts';
 
@@ -20,8 +20,6 @@ export type Refusal = Readonly<{ code: ErrorCode; message: string }>;
 /** record: what is answered. refused: with what instead. Neither: the dialect has no such operation. */
 export type Sight = Readonly<{ dialect: string; title: string; address: string; record?: RecordJson; refused?: Refusal }>;
 export type Asked = Readonly<{ estab: string; collection: CollectionName; sourcedId: string }>;
-
-const tries = 3;
 
 /** Who may see everything of a school. */
 export async function findFullReach(db: Db, estab: string): Promise<Reach | undefined> {
@@ -77,16 +75,14 @@ async function seeIn(
 ): Promise<Sight> {
   const sight = { dialect: dialect.name, title: dialect.title, address: `${dialect.root}${operation.path.replace(':id', encodeURIComponent(sourcedId))}` };
   if (!dialect.offers(operation.name)) return sight;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const plain = { query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, acceptEncoding: undefined, head: false };
-      const asked = { ...plain, rp, params: { id: sourcedId }, note: () => {} };
-      const { body } = await answerOperation(answering, operation, callerWith(rp, await findReach()), asked);
-      const answered = JSON.parse(String(body)) as Record<string, RecordJson>;
-      return { ...sight, record: answered[collections[operation.collection].one] ?? {} };
-    } catch (error) {
-      if (error instanceof SchoolbellError && error.code !== 'unexpected') return { ...sight, refused: { code: error.code, message: error.message } };
-      if (!(error instanceof RosterMoved) || attempt === tries) throw error;
-    }
+  const plain = { query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, acceptEncoding: undefined, head: false };
+  const given = { ...plain, rp, params: { id: sourcedId }, note: () => {} };
+  try {
+    const { body } = await readAgain(async () => answerOperation(answering, operation, callerWith(rp, await findReach()), given));
+    const answered = JSON.parse(String(body)) as Record<string, RecordJson>;
+    return { ...sight, record: answered[collections[operation.collection].one] ?? {} };
+  } catch (error) {
+    if (!(error instanceof SchoolbellError) || error.code === 'unexpected') throw error;
+    return { ...sight, refused: { code: error.code, message: error.message } };
   }
 }

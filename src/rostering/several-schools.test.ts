@@ -6,6 +6,7 @@ import { byName } from '../../test/dialects.ts';
 import { loadSource, madeUpSource, person, role, type Given } from '../../test/made-up-source.ts';
 import { readAnswer } from '../../test/read-answer.ts';
 import { useService } from '../../test/service.ts';
+import { until } from '../../test/until.ts';
 
 const service = await useService();
 const estabs = ['a-school', 'B-school', 'c.school'];
@@ -47,6 +48,7 @@ await loadSource(service, 'a-school', madeUpSource({ users: people(0).slice(0, 3
 const client = await service.addClient('several', estabs);
 const headers = { authorization: `Bearer ${await client.token12()}` };
 
+const ask = (path: string) => readAnswer(`${service.url}${byName['1.2'].root}${path}`, headers);
 type User = { sourcedId: string; familyName: string; email?: string; grades?: string[]; dateLastModified: string; orgs?: unknown };
 async function read(path: string, more: Record<string, string> = {}) {
   const answer = await readAnswer(`${service.url}${byName['1.2'].root}${path}`, { ...headers, ...more });
@@ -118,12 +120,25 @@ test('what only some schools have is asked for within those, and what none has i
 });
 
 test('one record: of the one school that has it; of none: 404; of several: told so', async () => {
-  const ask = (path: string) => readAnswer(`${service.url}${byName['1.2'].root}${path}`, headers);
   assert.equal((await ask('/classes/only-here')).status, 200);
   assert.equal((await ask('/classes/nowhere')).status, 404);
   const both = await ask('/classes/k');
   assert.equal(both.status, 400);
   assert.match(both.body.toString(), /More than one school/);
+});
+
+test('what lost its connection under a read is read again, of several schools as of one', async () => {
+  const { db } = service;
+  const waiting = () => db<{ pid: number }[]>`
+    select pid from pg_stat_activity where datname = current_database() and application_name like 'schoolbell reads %' and wait_event_type = 'Lock'`;
+  const [asked] = await db.begin(async (tx) => {
+    await tx`lock table roster_class`;
+    const answer = ask('/classes/only-here');
+    await until('it waits', async () => (await waiting()).length > 0);
+    for (const { pid } of await waiting()) await db`select pg_terminate_backend(${pid}, 5000)`;
+    return [answer];
+  });
+  assert.equal((await asked).status, 200);
 });
 
 test('a sorted walk of one version sees one roster, whatever is merged meanwhile', async () => {
@@ -142,7 +157,7 @@ test('a version that cannot be seen yet where the school lies is waited for, and
   const [{ version = 0 } = {}] = await service.db<{ version: number }[]>`select version from roster_standing where estab = 'c.school'`;
   const stand = (at: number) => service.db`update roster_standing set version = ${at} where estab = 'c.school'`;
   await stand(version + 1);
-  for (const path of ['/users', '/users?limit=3', '/users?sort=familyName', '/classes/only-here']) {
+  for (const path of ['/users', '/users?limit=3', '/users?sort=familyName', '/classes/only-here', '/orgs/site']) {
     const answer = await readAnswer(`${service.url}${byName['1.2'].root}${path}`, headers);
     assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '2'], path);
   }

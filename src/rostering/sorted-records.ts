@@ -1,13 +1,11 @@
 // In charge of what one school is asked for where several are sorted together: what follows a record in the order of the sort, and records
 // by their ids. Each is one statement, of the version that is asked for, wherever it can be answered.
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
-import { Behind } from '../db/replicas.ts';
-import { asOfNow, type Reading } from './by-school.ts';
+import type { Reading } from './by-school.ts';
 import { makePlan, type Position } from './plan.ts';
 import type { Question } from './question.ts';
+import { asItStands } from './read-again.ts';
 import { findVersion } from './render.ts';
-import { RosterMoved } from './roster-facts.ts';
 import type { Ask, Row } from './school-in-order.ts';
 import { toSortKey } from './sort-key.ts';
 import { finishOf, listRows, readVersions, requireSame, separator, type Reader, type Standing } from './statements.ts';
@@ -23,27 +21,15 @@ export type SortedRecords = Readonly<{
 type FoundBehind = { standing: Standing | null; keys: [sourcedId: string, key: unknown][] | null; records: string | null };
 type FoundById = { standing: Standing; sourcedId: string; json: string };
 
-const tries = 3;
-const behindMs = 50;
-
 export function sortedRecords(reading: Reading, question: Question, asked: Target, poolOf: PoolOf): SortedRecords {
   let target = asked;
 
-  /**
-   * At the version that is asked for, which others may have replaced since the last look. What a replica cannot answer, `prefer` has asked the
-   * primary for before it is seen here: what is behind then is one of the nodes that the database lies on.
-   */
-  async function ask<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await reading.prefer(work);
-      } catch (error) {
-        if (attempt === tries || !(error instanceof RosterMoved || error instanceof Behind)) throw error;
-        if (error instanceof Behind) await pause(behindMs);
-        target = await asOfNow(reading.primary, target);
-      }
-    }
-  }
+  /** What a replica cannot answer, `prefer` has asked the primary for before it is tried again: what is behind then is a node of the database. */
+  const ask = <T>(work: (reader: Reader) => Promise<T>): Promise<T> => asItStands(reading.primary, target, (standing) => {
+    target = standing;
+    reading.over?.throwIfAborted();
+    return reading.prefer(work);
+  });
 
   async function readBehind(reader: Reader, position: Position | undefined, { count, stride, withRecords }: Ask): Promise<readonly Row[]> {
     const versions = await readVersions(reader, target);

@@ -1,5 +1,6 @@
-// In charge of where the records of a question come from: lists in the order of the schools school by school, out of files where there are
-// any; what is sorted over several schools by putting their records together; whatever else is filtered, sorted or nested out of one statement.
+// In charge of where the records of a question come from. Of one school: what is plain out of its file, where there is one, and whatever else is
+// filtered, sorted or nested out of one statement. Of several: school by school, what is plain out of their files and the rest counted in each
+// first; or, sorted, by putting their records together.
 import type { ListSource, OpenList } from '../roster/list-source.ts';
 import { bySchool, type Reading } from './by-school.ts';
 import { countParts } from './parts.ts';

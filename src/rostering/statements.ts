@@ -1,18 +1,21 @@
 // In charge of running plans, each about one school: a page in one statement, a run of records as a stream out of one snapshot, a total by
 // counting once per version. Whatever is answered is of the version that the target names; if a merge committed in between, RosterMoved says
 // so and the question is asked again. Behind: it has been committed, and is not to be seen yet where the school's rows are.
+import { atOnce } from '../at-once.ts';
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { Behind, type Place } from '../db/replicas.ts';
 import { begun, openSnapshot, tellBusy } from '../db/snapshot.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isPast, type Piece } from './as-of.ts';
+import { askSchools, type Ask } from './ask-schools.ts';
 import type { Version } from './field-path.ts';
 import { findMilestone } from './milestones.ts';
 import { makePlan, type Plan } from './plan.ts';
-import { plainness, type Question } from './question.ts';
+import { matchesNothing, plainness, type Question } from './question.ts';
 import type { Remembered } from './remembered.ts';
 import { createFinish, findVersion, type Finish, type Listed } from './render.ts';
 import { RosterMoved, RosterUnready, type FactsReader } from './roster-facts.ts';
+import { digest } from './sight.ts';
 import type { Target } from './visibility.ts';
 
 /** Where records are read: small reads, what has to be searched for, whole lists. */
@@ -24,6 +27,8 @@ export type Reader = Place<Tables> &
     facts: FactsReader;
     /** Of questions that are counted by looking. */
     totals: Remembered<Counted>;
+    /** Of a request: nobody waits for its answer any more, and nothing more is to be asked for it. */
+    over?: AbortSignal;
   }>;
 /** parents: whether what the records are asked for within is there. */
 export type Counted = Readonly<{ parents: boolean; count: number }>;
@@ -31,28 +36,38 @@ export type Counted = Readonly<{ parents: boolean; count: number }>;
 export type Standing = Readonly<{ id: string; version: number; keptFrom: number; ready: boolean; instant?: number | null }>;
 type Found = Readonly<{ standing: Standing | null; parents: boolean }>;
 type FoundPage = Found & Readonly<{ total: number | null; records: string | null }>;
+type FoundCount = Found & Readonly<{ total: number }>;
 export type Paging = { limit: number | undefined; offset: number };
 export type SchoolPage = Readonly<{ parents: boolean; records: readonly Listed[]; total: number | undefined }>;
 
 export const recordsPerFetch = 1000;
 const bytesPerCount = 16;
+/** Pages that nothing has to be searched for take less than their round trip. */
+const shortTogether = 16;
+const factsAtOnce = 3;
 /** Between records that the database puts together; JSON never holds it unescaped. */
 export const separator = '\u0001\u0001';
 
 /** The records of a page; wantsTotal: also how many match in all, which is then known. */
 export async function readPage(reader: Reader, question: Question, target: Target, paging: Paging, wantsTotal = false): Promise<SchoolPage> {
-  const { statement, take } = await planPage(reader, question, target, paging, wantsTotal, poolFor(reader, question, target));
+  const { statement, take } = await planPage(reader, question, target, paging, poolFor(reader, question, target), wantsTotal);
   return take((await statement)[0]);
 }
 
-/** One record of each of several schools, if it has it: all at once, since most will not. */
-export async function readEach(reader: Reader, question: Question, targets: readonly Target[], paging: Paging): Promise<SchoolPage[]> {
-  const pages = await Promise.all(targets.map((target) => planPage(reader, question, target, paging, false, reader.db)));
-  const answers = await reader.db.together(...pages.map(({ statement }) => statement));
-  return pages.map(({ take }, at) => take(answers[at]?.[0]));
+/** Of several schools, in their order. */
+export function readPages(reader: Reader, question: Question, asked: readonly Readonly<{ target: Target; paging: Paging }>[]): Promise<SchoolPage[]> {
+  const plan = ({ target, paging }: { target: Target; paging: Paging }) => planPage(reader, question, target, paging, poolFor(reader, question, target));
+  return askSchools(asked, plan, { fewest: isSearched(question) ? 1 : shortTogether, over: reader.over });
 }
 
-async function planPage(reader: Reader, question: Question, target: Target, paging: Paging, wantsTotal: boolean, sql: Sql) {
+async function planPage(
+  reader: Reader,
+  question: Question,
+  target: Target,
+  paging: Paging,
+  sql: Db,
+  wantsTotal = false,
+): Promise<Ask<FoundPage, SchoolPage>> {
   const versions = await readVersions(reader, target);
   const plan = makePlan(sql, question, target, versions);
   const seek = await findSeek(reader, question, target, paging.offset);
@@ -70,7 +85,7 @@ async function planPage(reader: Reader, question: Question, target: Target, pagi
     const records = (row?.records?.split(separator) ?? []).map((record) => ({ estab: target.estab, json: finish(`${record}}`) }));
     return { parents, records, total: known?.count ?? row?.total ?? undefined };
   };
-  return { statement, take };
+  return { db: sql, statement, take };
 }
 
 /** How many records match, paging aside. */
@@ -82,15 +97,41 @@ export async function countMatches(
 ): Promise<Counted> {
   const known = reader.totals.get(key);
   if (known !== undefined) return known;
+  const { statement, take } = await planCount(reader, question, target, key);
+  return take((await statement)[0]);
+}
+
+/** In each school that it is about. */
+export async function countEach(reader: Reader, question: Question): Promise<Counted[]> {
+  const { targets } = question;
+  const keys = new Map(targets.map((target) => [target, countKey(question, target)]));
+  const plan = (target: Target) => planCount(reader, question, target, keys.get(target) ?? '');
+  const look = async (target: Target) => reader.totals.get(keys.get(target) ?? '') ?? findNothing(reader, question, target);
+  const known = await atOnce(factsAtOnce, targets, look, reader.over);
+  const unknown = targets.filter((_, at) => known[at] === undefined);
+  const found = (await askSchools(unknown, plan, { fewest: 1, over: reader.over })).values();
+  return known.map((counted) => counted ?? (found.next().value as Counted));
+}
+
+/** Where the versions of a school say already that nothing matches, and there is nothing else to look for. */
+async function findNothing(reader: Reader, question: Question, target: Target): Promise<Counted | undefined> {
+  if (!question.filter || question.operation.parents) return undefined;
+  return matchesNothing(question, target, await readVersions(reader, target)) ? { parents: true, count: 0 } : undefined;
+}
+
+async function planCount(reader: Reader, question: Question, target: Target, key: string): Promise<Ask<FoundCount, Counted>> {
   const sql = poolFor(reader, question, target);
   const versions = await readVersions(reader, target);
   const plan = makePlan(sql, question, target, versions);
-  const [row] = await sql<(Found & { total: number })[]>`
+  const statement = sql<FoundCount[]>`
     select ${plan.standing(reader.isReplica)} as standing, ${plan.parentsExist} as parents, ${countSql(sql, plan)} as total`;
-  requireSame(reader, target, versions, row);
-  const counted = { parents: row?.parents === true, count: row?.total ?? 0 };
-  reader.totals.set(key, counted, bytesPerCount);
-  return counted;
+  const take = (row: FoundCount | undefined): Counted => {
+    requireSame(reader, target, versions, row);
+    const counted = { parents: row?.parents === true, count: row?.total ?? 0 };
+    reader.totals.set(key, counted, bytesPerCount);
+    return counted;
+  };
+  return { db: sql, statement, take };
 }
 
 const countSql = (sql: Sql, plan: Plan): Fragment => sql`(select count(*)::int from ${plan.from} where ${plan.where})`;
@@ -98,7 +139,8 @@ const countSql = (sql: Sql, plan: Plan): Fragment => sql`(select count(*)::int f
 /** Names what is counted, at its version, as it is seen. */
 function countKey({ dialect, operation, ids, filter, address }: Question, { rosterId, version, kinds, people }: Target): string {
   const checks = filter?.map((all) => all.map(({ path, operator, value }) => [path.name, operator, value]));
-  return JSON.stringify([rosterId, version, kinds, people, dialect.name, address, operation.name, ids, checks]);
+  // There are as many as schools times questions: whole names would leave no room for what they are of.
+  return digest(JSON.stringify([rosterId, version, kinds, people, dialect.name, address, operation.name, ids, checks]));
 }
 
 /** The keys that the records' metadata have. */
@@ -116,7 +158,7 @@ export type OpenRun = { parents: boolean; batches: AsyncGenerator<readonly Liste
  */
 export async function openRun(reader: Reader, question: Question, target: Target, paging: Paging): Promise<OpenRun> {
   if (paging.limit !== undefined && paging.limit <= recordsPerFetch) {
-    const { statement, take } = await planPage(reader, question, target, paging, false, reader.lists);
+    const { statement, take } = await planPage(reader, question, target, paging, reader.lists);
     const { parents, records } = take((await statement.then((rows) => rows, tellBusy))[0]);
     return { parents, batches: oneBatch(records), close: async () => {} };
   }
@@ -183,8 +225,10 @@ function gather(sql: Sql, plan: Plan, pieces: readonly Piece[], from: Fragment, 
   return sql`select t.* from (${each.reduce((all, one) => sql`${all} union all ${one}`)}) t order by ${plan.orderBy} limit ${limit ?? null} offset ${skip}`;
 }
 
-export function poolFor(reader: Reader, { filter, operation }: Question, target: Target): Db {
-  return filter || operation.relation || isPast(target) ? reader.searches : reader.db;
+const isSearched = ({ filter, operation }: Question) => filter !== undefined || operation.relation !== undefined;
+
+export function poolFor(reader: Reader, question: Question, target: Target): Db {
+  return isSearched(question) || isPast(target) ? reader.searches : reader.db;
 }
 
 type Seek = { sourcedId: string; preceding: number };

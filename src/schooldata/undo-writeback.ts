@@ -1,5 +1,6 @@
 // In charge of taking a writeback back: what it wrote is written once more as it was before, as an amendment of its
 // own, unless somebody has changed it since.
+import { atOnce } from '../at-once.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isTrackingId } from './outcome.ts';
@@ -69,16 +70,14 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
   });
 }
 
-/** Each school has its writebacks to itself, so that every one is asked, some at a time. */
+/** Each school has its writebacks to itself, so that every one is asked, some at a time, until it is found. */
 async function findSchool(db: Db, trackingId: string): Promise<string | undefined> {
   const schools = await db<{ estab: string }[]>`select estab from establishment order by estab`;
-  for (let from = 0; from < schools.length; from += schoolsAtOnce) {
-    const some = schools.slice(from, from + schoolsAtOnce);
-    const found = await Promise.all(
-      some.map(({ estab }) => db<{ estab: string }[]>`select estab from writeback where estab = ${estab} and tracking_id = ${trackingId}`),
-    );
-    const [own] = found.flat();
-    if (own) return own.estab;
-  }
-  return undefined;
+  let found: string | undefined;
+  await atOnce(schoolsAtOnce, schools, async ({ estab }) => {
+    if (found !== undefined) return;
+    const [own] = await db<{ estab: string }[]>`select estab from writeback where estab = ${estab} and tracking_id = ${trackingId}`;
+    found ??= own?.estab;
+  });
+  return found;
 }

@@ -166,3 +166,15 @@ test('a person whom nobody sees', async () => {
   await service.addClient('lone', [lone], 'School,Student');
   assert.match((await admin.get(path)).text, /No application sees this record at present[^]*Contact would open it/);
 });
+
+test('a version that cannot be seen yet where the school lies: each dialect says so, as it would to the application', async () => {
+  await db`update roster_standing set version = version + 1 where estab = ${estab}`;
+  try {
+    const view = await readView('classes', 'k1', rpOf('School'));
+    for (const [dialect, { refusal, record }] of view) {
+      assert.deepEqual([refusal, record], ['The newest version of the roster cannot be read yet. Try again in a moment.', undefined], dialect);
+    }
+  } finally {
+    await db`update roster_standing set version = version - 1 where estab = ${estab}`;
+  }
+});
