@@ -75,14 +75,14 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
     if (hours.size === 0) return;
     try {
       // Of an application that is gone by now nothing is kept; what was asked of a school that is gone is a line of no school.
-      await db`
-        with lines as (
-          insert into request_line (at, rp, estab, method, path, status, ms, records, request_id)
-          select g.at, g.rp, e.estab, g.method, g.path, g.status, g.ms, g.records, g.request_id
-          from jsonb_to_recordset(${db.json(lines)}) as g (place int, at timestamptz, rp text, estab text, method text, path text, status int, ms real,
-            records int, request_id text) left join establishment e on e.estab = g.estab left join application p on p.rp = g.rp
-          where g.rp = '' or p.rp is not null
-          order by g.place)
+      const insertLines = db`
+        insert into request_line (at, rp, estab, method, path, status, ms, records, request_id)
+        select g.at, g.rp, e.estab, g.method, g.path, g.status, g.ms, g.records, g.request_id
+        from jsonb_to_recordset(${db.json(lines)}) as g (place int, at timestamptz, rp text, estab text, method text, path text, status int, ms real,
+          records int, request_id text) left join establishment e on e.estab = g.estab left join application p on p.rp = g.rp
+        where g.rp = '' or p.rp is not null
+        order by g.place`;
+      const addHours = db`
         insert into request_hour (hour, rp, requests, refused, failed, records, ms)
         select g.hour, g.rp, g.requests, g.refused, g.failed, g.records, g.ms
         from jsonb_to_recordset(${db.json([...hours.values()])})
@@ -92,6 +92,7 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
         order by g.hour, g.rp
         on conflict (hour, rp) do update set requests = request_hour.requests + excluded.requests, refused = request_hour.refused + excluded.refused,
           failed = request_hour.failed + excluded.failed, records = request_hour.records + excluded.records, ms = request_hour.ms + excluded.ms`;
+      await db.together(insertLines, addHours);
     } catch (error) {
       meter.leaveOut(lines.length);
       for (const hour of hours.values()) addHour(hour);

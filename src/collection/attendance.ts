@@ -98,28 +98,28 @@ async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Pr
       : tx``;
   const [current] = await tx<{ version: number }[]>`select coalesce(max(version), 0)::int as version from attendance_version where estab = ${estab}`;
   const version = (current?.version ?? 0) + 1;
+  // One after the other, not in one statement: where the database is spread, what one part of it hands to the next goes to every node first.
+  const differing = tx`
+    ${marks} s left join attendance_mark o on o.estab = ${estab} and o.date = s.date and o.student_id = s.student_id and o.session = s.session
+    where (s.mark, s.minutes_late, s.notes) is distinct from (o.mark, o.minutes_late, o.notes) ${older}`;
   const [counted] = await tx<{ written: number; gained: number }[]>`
-    with differing as materialized (
-      select s.*, o.mark as previous_mark, o.minutes_late as previous_minutes_late, o.notes as previous_notes, o.version as previous_version
-      from ${marks} s left join attendance_mark o on o.estab = ${estab} and o.date = s.date and o.student_id = s.student_id and o.session = s.session
-      where (s.mark, s.minutes_late, s.notes) is distinct from (o.mark, o.minutes_late, o.notes) ${older}
-    ), written as (
-      insert into attendance_mark (estab, date, session, student_id, mark, minutes_late, notes, version)
-      select ${estab}, date, session, student_id, mark, minutes_late, notes, ${version} from differing
-      on conflict (estab, date, student_id, session) do update
-        set mark = excluded.mark, minutes_late = excluded.minutes_late, notes = excluded.notes, version = excluded.version
-    ), kept as (
-      insert into attendance_history (estab, date, session, student_id, version, rp, tracking_id, reason, mark, minutes_late, notes, previous_mark,
-        previous_minutes_late, previous_notes)
-      select ${estab}, date, session, student_id, ${version}, ${author?.rp ?? null}, ${author?.trackingId ?? null}, ${author?.reason ?? null}, mark,
-        minutes_late, notes, previous_mark, previous_minutes_late, previous_notes
-      from differing where previous_version is not null or ${author !== undefined}
-    )
     select count(*)::int as written,
-      (count(*) filter (where previous_mark is null and mark is not null) - count(*) filter (where previous_mark is not null and mark is null))::int as gained
-    from differing`;
+      (count(*) filter (where o.mark is null and s.mark is not null) - count(*) filter (where o.mark is not null and s.mark is null))::int as gained
+    from ${differing}`;
   const { written, gained } = counted ?? { written: 0, gained: 0 };
-  return written === 0 ? { written, gained, version: undefined } : { written, gained, version };
+  if (written === 0) return { written, gained, version: undefined };
+  await tx`
+    insert into attendance_history (estab, date, session, student_id, version, rp, tracking_id, reason, mark, minutes_late, notes, previous_mark,
+      previous_minutes_late, previous_notes)
+    select ${estab}, s.date, s.session, s.student_id, ${version}::int, ${author?.rp ?? null}::text, ${author?.trackingId ?? null}::uuid,
+      ${author?.reason ?? null}::text, s.mark, s.minutes_late, s.notes, o.mark, o.minutes_late, o.notes
+    from ${differing} and (o.version is not null or ${author !== undefined}::boolean)`;
+  await tx`
+    insert into attendance_mark (estab, date, session, student_id, mark, minutes_late, notes, version)
+    select ${estab}, s.date, s.session, s.student_id, s.mark, s.minutes_late, s.notes, ${version}::int from ${differing}
+    on conflict (estab, date, student_id, session) do update
+      set mark = excluded.mark, minutes_late = excluded.minutes_late, notes = excluded.notes, version = excluded.version`;
+  return { written, gained, version };
 }
 
 /** The instant of a change, by which readers of deltas ask: to be taken last, when only the commit is left to do. */

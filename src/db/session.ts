@@ -27,6 +27,9 @@ let cursors = 0;
 const serverEnds = /^57P0[123]$/;
 /** What the server says of a node that it asked in turn. */
 const nodeEnds = /^(57P0[123]|0800[01346])$/;
+/** Citus gives what it was told by the network as an error of its own, and says where. */
+const internalError = 'XX000';
+const ofNode = /while executing command on|connection marked as essential/;
 
 export class PooledSession implements Runner {
   readonly client: pg.Client;
@@ -215,7 +218,7 @@ export class PooledSession implements Runner {
       if (error.code === sqlStates.readOnly) this.isReadOnly = true;
       // The last word of a connection that the server is about to close; without that it is about one to another node.
       if (!/^(FATAL|PANIC)$/.test((error as Error & { severity?: string }).severity ?? ''))
-        return nodeEnds.test(error.code) ? new DatabaseUnavailable('lost', `a node of the database went away: ${error.message}`, this.#about(error)) : error;
+        return isOfNode(error) ? new DatabaseUnavailable('lost', `a node of the database went away: ${error.message}`, this.#about(error)) : error;
       this.#broken ??= new DatabaseUnavailable('lost', `the connection to the database was ended: ${error.message}`, this.#about(error));
       return serverEnds.test(error.code) ? this.#broken : error;
     }
@@ -226,6 +229,10 @@ export class PooledSession implements Runner {
   #about(cause: Error): { cause: Error; pool: string } {
     return { cause, pool: this.#policy.name };
   }
+}
+
+function isOfNode({ code, message, where = '' }: Error & { code: string; where?: string }): boolean {
+  return nodeEnds.test(code) || (code === internalError && ofNode.test(`${message} ${where}`));
 }
 
 /** After a change of schema a kept plan may not be used any more, and behind a pooler a statement may be gone. Neither is the caller's concern. */
