@@ -1,6 +1,6 @@
 // Covers the command that spreads the database where there is nothing to spread it by, and what others do with one that is half spread.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -13,7 +13,7 @@ import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { noteUnderWay } from '../db/distribution-steps.ts';
 import { makeSchema, migrate, onePerText } from '../db/migrate.ts';
-import { readMigrations } from '../db/migrations.ts';
+import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
 
@@ -61,6 +61,28 @@ test('what is half spread does not start, and says how to go on', async () => {
   await db.end({ timeout: 1 });
   await json('distribute --back --yes');
   await json('school list');
+});
+
+test('what was interrupted is ended also where a newer package has migrations to come, which are applied afterwards', async () => {
+  const folder = mkdtempSync(join(home, 'older-'));
+  const [newest, ...older] = readMigrations().toReversed();
+  for (const { name } of older) copyFileSync(join(migrationsFolder, name), join(folder, name));
+  const url = await databases.make();
+  const { assertFails, json } = useCommands(settingsOf(url));
+  const applied = () => databases.look(url, async (db) => (await db`select max(version) as at from migration`)[0]?.at);
+  await databases.look(url, async (db) => {
+    await migrate(db, { folder });
+    await noteUnderWay(db, 'back');
+    await db`insert into migration (version, name, checksum, breaks_before) values (9000, 'x', 'x', 9000)`;
+  });
+  await assertFails(/at migration 9000, with which only versions .*: install a newer one/, 'distribute --back --yes');
+  await databases.look(url, (db) => db`delete from migration where version = 9000`);
+  await assertFails(/end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/, 'upgrade');
+  assert.equal((await json('distribute --back --dry-run')).underWay, 'back');
+  await json('distribute --back --yes');
+  assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
+  await json('upgrade');
+  assert.equal(await applied(), newest?.version);
 });
 
 test('plans are kept on one node; on several Citus has to know the school', async () => {

@@ -3,10 +3,10 @@ import { audited } from '../access/audit-trail.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
 import type { Config } from '../config.ts';
 import { requireAlone } from '../db/alone.ts';
-import type { Db } from '../db/connect.ts';
+import type { Db, Sql } from '../db/connect.ts';
 import { isDone, planDistribution, runDistribution, usualShards, type OnStep, type Plan } from '../db/distribute.ts';
 import { countRows } from '../db/distribution.ts';
-import { isMigrated, leaveTurn, takeTurn } from '../db/migrate.ts';
+import { isMigrated, leaveTurn, requireUsable, takeTurn } from '../db/migrate.ts';
 import { describePlace, openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -59,7 +59,7 @@ export async function runDistribute(config: Config, given: Given, ask: Ask, onSt
     const db = database.pool(policy);
     const plan = await planDistribution(db, way);
     if (isDone(plan)) return { data: { way, moved: [], rows: 0, nothingToDo: true }, lines: [`${words[way].done}: there is nothing to do.`] };
-    await requireThisVersion(db);
+    await requireThisVersion(db, plan);
     const lines = await describePlan(db, config, plan, shards);
     if (given.options['dry-run'] === true) return { data: { dryRun: true, shards, ...plan }, lines };
     await requireAgreed(given, ask, [...lines, `The database is to be ${words[way].goal}.`]);
@@ -105,8 +105,10 @@ function parseShards(given: Given): number {
   return Number(text);
 }
 
-async function requireThisVersion(db: Db): Promise<void> {
-  if (await isMigrated(db)) return;
+/** What was interrupted is ended as the schema is: until then no migration runs, and the steps go by the catalogue. */
+async function requireThisVersion(sql: Sql, { underWay }: Plan): Promise<void> {
+  await requireUsable(sql);
+  if (underWay !== undefined || (await isMigrated(sql))) return;
   throw new SchoolbellError('conflict', 'the database is of another version: bring it to this one with npx schoolbell upgrade first. Nothing was changed');
 }
 

@@ -1,6 +1,7 @@
 // In charge of the schema's version: applies the migrations in order, forward only, one process at a time, while others
 // serve. None of them waits for a lock for so long that requests behind it would fail.
 import { setTimeout as pause } from 'node:timers/promises';
+import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
 import { placeNew } from './distribute.ts';
 import { findUnderWay, knowsNotes } from './distribution.ts';
@@ -121,13 +122,14 @@ async function describeSession(connection: Connection, which: Fragment): Promise
 }
 
 /** A newer version may have migrated already, and this one may be started again beside it: what only adds breaks nobody. */
-async function requireUsable(connection: Connection, newest: number): Promise<void> {
-  const [breaking] = await connection<{ version: number; before: number }[]>`
+export async function requireUsable(sql: Sql, newest = newestMigration): Promise<void> {
+  const [breaking] = await sql<{ version: number; before: number }[]>`
     select version, (to_jsonb(m) ->> 'breaks_before')::int as before from migration m
     where version > ${newest} and (to_jsonb(m) ->> 'breaks_before')::int > ${newest} order by version desc limit 1`;
   if (!breaking) return;
   const { version, before } = breaking;
-  throw new Error(
+  throw new SchoolbellError(
+    'conflict',
     `the database is at migration ${version}, with which only versions of Schoolbell that have migration ${before} work; this one has ${newest}:` +
       ' install a newer one',
   );
@@ -208,8 +210,8 @@ async function record(connection: Sql, { version, name, checksum, breaksBefore }
 }
 
 /** Whether the database answers, has every migration that this code knows, and none that would break it. */
-export async function isMigrated(db: Db): Promise<boolean> {
-  const [row] = await db<{ complete: boolean; broken: boolean }[]>`
+export async function isMigrated(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ complete: boolean; broken: boolean }[]>`
     select count(*) filter (where version = any(${known}::int[])) = ${known.length} as complete,
       coalesce(bool_or(version > ${newestMigration} and (to_jsonb(m) ->> 'breaks_before')::int > ${newestMigration}), false) as broken
     from migration m`;
