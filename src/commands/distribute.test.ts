@@ -11,7 +11,8 @@ import { testSecretKey } from '../../test/service.ts';
 import { sumTables } from '../../test/sum-tables.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
-import { noteUnderWay } from '../db/distribution-steps.ts';
+import { dropTriggers, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import { makeSchema, migrate, onePerText } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
@@ -83,6 +84,39 @@ test('what was interrupted is ended also where a newer package has migrations to
   assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
   await json('upgrade');
   assert.equal(await applied(), newest?.version);
+});
+
+test('the way back ends also where a later version has dropped or renamed what was noted', async () => {
+  const url = await databases.make();
+  const { json } = useCommands(settingsOf(url));
+  const readCounting = () => databases.look(url, async (db) => (await db<{ line: string }[]>`
+    select concat_ws(' ', attrelid::regclass, attname, nullif(attidentity, ''), pg_get_expr(adbin, adrelid)) as line
+    from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+    where attrelid::regclass::text in ('erasure', 'deletion', 'request_line', 'identity_audit', 'outbox') and attname in ('number', 'seq', 'counted')
+    order by 1`).map(({ line }) => line));
+  await databases.look(url, async (db) => {
+    await migrate(db);
+    await noteUnderWay(db, 'out');
+    await plainNumbers(db, ['erasure', 'request_line', 'identity_audit', 'outbox', 'inbox_call']);
+    await dropTriggers(db, ['roster', 'roster_version', 'school_link', 'school_session', 'login_session', 'import_run']);
+    await endOut(db);
+    await db`alter table erasure rename to deletion`;
+    await db`alter table request_line rename column number to counted`;
+    await db`alter table identity_audit alter column number drop default`;
+    await db`drop table school_link`;
+    await db`alter table login_session rename to signed_in`;
+    await db`drop function note_import_end`;
+  });
+  await json('distribute --back --yes');
+  assert.deepEqual(await readCounting(), [
+    `deletion number nextval('erasure_number_seq'::regclass)`,
+    'identity_audit number',
+    'outbox seq a',
+    `request_line counted nextval('request_line_number_seq'::regclass)`,
+  ]);
+  const triggers = await databases.look(url, (db) => db`select tgrelid::regclass::text as table from pg_trigger where not tgisinternal order by 1`);
+  assert.deepEqual(triggers.map(({ table }) => table), ['registration_link', 'roster', 'roster_version', 'school_session']);
+  assert.equal(await databases.look(url, knowsNotes), false);
 });
 
 test('plans are kept on one node; on several Citus has to know the school', async () => {
