@@ -13,7 +13,7 @@ import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
 import { dropTriggers, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
 import { knowsNotes } from '../db/distribution.ts';
-import { makeSchema, migrate, onePerText } from '../db/migrate.ts';
+import { leaveTurn, makeSchema, migrate, onePerText, takeTurn } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
@@ -62,6 +62,19 @@ test('what is half spread does not start, and says how to go on', async () => {
   await db.end({ timeout: 1 });
   await json('distribute --back --yes');
   await json('school list');
+});
+
+test('a start that waits for its turn while the database is spread is refused, too, if that is cut off', async () => {
+  const { url, db } = await makeMigrated();
+  const distributing = await db.reserve();
+  await takeTurn(distributing, 1_000, () => {});
+  const { promise: waits, resolve } = Promise.withResolvers<string>();
+  const refused = assert.rejects(openDatabase(readConfig(settingsOf(url)), resolve), /is being spread over several nodes, or that was interrupted/);
+  assert.match(await waits, /^another process migrates the database: /);
+  await noteUnderWay(distributing, 'out');
+  await leaveTurn(distributing);
+  distributing.release();
+  await refused;
 });
 
 test('what was interrupted is ended also where a newer package has migrations to come, which are applied afterwards', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
 import { placeNew } from './distribute.ts';
-import { findUnderWay, knowsNotes } from './distribution.ts';
+import { knowsNotes, refuseUnderWay } from './distribution.ts';
 import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
 import { knowsVersion, noteVersion } from './service-versions.ts';
@@ -33,13 +33,15 @@ export type MigrateOptions = {
 const known = readMigrations().map(({ version }) => version);
 const newestMigration = known.at(-1) ?? 0;
 
-/** Gives how many were applied. */
+/** Gives how many were applied. Not to a database of which half lies elsewhere. */
 export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {}, before = async () => {} }: MigrateOptions = {}): Promise<number> {
   const migrations = readMigrations(folder);
   const connection = await db.reserve();
   let spread = false;
   try {
     await takeTurn(connection, db.policy.lockMs, tell);
+    // Not before: whoever spreads the database has the turn, and may be killed while this one waits.
+    await refuseUnderWay(connection);
     await makeMigrationTable(connection);
     const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
     await requireUsable(connection, migrations.at(-1)?.version ?? 0);
@@ -48,7 +50,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     }
     const pending = migrations.filter(({ version }) => !applied.has(version));
     if (applied.size > 0 && (pending.length > 0 || !(await knowsVersion(connection)))) await before({ db, pending: pending.map(({ name }) => name) });
-    spread = (await knowsNotes(connection)) && (await findUnderWay(connection)) === undefined;
+    spread = await knowsNotes(connection);
     const wait = (what: string, work: () => Promise<void>) => untilNotLocked(connection, what, db.policy.lockMs, tell, work);
     // Else what was changed over several connections of a node could not be changed again in the same transaction.
     if (spread) await connection`set citus.multi_shard_modify_mode = 'sequential'`;
