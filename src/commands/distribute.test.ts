@@ -10,8 +10,8 @@ import { useEmptyDatabases } from '../../test/empty-database.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { sumTables } from '../../test/sum-tables.ts';
 import { readConfig } from '../config.ts';
-import { connect } from '../db/connect.ts';
-import { dropTriggers, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
+import { connect, type Db } from '../db/connect.ts';
+import { dropTriggers, endBack, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
 import { knowsNotes } from '../db/distribution.ts';
 import { leaveTurn, makeSchema, migrate, onePerText, takeTurn } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
@@ -97,6 +97,27 @@ test('what was interrupted is ended also where a newer package has migrations to
   assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
   await json('upgrade');
   assert.equal(await applied(), newest?.version);
+});
+
+test('what somebody else has ended or begun while the question stood is not done', async () => {
+  const url = await databases.make();
+  const { run } = useCommands(settingsOf(url));
+  const answer = (meanwhile: (db: Db) => Promise<unknown>) => run(['distribute', '--back'], settingsOf(url), async () => {
+    await databases.look(url, meanwhile);
+    return 'yes';
+  });
+  await databases.look(url, async (db) => {
+    await migrate(db);
+    await noteUnderWay(db, 'back');
+  });
+  for (const meanwhile of [endOut, (db: Db) => noteUnderWay(db, 'out'), endBack]) {
+    const { code, err } = await answer(meanwhile);
+    assert.deepEqual([code, err], [
+      1, 'schoolbell: somebody else has changed meanwhile what is to be moved: see with --dry-run what it is now. Nothing was changed\n',
+    ]);
+  }
+  const trail = await databases.look(url, (db) => db`select outcome from audit_event where action = 'distribute'`);
+  assert.deepEqual(trail.map(({ outcome }) => outcome), ['refused', 'refused', 'refused']);
 });
 
 test('the way back ends also where a later version has dropped or renamed what was noted', async () => {

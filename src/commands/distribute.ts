@@ -3,7 +3,7 @@ import { audited } from '../access/audit-trail.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
 import type { Config } from '../config.ts';
 import { requireAlone } from '../db/alone.ts';
-import type { Db, Sql } from '../db/connect.ts';
+import type { Connection, Db, Sql } from '../db/connect.ts';
 import { isDone, planDistribution, runDistribution, usualShards, type OnStep, type Plan } from '../db/distribute.ts';
 import { countRows } from '../db/distribution.ts';
 import { isMigrated, leaveTurn, requireUsable, takeTurn } from '../db/migrate.ts';
@@ -81,6 +81,7 @@ async function move(db: Db, config: Config, plan: Plan, shards: number, onStep: 
     await requireAlone(connection, config, policy);
     await takeTurn(connection, longestTurnMs, (told) => progress.show(told));
     await requireAlone(connection, config, policy);
+    await requireAsAgreed(connection, plan);
     let steps = 0;
     const left = `what was done stays done, and the service does not start: ${words[plan.way].left}`;
     return await stoppable(left, (signal) =>
@@ -121,6 +122,15 @@ async function requireAgreed(given: Given, ask: Ask, lines: readonly string[]): 
     );
   const answer = await ask([...lines, 'Type yes to go on: '].join('\n'));
   if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
+}
+
+/** Somebody may have begun, ended or upgraded it while the question stood. */
+async function requireAsAgreed(connection: Connection, agreed: Plan): Promise<void> {
+  const plan = await planDistribution(connection, agreed.way);
+  await requireThisVersion(connection, plan);
+  const about = ({ moves, underWay, begun }: Plan) => JSON.stringify({ moves, underWay, begun });
+  if (about(plan) !== about(agreed))
+    throw new SchoolbellError('conflict', 'somebody else has changed meanwhile what is to be moved: see with --dry-run what it is now. Nothing was changed');
 }
 
 const goals = { school: 'the node of its school', everywhere: 'every node', local: 'the coordinator' } as const;
