@@ -11,8 +11,9 @@ import { testSecretKey } from '../../test/service.ts';
 import { sumTables } from '../../test/sum-tables.ts';
 import { readConfig } from '../config.ts';
 import { connect, type Db } from '../db/connect.ts';
+import { planDistribution, runDistribution, usualShards } from '../db/distribute.ts';
 import { dropTriggers, endBack, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
-import { knowsNotes } from '../db/distribution.ts';
+import { findUnderWay, knowsNotes } from '../db/distribution.ts';
 import { leaveTurn, makeSchema, migrate, onePerText, takeTurn } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
@@ -118,6 +119,21 @@ test('what somebody else has ended or begun while the question stood is not done
   }
   const trail = await databases.look(url, (db) => db`select outcome from audit_event where action = 'distribute'`);
   assert.deepEqual(trail.map(({ outcome }) => outcome), ['refused', 'refused', 'refused']);
+});
+
+test('what is stopped behind a step goes no further; behind the last one it is done', async () => {
+  const { db } = await makeMigrated();
+  await noteUnderWay(db, 'back');
+  const connection = await db.reserve();
+  const runStopped = async (behind: string) => {
+    const stopping = new AbortController();
+    const onStep = (step: string) => (step === behind ? stopping.abort() : undefined);
+    return runDistribution(connection, await planDistribution(connection, 'back'), usualShards, { onStep, signal: stopping.signal });
+  };
+  await assert.rejects(runStopped('note'), { name: 'AbortError' });
+  assert.equal(await findUnderWay(db), 'back');
+  assert.deepEqual([await runStopped('end'), await knowsNotes(db)], [[], false]);
+  connection.release();
 });
 
 test('the way back ends also where a later version has dropped or renamed what was noted', async () => {

@@ -85,10 +85,12 @@ async function move(db: Db, config: Config, plan: Plan, shards: number, onStep: 
     let steps = 0;
     const left = `what was done stays done, and the service does not start: ${words[plan.way].left}`;
     return await stoppable(left, (signal) =>
-      runDistribution(connection, plan, shards, async (step) => {
-        progress.show(`step ${(steps += 1)}, ${step}`);
-        await onStep(step);
-        signal.throwIfAborted();
+      runDistribution(connection, plan, shards, {
+        signal,
+        onStep: async (step) => {
+          progress.show(`step ${(steps += 1)}, ${step}`);
+          await onStep(step);
+        },
       }),
     );
   } finally {

@@ -68,14 +68,18 @@ function requireNodes(nodes: readonly DataNode[]): void {
 /** step: what was done, after its transaction has ended. */
 export type OnStep = (step: string) => void | Promise<void>;
 
-/** Gives each table that was moved, with its rows. The caller sees to it that nobody else works on the database. */
+/**
+ * Gives each table that was moved, with its rows. The caller sees to it that nobody else works on the database. signal: heeded before each
+ * step, so that what has come to its end is not said to be stopped.
+ */
 export async function runDistribution(
   connection: Connection,
   { way, citus, moves }: Plan,
   shards: number,
-  onStep: OnStep = () => {},
+  { onStep = () => {}, signal }: { onStep?: OnStep; signal?: AbortSignal } = {},
 ): Promise<{ table: string; to: Lying | undefined; rows: number }[]> {
   const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    signal?.throwIfAborted();
     const result = await inTransaction(connection, work);
     await onStep(name);
     return result;
