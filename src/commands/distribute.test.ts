@@ -83,7 +83,7 @@ test('what was interrupted is ended also where a newer package has migrations to
   const [newest, ...older] = readMigrations().toReversed();
   for (const { name } of older) copyFileSync(join(migrationsFolder, name), join(folder, name));
   const url = await databases.make();
-  const { assertFails, json } = useCommands(settingsOf(url));
+  const { assertFails, json, schoolbell } = useCommands(settingsOf(url));
   const applied = () => databases.look(url, async (db) => (await db`select max(version) as at from migration`)[0]?.at);
   await databases.look(url, async (db) => {
     await migrate(db, { folder });
@@ -94,6 +94,7 @@ test('what was interrupted is ended also where a newer package has migrations to
   await databases.look(url, (db) => db`delete from migration where version = 9000`);
   await assertFails(/end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/, 'upgrade');
   assert.equal((await json('distribute --back --dry-run')).underWay, 'back');
+  assert.match((await schoolbell('distribute --back --dry-run')).out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
   await json('distribute --back --yes');
   assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
   await json('upgrade');

@@ -142,8 +142,10 @@ async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, 
   for (const { table, to } of moves) rows.push({ table, goal: goals[to ?? 'local'], rows: await countRows(db, table) });
   const workers = nodes.filter(({ group, holdsSchools, active }) => group !== 0 && holdsSchools && active);
   const coordinator = nodes.find(({ group }) => group === 0)?.address;
+  const known = `, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`;
   return [
-    `${describePlace(config)}, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`,
+    // Whose Citus was taken away has none.
+    `${describePlace(config)}${citus === undefined ? '' : known}`,
     ...(underWay === undefined ? [] : [`It was being ${words[underWay].goal} before, which was interrupted.`]),
     ...(way === 'out' ? [`Schools are put into ${shards} pieces, unless they are in pieces already.`] : []),
     '',
