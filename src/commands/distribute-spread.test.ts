@@ -115,6 +115,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
       return 'no';
     });
     assert.deepEqual([refused.code, refused.err], [1, 'schoolbell: nothing was changed\n']);
+    assert.match(asked.join(), /^Table +Goes to +Rows, about$/m);
     assert.match(asked.join(), /^roster_user +the node of its school +\d+$/m);
     await look(async (db) => {
       await db`select 1`;
@@ -174,7 +175,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   });
 
   test('who changes their mind on the way comes back, or goes out after all', async () => {
-    const { json } = commands();
+    const { json, schoolbell } = commands();
     for (const halt of ['triggers', 'foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
       await runKilled(false, (step) => step === halt);
       await json('distribute --back --yes');
@@ -182,6 +183,9 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     }
     const out = await json<{ moved: { table: string; rows: number }[]; rows: number }>('distribute --yes --shards 4');
     assert.equal(out.rows, out.moved.reduce((sum, { table }) => sum + (rows[table]?.length ?? 0), 0));
+    const plan = (await schoolbell('distribute --back --dry-run')).out;
+    for (const table of ['roster_user', 'roster_enrollment', 'establishment', 'authorisation'])
+      assert.match(plan, new RegExp(`^${table} +the coordinator +${rows[table]?.length}$`, 'm'), 'by statistics of each piece');
     await assertSpread();
     for (const halt of ['foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
       await runKilled(true, (step) => step === halt);

@@ -94,7 +94,8 @@ test('what was interrupted is ended also where a newer package has migrations to
   await databases.look(url, (db) => db`delete from migration where version = 9000`);
   await assertFails(/end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/, 'upgrade');
   assert.equal((await json('distribute --back --dry-run')).underWay, 'back');
-  assert.match((await schoolbell('distribute --back --dry-run')).out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
+  const { out } = await schoolbell('distribute --back --dry-run');
+  assert.match(out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
   await json('distribute --back --yes');
   assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
   await json('upgrade');

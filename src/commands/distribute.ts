@@ -5,7 +5,8 @@ import type { Config } from '../config.ts';
 import { requireAlone } from '../db/alone.ts';
 import type { Connection, Db, Sql } from '../db/connect.ts';
 import { isDone, planDistribution, runDistribution, usualShards, type OnStep, type Plan } from '../db/distribute.ts';
-import { countRows } from '../db/distribution.ts';
+import { readLying } from '../db/distribution.ts';
+import { estimateRows } from '../db/estimate-rows.ts';
 import { isMigrated, leaveTurn, requireUsable, takeTurn } from '../db/migrate.ts';
 import { describePlace, openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
@@ -138,8 +139,8 @@ async function requireAsAgreed(connection: Connection, agreed: Plan): Promise<vo
 const goals = { school: 'the node of its school', everywhere: 'every node', local: 'the coordinator' } as const;
 
 async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, underWay }: Plan, shards: number): Promise<string[]> {
-  const rows: { table: string; goal: string; rows: number }[] = [];
-  for (const { table, to } of moves) rows.push({ table, goal: goals[to ?? 'local'], rows: await countRows(db, table) });
+  const about = await estimateRows(db, moves.map(({ table }) => table), citus === undefined ? new Map() : await readLying(db));
+  const rows = moves.map(({ table, to }) => ({ table, goal: goals[to ?? 'local'], about: about.get(table) }));
   const workers = nodes.filter(({ group, holdsSchools, active }) => group !== 0 && holdsSchools && active);
   const coordinator = nodes.find(({ group }) => group === 0)?.address;
   const known = `, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`;
@@ -154,7 +155,7 @@ async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, 
       [
         { title: 'Table', of: ({ table }) => table },
         { title: 'Goes to', of: ({ goal }) => goal },
-        { title: 'Rows', of: (one) => one.rows, right: true },
+        { title: 'Rows, about', of: (one) => one.about, right: true },
       ],
       'No table has to be moved any more; what was taken away for moving is put back.',
     ),

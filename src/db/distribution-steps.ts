@@ -2,7 +2,8 @@
 // run goes on, either way: what stands between a table and its new place is taken away before, and noted, to be put back in the end.
 import { SchoolbellError } from '../errors.ts';
 import type { Sql } from './connect.ts';
-import { countRows, readLying, type Lying, type Way } from './distribution.ts';
+import { readLying, type Lying, type Way } from './distribution.ts';
+import { countRows } from './estimate-rows.ts';
 import { placements } from './placement.ts';
 import { isServerError, sqlStates } from './unavailable.ts';
 

@@ -71,7 +71,3 @@ export async function findMisplaced(sql: Sql, lying: ReadonlyMap<string, Lying>)
   ).toSorted((one, other) => Number(one.place === 'school') - Number(other.place === 'school'));
 }
 
-export async function countRows(sql: Sql, table: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*)::float8 as count from ${sql(table)}`;
-  return row?.count ?? 0;
-}
