@@ -187,6 +187,18 @@ test('plans are kept on one node; on several Citus has to know the school', asyn
   assert.deepEqual(await modes(), ['auto', 'force_custom_plan', 'auto']);
 });
 
+test('a table of that name in another schema of the search path says nothing', async () => {
+  const { url, db } = await makeMigrated();
+  await db`create schema other create table distribution (kind text)`;
+  await db.unsafe(`alter database ${new URL(url).pathname.slice(1)} set search_path = public, other`);
+  const found = await databases.look(url, async (look) => [
+    (await look`select to_regclass('distribution') is not null as seen`)[0]?.seen, await knowsNotes(look), await findUnderWay(look),
+  ]);
+  assert.deepEqual(found, [true, false, undefined]);
+  await databases.look(url, (look) => noteUnderWay(look, 'out'));
+  assert.deepEqual(await databases.look(url, (look) => Promise.all([knowsNotes(look), findUnderWay(look)])), [true, 'out']);
+});
+
 test('migrations statement by statement make the same schema', async () => {
   const { db } = await makeMigrated();
   const one = databases.open(await databases.make());

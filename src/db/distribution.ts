@@ -16,8 +16,8 @@ export type DataNode = Readonly<{ name: string; port: number; address: string; g
 /** local: on the coordinator, and known to Citus, since it refers to what is everywhere. */
 export type Lying = Exclude<Place, 'coordinator'> | 'local';
 
-/** Without a look at tables: in one statement that any server answers. */
-export const isSpread = `to_regclass('${notes}') is not null`;
+/** Without a look at tables: in one statement that any server answers. Of the schema in which the tables are, as others may have one of that name. */
+export const isSpread = `to_regclass(quote_ident(current_schema()) || '.${notes}') is not null`;
 
 export async function knowsNotes(sql: Sql): Promise<boolean> {
   const [row] = await sql.unsafe<{ known: boolean }[]>(`select ${isSpread} as known`);
