@@ -13,6 +13,7 @@ import { testSecretKey } from '../../test/service.ts';
 import { citusUrl, dropOnEach, makeOnEach, openNodes, urlOf, type TestNode } from '../../test/spread-database.ts';
 import { readConfig } from '../config.ts';
 import { connect, type Db } from '../db/connect.ts';
+import { listLinks } from '../db/distribution-steps.ts';
 import { migrate } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { readNodeLoads } from '../db/node-load.ts';
@@ -54,6 +55,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     ...(await db`select concat_ws(' ', pg_get_indexdef(indexrelid), relpersistence) as line from pg_index join pg_class c on c.oid = indrelid
       where c.relnamespace = 'public'::regnamespace`),
   ].map((row) => String(row.line)).toSorted());
+  const readLinks = () => look(async (db) => (await listLinks(db)).map(({ table, name: link, definition }) => `${table} ${link} ${definition}`));
   const countCitus = () => look(async (db) => Number((await db`select count(*)::int as count from pg_dist_partition`)[0]?.count));
 
   const kill = async (laterMs: number): Promise<void> => {
@@ -207,6 +209,30 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
       await db`update pg_dist_node set nodeport = ${first?.port ?? 0}::int where groupid = 1`;
       assert.equal((await judgeNodes(db)).verdict, 'ok');
     });
+  });
+
+  test('what this version has elsewhere than the one before is moved by the command, and until then no process starts', async () => {
+    const { assertFails, json } = commands();
+    const before = await readLinks();
+    const elsewhere = [
+      ['roster_standing', `create_distributed_table('roster_standing', 'estab', colocate_with => 'roster')`, 'coordinator'],
+      ['application_secret', `create_distributed_table('application_secret', 'id', colocate_with => 'none')`, 'everywhere'],
+      ['disclosure', `create_reference_table('disclosure')`, 'school'],
+    ] as const;
+    await look(async (db) => {
+      const links = (await listLinks(db)).filter(({ table }) => elsewhere.some(([name]) => name === table));
+      for (const { table, name: link } of links) await db`alter table ${db(table)} drop constraint ${db(link)}`;
+      for (const [table, move, goal] of elsewhere) {
+        if (goal !== 'coordinator') await db`select undistribute_table(${table}::regclass)`;
+        await db.unsafe(`select ${move}`);
+      }
+      for (const { table, name: link, definition } of links) await db.unsafe(`alter table ${table} add constraint ${link} ${definition}`);
+    });
+    await assertFails(/another place for roster_standing, application_secret, disclosure than .*: end every process and run npx schoolbell distribute/, 'upgrade');
+    const { moved } = await json<{ moved: { table: string; to: string }[] }>('distribute --yes');
+    assert.deepEqual(moved.map(({ table, to }) => [table, to]), elsewhere.map(([table, , goal]) => [table, goal]));
+    assert.deepEqual(await readLinks(), before);
+    await assertSpread();
   });
 
   test('what a migration adds comes to lie where it is to, also where its start was cut off', async () => {

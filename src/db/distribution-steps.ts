@@ -2,7 +2,7 @@
 // run goes on, either way: what stands between a table and its new place is taken away before, and noted, to be put back in the end.
 import { SchoolbellError } from '../errors.ts';
 import type { Sql } from './connect.ts';
-import { readLying, type Lying, type Way } from './distribution.ts';
+import { isElsewhere, readLying, type Lying, type Way } from './distribution.ts';
 import { countRows } from './estimate-rows.ts';
 import { placements } from './placement.ts';
 import { isServerError, sqlStates } from './unavailable.ts';
@@ -161,8 +161,9 @@ export async function moveTable(tx: Sql, table: string, place: Lying | undefined
   // What the coordinator has read of its own copy without a connection cannot be changed over one.
   await tx`set local citus.enable_local_execution = off`;
   const before = await countRows(tx, table);
-  if (place === undefined) await tx`select undistribute_table(${table}::regclass)`;
-  else {
+  // What a version before had elsewhere is brought back first, whatever its goal.
+  if (place === undefined || isElsewhere((await readLying(tx)).get(table))) await tx`select undistribute_table(${table}::regclass)`;
+  if (place !== undefined) {
     if (place === 'everywhere') await tx`select create_reference_table(${table}::regclass)`;
     else await placeBySchool(tx, table, shards);
     await tx`select truncate_local_data_after_distributing_table(${table}::regclass)`;

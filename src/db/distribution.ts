@@ -62,12 +62,21 @@ export async function readLying(sql: Sql): Promise<Map<string, Lying>> {
   return new Map(rows.map(({ table, lying }) => [table, lying]));
 }
 
-/** Tables that are to lie elsewhere than they do, in the order of the placement. Of a version that this one does not know: as they are. */
-export async function findMisplaced(sql: Sql, lying: ReadonlyMap<string, Lying>): Promise<{ table: string; place: Lying }[]> {
+/** place: undefined is the coordinator. */
+export type Misplaced = Readonly<{ table: string; place: Lying | undefined }>;
+
+/**
+ * Tables that are to lie elsewhere than they do: first those that come back, then in the order in which one may refer to another. Of a version
+ * that this one does not know: as they are.
+ */
+export async function findMisplaced(sql: Sql, lying: ReadonlyMap<string, Lying>): Promise<Misplaced[]> {
   const there = new Set((await sql<{ name: string }[]>`
     select relname::text as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'`).map(({ name }) => name));
-  return [...placements].flatMap(([table, place]) =>
-    place === 'coordinator' || !there.has(table) || lying.get(table) === place ? [] : [{ table, place }],
-  ).toSorted((one, other) => Number(one.place === 'school') - Number(other.place === 'school'));
+  const order = [undefined, 'everywhere', 'school'];
+  return [...placements].flatMap(([table, place]): Misplaced[] => {
+    if (!there.has(table) || lying.get(table) === place || (place === 'coordinator' && !isElsewhere(lying.get(table)))) return [];
+    return [{ table, place: place === 'coordinator' ? undefined : place }];
+  }).toSorted((one, other) => order.indexOf(one.place) - order.indexOf(other.place));
 }
 
+export const isElsewhere = (lying: Lying | undefined): boolean => lying === 'school' || lying === 'everywhere';

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
-import { placeNew } from './distribute.ts';
+import { placeNew, requirePlaced } from './distribute.ts';
 import { knowsNotes, refuseUnderWay } from './distribution.ts';
 import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
@@ -61,6 +61,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
       await wait(migration.name, () => (migration.outside ? runOutside : runInside)(connection, spread ? onePerText(migration) : migration));
       await place();
     }
+    if (spread) await requirePlaced(connection);
     await noteVersion(connection);
     return pending.length;
   } finally {
