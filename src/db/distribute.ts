@@ -38,7 +38,7 @@ export async function planDistribution(sql: Sql, way: Way): Promise<Plan> {
 
 export const isDone = ({ moves, begun }: Plan) => moves.length === 0 && !begun;
 
-function requireCitus(citus: string | undefined): void {
+export function requireCitus(citus: string | undefined): void {
   if (citus === undefined)
     throw new SchoolbellError(
       'conflict',
@@ -50,7 +50,7 @@ function requireCitus(citus: string | undefined): void {
     throw new SchoolbellError('conflict', `Citus ${citus} is too old: distribute needs ${oldestCitus} or newer. Nothing was changed`);
 }
 
-function requireNodes(nodes: readonly DataNode[]): void {
+export function requireNodes(nodes: readonly DataNode[]): void {
   if (!nodes.some(({ group }) => group === 0))
     throw new SchoolbellError(
       'conflict',
