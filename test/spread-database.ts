@@ -13,6 +13,8 @@ export const citusUrl = process.env.TEST_CITUS_URL;
 
 const root = join(import.meta.dirname, '..');
 const lock = 5_219_901;
+/** With the name of a database: held by its process, and with that gone. */
+const inUse = 5_219;
 /** More than one for each node, and no more than that: each table is as many, on each of a few hundred databases. */
 const shards = 4;
 
@@ -22,6 +24,8 @@ export type TestNode = { url: string; host: string; port: number; admin: Db };
 /** A template of another schema, or of other placements, has another name. */
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 8);
 const prefix = `spread_${digest(root)}`;
+/** Of no other checkout. */
+const clonePrefix = `test_${digest(root)}`;
 const template = () => `${prefix}_${digest(globSync(['migrations/*.sql', 'src/db/*.ts'], { cwd: root }).toSorted().map(readSource).join('\n'))}`;
 const readSource = (file: string) => readFileSync(join(root, file), 'utf8');
 
@@ -92,10 +96,19 @@ async function makeTemplate(nodes: readonly TestNode[], name: string): Promise<v
   });
 }
 
+/** Known as in use as long as this process is there: between its tests nobody may be connected to the database itself. */
+export async function takeName({ url }: TestNode): Promise<{ name: string; leave(): Promise<void> }> {
+  const name = `${clonePrefix}_${randomBytes(6).toString('hex')}`;
+  const holder = connect(url, { max: 1, name: 'test holder' });
+  const connection = await holder.reserve();
+  await connection`select pg_advisory_lock(${inUse}::int, hashtext(${name}))`;
+  return { name, leave: () => (connection.release(), holder.end({ timeout: 5 })) };
+}
+
 /** A fresh, migrated database on all nodes; it goes when the tests of the file have run. */
 export async function useSpreadDatabase(url: string): Promise<{ db: Db; url: string }> {
   const { nodes, coordinator, close } = await openNodes(url);
-  const name = `test_${randomBytes(6).toString('hex')}`;
+  const { name, leave } = await takeName(coordinator);
   const from = template();
   await coordinator.admin`select pg_advisory_lock(${lock})`;
   try {
@@ -109,16 +122,31 @@ export async function useSpreadDatabase(url: string): Promise<{ db: Db; url: str
   after(async () => {
     await db.end({ timeout: 5 });
     await dropOnEach(nodes, name);
+    await leave();
     await close();
   });
   return { db, url: urlOf(coordinator, name) };
 }
 
-/** Templates of earlier schemas. */
+/** Templates of earlier schemas, and databases of runs that were killed, which may be left on any node. */
 export async function forgetSpreadTemplates(url: string): Promise<void> {
   const { nodes, coordinator, close } = await openNodes(url);
-  const known = await coordinator.admin<{ name: string }[]>`
-    select datname as name from pg_database where starts_with(datname, ${prefix}) and datname <> ${template()}`;
-  for (const { name } of known) await dropOnEach(nodes, name);
+  // One that another run is just making is not left over.
+  await coordinator.admin`select pg_advisory_lock(${lock})`;
+  const left = new Set<string>();
+  for (const { admin } of nodes) {
+    const known = await admin<{ name: string }[]>`
+      select datname as name from pg_database where starts_with(datname, ${prefix}) and datname <> ${template()} or starts_with(datname, ${clonePrefix})`;
+    for (const { name } of known) left.add(name);
+  }
+  for (const name of left) if (!(await isInUse(coordinator, name))) await dropOnEach(nodes, name);
+  await coordinator.admin`select pg_advisory_unlock(${lock})`;
   await close();
+}
+
+async function isInUse({ admin }: TestNode, name: string): Promise<boolean> {
+  const [row] = await admin<{ held: boolean }[]>`
+    select exists (select from pg_locks where locktype = 'advisory' and granted and classid = ${inUse} and objid = hashtext(${name})::bit(32)::bigint
+      and objsubid = 2) as held`;
+  return row?.held !== false;
 }

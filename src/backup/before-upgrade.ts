@@ -1,15 +1,18 @@
 // In charge of the backup before a version that is new to a database changes anything in it. One that fails stops the start: what
-// migrations do is not undone. Where the folder is not on this machine, that is told, and the upgrade goes on: a start on the
-// wrong one of several machines must not keep the service down.
+// migrations do is not undone. Where none can be had, since the folder is not on this machine or the database is spread and in use, that is
+// told, and the upgrade goes on: a start on the wrong one of several machines, or beside others, must not keep the service down.
 import type { Seal } from '../access/seal.ts';
 import type { Config } from '../config.ts';
+import { isAlone } from '../db/alone.ts';
+import type { Db } from '../db/connect.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import type { MigrateOptions, Upgrade } from '../db/migrate.ts';
 import { SchoolbellError } from '../errors.ts';
 import { version } from '../version.ts';
 import type { BackupCore } from './core.ts';
 import { isFileThere, isFolderHere } from './folder.ts';
 import { withRunLocks, writeRun } from './one-run.ts';
-import { findBackupPlan } from './plan.ts';
+import { findBackupPlan, type BackupPlan } from './plan.ts';
 import { isAhead, listBackupRuns, type BackupRun } from './runs.ts';
 
 /** A start that fails after its backup, and is repeated again and again, does not fill the disk. */
@@ -30,15 +33,22 @@ const isOfThis = (run: BackupRun, migration: number) =>
   run.why === 'upgrade' && (run.state === 'good' || run.state === 'written') && run.version === version && run.migration === migration;
 const isFresh = (run: BackupRun, now: Date) => !isAhead(run, now) && now.getTime() - run.startedAt.getTime() < freshMs;
 
+async function findObstacle(db: Db, plan: BackupPlan): Promise<string | undefined> {
+  if (plan.moved) return 'this database is a copy of the one that backups were set up for';
+  if (!(await isFolderHere(plan))) return `its folder ${plan.folder} is not on this machine`;
+  if (!(await knowsNotes(db)) || (await isAlone(db, db.policy))) return undefined;
+  return 'the database is spread over several nodes, and others are connected, so that no snapshot of one instant can be had';
+}
+
 type BeforeMigrating = NonNullable<MigrateOptions['before']>;
 
 export function createBackupBeforeUpgrade({ config, seal, core, tell, signal = new AbortController().signal, now }: BeforeUpgradeParts): BeforeMigrating {
   return async ({ db, pending }: Upgrade) => {
     const plan = await findBackupPlan(db);
     if (!plan) return;
-    if (plan.moved || !(await isFolderHere(plan))) {
-      const why = plan.moved ? 'this database is a copy of the one that backups were set up for' : `its folder ${plan.folder} is not on this machine`;
-      tell(`no backup is taken before the upgrade: ${why}`);
+    const obstacle = await findObstacle(db, plan);
+    if (obstacle !== undefined) {
+      tell(`no backup is taken before the upgrade: ${obstacle}`);
       return;
     }
     const at = now?.() ?? new Date();

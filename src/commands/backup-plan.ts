@@ -4,6 +4,7 @@ import { findOwner, isFileThere, isFolderHere } from '../backup/folder.ts';
 import { requirePassphrase } from '../backup/passphrase.ts';
 import { askForBackup, setBackupPlan, stopBackupPlan } from '../backup/plan.ts';
 import { listBackupRuns, readBackupStanding, type BackupRun } from '../backup/runs.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import { SchoolbellError } from '../errors.ts';
 import { formatCount, formatDuration } from '../http/pages/figures.ts';
 import { judgeHere } from '../needs/judge-backups.ts';
@@ -44,6 +45,12 @@ async function setUp({ db, seal, config }: Context, given: Given): Promise<Outco
     throw new SchoolbellError('invalid_request', `--keep "${wanted}": must be a number from 1 to ${limits.mostKept}`);
   const folder = optionalText(given, 'to') ?? '';
   if (folder === '') throw new SchoolbellError('invalid_request', '--to: names no folder');
+  if (await knowsNotes(db))
+    throw new SchoolbellError(
+      'conflict',
+      'the database is spread over several nodes, of which no backup can be had while the service runs, so that each would fail: back up the nodes ' +
+        'themselves, with their logs up to the same citus_create_restore_point; or end every process now and then and take one by backup <file>',
+    );
   const passphrase = await requirePassphrase(config, optionalText(given, 'passphrase-file'));
   const owner = await findOwner(config.dataDir);
   const plan = await setBackupPlan(db, seal, { folder, everySeconds, keep, passphrase, by: whoIsHere().name, owner }, new Date());

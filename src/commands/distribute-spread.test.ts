@@ -1,7 +1,6 @@
 // Covers spreading a filled database over the nodes of a real Citus cluster and bringing it back: the same rows and the same schema,
 // wherever it is interrupted; and what is done on one that is spread. It needs TEST_CITUS_URL.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +9,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { useCommands } from '../../test/commands.ts';
 import { root } from '../../test/generate.ts';
 import { testSecretKey } from '../../test/service.ts';
-import { citusUrl, dropOnEach, makeOnEach, openNodes, urlOf, type TestNode } from '../../test/spread-database.ts';
+import { citusUrl, dropOnEach, makeOnEach, openNodes, takeName, urlOf, type TestNode } from '../../test/spread-database.ts';
 import { readConfig } from '../config.ts';
 import { connect, type Db } from '../db/connect.ts';
+import { listLinks } from '../db/distribution-steps.ts';
 import { migrate } from '../db/migrate.ts';
 import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { readNodeLoads } from '../db/node-load.ts';
@@ -27,7 +27,7 @@ after(() => rmSync(home, { recursive: true, force: true }));
 suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL names no cluster' }, () => {
   let nodes: TestNode[] = [];
   let close = async () => {};
-  const name = `test_${randomBytes(6).toString('hex')}`;
+  let [name, leave] = ['', async () => {}];
   let url = '';
   const settings = () => ({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });
   const commands = () => useCommands(settings());
@@ -45,15 +45,19 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   /** Without the names that PostgreSQL 18 gives to what is not null. */
   const readSchema = () => look(async (db) => [
     ...(await db`select concat_ws(' ', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated,
-        a.attcollation, pg_get_expr(d.adbin, d.adrelid)) as line
+        a.attcollation, a.attstorage, a.attcompression, a.attstattarget, a.attoptions, a.attacl, pg_get_expr(d.adbin, d.adrelid)) as line
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
       where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'i') and c.relname !~ '^citus_'`),
+    ...(await db`select concat_ws(' ', c.relname, c.reloptions, t.reloptions, c.relacl, c.relpersistence, c.relreplident) as line
+      from pg_class c left join pg_class t on t.oid = c.reltoastrelid where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+        and c.relname !~ '^citus_'`),
     ...(await db`select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) as line from pg_constraint
       where connamespace = 'public'::regnamespace and contype <> 'n'`),
     ...(await db`select pg_get_triggerdef(oid) as line from pg_trigger where not tgisinternal and tgrelid::regclass::text !~ '^pg_'`),
     ...(await db`select concat_ws(' ', pg_get_indexdef(indexrelid), relpersistence) as line from pg_index join pg_class c on c.oid = indrelid
       where c.relnamespace = 'public'::regnamespace`),
   ].map((row) => String(row.line)).toSorted());
+  const readLinks = () => look(async (db) => (await listLinks(db)).map(({ table, name: link, definition }) => `${table} ${link} ${definition}`));
   const countCitus = () => look(async (db) => Number((await db`select count(*)::int as count from pg_dist_partition`)[0]?.count));
 
   const kill = async (laterMs: number): Promise<void> => {
@@ -75,7 +79,9 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
       // Behind the step, or in the midst of the next one.
       if (laterMs === undefined) await killed;
     });
-    await assert.rejects(run, (error: Error) => /ended|terminat/.test(error.message));
+    // Behind the last step there is nothing left that could be lost, and it says that it is done.
+    const outcome = await run.then(() => 'done', (error: Error) => error.message);
+    assert.match(outcome, done.at(-1) === 'end' ? /^done$/ : /ended|terminat/);
     await killed;
     return done;
   };
@@ -84,10 +90,14 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   let schema: string[] = [];
 
   before(async () => {
-    ({ nodes, close } = await openNodes(citusUrl ?? ''));
+    const opened = await openNodes(citusUrl ?? '');
+    ({ nodes, close } = opened);
+    ({ name, leave } = await takeName(opened.coordinator));
     await makeOnEach(nodes, name);
     url = urlOf(nodes[0], name);
     await look((db) => migrate(db));
+    // A role that every server has.
+    await look((db) => db`grant select on roster_user, establishment, outbox to pg_monitor`);
     const { json } = commands();
     for (const estab of schools) {
       await json('school add', '--estab', estab, '--name', `School ${estab}`, '--email', `office@${estab}.example`);
@@ -100,6 +110,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   });
   after(async () => {
     await dropOnEach(nodes, name);
+    await leave();
     await close();
   });
 
@@ -115,6 +126,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
       return 'no';
     });
     assert.deepEqual([refused.code, refused.err], [1, 'schoolbell: nothing was changed\n']);
+    assert.match(asked.join(), /^TABLE +GOES TO +ROWS, ABOUT$/m);
     assert.match(asked.join(), /^roster_user +the node of its school +\d+$/m);
     await look(async (db) => {
       await db`select 1`;
@@ -174,7 +186,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
   });
 
   test('who changes their mind on the way comes back, or goes out after all', async () => {
-    const { json } = commands();
+    const { json, schoolbell } = commands();
     for (const halt of ['triggers', 'foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
       await runKilled(false, (step) => step === halt);
       await json('distribute --back --yes');
@@ -182,6 +194,9 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     }
     const out = await json<{ moved: { table: string; rows: number }[]; rows: number }>('distribute --yes --shards 4');
     assert.equal(out.rows, out.moved.reduce((sum, { table }) => sum + (rows[table]?.length ?? 0), 0));
+    const plan = (await schoolbell('distribute --back --dry-run')).out;
+    for (const table of ['roster_user', 'roster_enrollment', 'establishment', 'authorisation'])
+      assert.match(plan, new RegExp(`^${table} +the coordinator +${rows[table]?.length}$`, 'm'), 'by statistics of each piece');
     await assertSpread();
     for (const halt of ['foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
       await runKilled(true, (step) => step === halt);
@@ -203,6 +218,30 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
       await db`update pg_dist_node set nodeport = ${first?.port ?? 0}::int where groupid = 1`;
       assert.equal((await judgeNodes(db)).verdict, 'ok');
     });
+  });
+
+  test('what this version has elsewhere than the one before is moved by the command, and until then no process starts', async () => {
+    const { assertFails, json } = commands();
+    const before = await readLinks();
+    const elsewhere = [
+      ['roster_standing', `create_distributed_table('roster_standing', 'estab', colocate_with => 'roster')`, 'coordinator'],
+      ['application_secret', `create_distributed_table('application_secret', 'id', colocate_with => 'none')`, 'everywhere'],
+      ['disclosure', `create_reference_table('disclosure')`, 'school'],
+    ] as const;
+    await look(async (db) => {
+      const links = (await listLinks(db)).filter(({ table }) => elsewhere.some(([name]) => name === table));
+      for (const { table, name: link } of links) await db`alter table ${db(table)} drop constraint ${db(link)}`;
+      for (const [table, move, goal] of elsewhere) {
+        if (goal !== 'coordinator') await db`select undistribute_table(${table}::regclass)`;
+        await db.unsafe(`select ${move}`);
+      }
+      for (const { table, name: link, definition } of links) await db.unsafe(`alter table ${table} add constraint ${link} ${definition}`);
+    });
+    await assertFails(/another place for roster_standing, application_secret, disclosure .* end every process and run npx schoolbell distribute/, 'upgrade');
+    const { moved } = await json<{ moved: { table: string; to: string }[] }>('distribute --yes');
+    assert.deepEqual(moved.map(({ table, to }) => [table, to]), elsewhere.map(([table, , goal]) => [table, goal]));
+    assert.deepEqual(await readLinks(), before);
+    await assertSpread();
   });
 
   test('what a migration adds comes to lie where it is to, also where its start was cut off', async () => {

@@ -1,6 +1,6 @@
 // Covers the command that spreads the database where there is nothing to spread it by, and what others do with one that is half spread.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,10 +10,12 @@ import { useEmptyDatabases } from '../../test/empty-database.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { sumTables } from '../../test/sum-tables.ts';
 import { readConfig } from '../config.ts';
-import { connect } from '../db/connect.ts';
-import { noteUnderWay } from '../db/distribution-steps.ts';
-import { makeSchema, migrate, onePerText } from '../db/migrate.ts';
-import { readMigrations } from '../db/migrations.ts';
+import { connect, type Db } from '../db/connect.ts';
+import { planDistribution, runDistribution, usualShards } from '../db/distribute.ts';
+import { dropTriggers, endBack, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
+import { findUnderWay, knowsNotes } from '../db/distribution.ts';
+import { leaveTurn, makeSchema, migrate, onePerText, takeTurn } from '../db/migrate.ts';
+import { migrationsFolder, readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
 
@@ -63,6 +65,112 @@ test('what is half spread does not start, and says how to go on', async () => {
   await json('school list');
 });
 
+test('a start that waits for its turn while the database is spread is refused, too, if that is cut off', async () => {
+  const { url, db } = await makeMigrated();
+  const distributing = await db.reserve();
+  await takeTurn(distributing, 1_000, () => {});
+  const { promise: waits, resolve } = Promise.withResolvers<string>();
+  const refused = assert.rejects(openDatabase(readConfig(settingsOf(url)), resolve), /is being spread over several nodes, or that was interrupted/);
+  assert.match(await waits, /^another process migrates the database: /);
+  await noteUnderWay(distributing, 'out');
+  await leaveTurn(distributing);
+  distributing.release();
+  await refused;
+});
+
+test('what was interrupted is ended also where a newer package has migrations to come, which are applied afterwards', async () => {
+  const folder = mkdtempSync(join(home, 'older-'));
+  const [newest, ...older] = readMigrations().toReversed();
+  for (const { name } of older) copyFileSync(join(migrationsFolder, name), join(folder, name));
+  const url = await databases.make();
+  const { assertFails, json, schoolbell } = useCommands(settingsOf(url));
+  const applied = () => databases.look(url, async (db) => (await db`select max(version) as at from migration`)[0]?.at);
+  await databases.look(url, async (db) => {
+    await migrate(db, { folder });
+    await noteUnderWay(db, 'back');
+    await db`insert into migration (version, name, checksum, breaks_before) values (9000, 'x', 'x', 9000)`;
+  });
+  await assertFails(/at migration 9000, with which only versions .*: install a newer one/, 'distribute --back --yes');
+  await databases.look(url, (db) => db`delete from migration where version = 9000`);
+  await assertFails(/end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/, 'upgrade');
+  assert.equal((await json('distribute --back --dry-run')).underWay, 'back');
+  const { out } = await schoolbell('distribute --back --dry-run');
+  assert.match(out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
+  await json('distribute --back --yes');
+  assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
+  await json('upgrade');
+  assert.equal(await applied(), newest?.version);
+});
+
+test('what somebody else has ended or begun while the question stood is not done', async () => {
+  const url = await databases.make();
+  const { run } = useCommands(settingsOf(url));
+  const answer = (meanwhile: (db: Db) => Promise<unknown>) => run(['distribute', '--back'], settingsOf(url), async () => {
+    await databases.look(url, meanwhile);
+    return 'yes';
+  });
+  await databases.look(url, async (db) => {
+    await migrate(db);
+    await noteUnderWay(db, 'back');
+  });
+  for (const meanwhile of [endOut, (db: Db) => noteUnderWay(db, 'out'), endBack]) {
+    const { code, err } = await answer(meanwhile);
+    assert.deepEqual([code, err], [
+      1, 'schoolbell: somebody else has changed meanwhile what is to be moved: see with --dry-run what it is now. Nothing was changed\n',
+    ]);
+  }
+  const trail = await databases.look(url, (db) => db`select outcome from audit_event where action = 'distribute'`);
+  assert.deepEqual(trail.map(({ outcome }) => outcome), ['refused', 'refused', 'refused']);
+});
+
+test('what is stopped behind a step goes no further; behind the last one it is done', async () => {
+  const { db } = await makeMigrated();
+  await noteUnderWay(db, 'back');
+  const connection = await db.reserve();
+  const runStopped = async (behind: string) => {
+    const stopping = new AbortController();
+    const onStep = (step: string) => (step === behind ? stopping.abort() : undefined);
+    return runDistribution(connection, await planDistribution(connection, 'back'), usualShards, { onStep, signal: stopping.signal });
+  };
+  await assert.rejects(runStopped('note'), { name: 'AbortError' });
+  assert.equal(await findUnderWay(db), 'back');
+  assert.deepEqual([await runStopped('end'), await knowsNotes(db)], [[], false]);
+  connection.release();
+});
+
+test('the way back ends also where a later version has dropped or renamed what was noted', async () => {
+  const url = await databases.make();
+  const { json } = useCommands(settingsOf(url));
+  const readCounting = () => databases.look(url, async (db) => (await db<{ line: string }[]>`
+    select concat_ws(' ', attrelid::regclass, attname, nullif(attidentity, ''), pg_get_expr(adbin, adrelid)) as line
+    from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+    where attrelid::regclass::text in ('erasure', 'deletion', 'request_line', 'identity_audit', 'outbox') and attname in ('number', 'seq', 'counted')
+    order by 1`).map(({ line }) => line));
+  await databases.look(url, async (db) => {
+    await migrate(db);
+    await noteUnderWay(db, 'out');
+    await plainNumbers(db, ['erasure', 'request_line', 'identity_audit', 'outbox', 'inbox_call']);
+    await dropTriggers(db, ['roster', 'roster_version', 'school_link', 'school_session', 'login_session', 'import_run']);
+    await endOut(db);
+    await db`alter table erasure rename to deletion`;
+    await db`alter table request_line rename column number to counted`;
+    await db`alter table identity_audit alter column number drop default`;
+    await db`drop table school_link`;
+    await db`alter table login_session rename to signed_in`;
+    await db`drop function note_import_end`;
+  });
+  await json('distribute --back --yes');
+  assert.deepEqual(await readCounting(), [
+    `deletion number nextval('erasure_number_seq'::regclass)`,
+    'identity_audit number',
+    'outbox seq a',
+    `request_line counted nextval('request_line_number_seq'::regclass)`,
+  ]);
+  const triggers = await databases.look(url, (db) => db`select tgrelid::regclass::text as table from pg_trigger where not tgisinternal order by 1`);
+  assert.deepEqual(triggers.map(({ table }) => table), ['registration_link', 'roster', 'roster_version', 'school_session']);
+  assert.equal(await databases.look(url, knowsNotes), false);
+});
+
 test('plans are kept on one node; on several Citus has to know the school', async () => {
   const { url, db } = await makeMigrated();
   const modes = async () => {
@@ -77,6 +185,18 @@ test('plans are kept on one node; on several Citus has to know the school', asyn
   assert.deepEqual(await modes(), ['force_generic_plan', 'force_custom_plan', 'auto']);
   await noteUnderWay(db, 'out');
   assert.deepEqual(await modes(), ['auto', 'force_custom_plan', 'auto']);
+});
+
+test('a table of that name in another schema of the search path says nothing', async () => {
+  const { url, db } = await makeMigrated();
+  await db`create schema other create table distribution (kind text)`;
+  await db.unsafe(`alter database ${new URL(url).pathname.slice(1)} set search_path = public, other`);
+  const found = await databases.look(url, async (look) => [
+    (await look`select to_regclass('distribution') is not null as seen`)[0]?.seen, await knowsNotes(look), await findUnderWay(look),
+  ]);
+  assert.deepEqual(found, [true, false, undefined]);
+  await databases.look(url, (look) => noteUnderWay(look, 'out'));
+  assert.deepEqual(await databases.look(url, (look) => Promise.all([knowsNotes(look), findUnderWay(look)])), [true, 'out']);
 });
 
 test('migrations statement by statement make the same schema', async () => {

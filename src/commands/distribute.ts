@@ -3,10 +3,11 @@ import { audited } from '../access/audit-trail.ts';
 import { whoIsHere } from '../access/who-is-here.ts';
 import type { Config } from '../config.ts';
 import { requireAlone } from '../db/alone.ts';
-import type { Db } from '../db/connect.ts';
+import type { Connection, Db, Sql } from '../db/connect.ts';
 import { isDone, planDistribution, runDistribution, usualShards, type OnStep, type Plan } from '../db/distribute.ts';
-import { countRows } from '../db/distribution.ts';
-import { isMigrated, leaveTurn, takeTurn } from '../db/migrate.ts';
+import { readLying } from '../db/distribution.ts';
+import { estimateRows } from '../db/estimate-rows.ts';
+import { isMigrated, leaveTurn, requireUsable, takeTurn } from '../db/migrate.ts';
 import { describePlace, openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -59,7 +60,7 @@ export async function runDistribute(config: Config, given: Given, ask: Ask, onSt
     const db = database.pool(policy);
     const plan = await planDistribution(db, way);
     if (isDone(plan)) return { data: { way, moved: [], rows: 0, nothingToDo: true }, lines: [`${words[way].done}: there is nothing to do.`] };
-    await requireThisVersion(db);
+    await requireThisVersion(db, plan);
     const lines = await describePlan(db, config, plan, shards);
     if (given.options['dry-run'] === true) return { data: { dryRun: true, shards, ...plan }, lines };
     await requireAgreed(given, ask, [...lines, `The database is to be ${words[way].goal}.`]);
@@ -81,13 +82,16 @@ async function move(db: Db, config: Config, plan: Plan, shards: number, onStep: 
     await requireAlone(connection, config, policy);
     await takeTurn(connection, longestTurnMs, (told) => progress.show(told));
     await requireAlone(connection, config, policy);
+    await requireAsAgreed(connection, plan);
     let steps = 0;
     const left = `what was done stays done, and the service does not start: ${words[plan.way].left}`;
     return await stoppable(left, (signal) =>
-      runDistribution(connection, plan, shards, async (step) => {
-        progress.show(`step ${(steps += 1)}, ${step}`);
-        await onStep(step);
-        signal.throwIfAborted();
+      runDistribution(connection, plan, shards, {
+        signal,
+        onStep: async (step) => {
+          progress.show(`step ${(steps += 1)}, ${step}`);
+          await onStep(step);
+        },
       }),
     );
   } finally {
@@ -105,8 +109,10 @@ function parseShards(given: Given): number {
   return Number(text);
 }
 
-async function requireThisVersion(db: Db): Promise<void> {
-  if (await isMigrated(db)) return;
+/** What was interrupted is ended as the schema is: until then no migration runs, and the steps go by the catalogue. */
+async function requireThisVersion(sql: Sql, { underWay }: Plan): Promise<void> {
+  await requireUsable(sql);
+  if (underWay !== undefined || (await isMigrated(sql))) return;
   throw new SchoolbellError('conflict', 'the database is of another version: bring it to this one with npx schoolbell upgrade first. Nothing was changed');
 }
 
@@ -121,15 +127,26 @@ async function requireAgreed(given: Given, ask: Ask, lines: readonly string[]): 
   if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
 }
 
+/** Somebody may have begun, ended or upgraded it while the question stood. */
+async function requireAsAgreed(connection: Connection, agreed: Plan): Promise<void> {
+  const plan = await planDistribution(connection, agreed.way);
+  await requireThisVersion(connection, plan);
+  const about = ({ moves, underWay, begun }: Plan) => JSON.stringify({ moves, underWay, begun });
+  if (about(plan) !== about(agreed))
+    throw new SchoolbellError('conflict', 'somebody else has changed meanwhile what is to be moved: see with --dry-run what it is now. Nothing was changed');
+}
+
 const goals = { school: 'the node of its school', everywhere: 'every node', local: 'the coordinator' } as const;
 
 async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, underWay }: Plan, shards: number): Promise<string[]> {
-  const rows: { table: string; goal: string; rows: number }[] = [];
-  for (const { table, to } of moves) rows.push({ table, goal: goals[to ?? 'local'], rows: await countRows(db, table) });
+  const about = await estimateRows(db, moves.map(({ table }) => table), citus === undefined ? new Map() : await readLying(db));
+  const rows = moves.map(({ table, to }) => ({ table, goal: goals[to ?? 'local'], about: about.get(table) }));
   const workers = nodes.filter(({ group, holdsSchools, active }) => group !== 0 && holdsSchools && active);
   const coordinator = nodes.find(({ group }) => group === 0)?.address;
+  const known = `, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`;
   return [
-    `${describePlace(config)}, Citus ${citus}: coordinator ${coordinator}, nodes ${workers.map(({ address }) => address).join(', ')}`,
+    // Whose Citus was taken away has none.
+    `${describePlace(config)}${citus === undefined ? '' : known}`,
     ...(underWay === undefined ? [] : [`It was being ${words[underWay].goal} before, which was interrupted.`]),
     ...(way === 'out' ? [`Schools are put into ${shards} pieces, unless they are in pieces already.`] : []),
     '',
@@ -138,7 +155,7 @@ async function describePlan(db: Db, config: Config, { way, citus, nodes, moves, 
       [
         { title: 'Table', of: ({ table }) => table },
         { title: 'Goes to', of: ({ goal }) => goal },
-        { title: 'Rows', of: (one) => one.rows, right: true },
+        { title: 'Rows, about', of: (one) => one.about, right: true },
       ],
       'No table has to be moved any more; what was taken away for moving is put back.',
     ),

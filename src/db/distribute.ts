@@ -2,7 +2,7 @@
 // where one before it was interrupted, either way.
 import { SchoolbellError } from '../errors.ts';
 import type { Connection, Sql } from './connect.ts';
-import { findCitus, findMisplaced, findUnderWay, knowsNotes, listNodes, readLying, type DataNode, type Lying, type Way } from './distribution.ts';
+import { findCitus, findMisplaced, findUnderWay, isElsewhere, knowsNotes, listNodes, readLying, type DataNode, type Lying, type Way } from './distribution.ts';
 import {
   dropLink, dropTriggers, endBack, endOut, listDroppedLinks, listLinks, moveTable, noteUnderWay, plainNumbers, reach, restoreLink, shareFunctions, shutOutOlder,
 } from './distribution-steps.ts';
@@ -38,7 +38,7 @@ export async function planDistribution(sql: Sql, way: Way): Promise<Plan> {
 
 export const isDone = ({ moves, begun }: Plan) => moves.length === 0 && !begun;
 
-function requireCitus(citus: string | undefined): void {
+export function requireCitus(citus: string | undefined): void {
   if (citus === undefined)
     throw new SchoolbellError(
       'conflict',
@@ -50,7 +50,7 @@ function requireCitus(citus: string | undefined): void {
     throw new SchoolbellError('conflict', `Citus ${citus} is too old: distribute needs ${oldestCitus} or newer. Nothing was changed`);
 }
 
-function requireNodes(nodes: readonly DataNode[]): void {
+export function requireNodes(nodes: readonly DataNode[]): void {
   if (!nodes.some(({ group }) => group === 0))
     throw new SchoolbellError(
       'conflict',
@@ -68,14 +68,18 @@ function requireNodes(nodes: readonly DataNode[]): void {
 /** step: what was done, after its transaction has ended. */
 export type OnStep = (step: string) => void | Promise<void>;
 
-/** Gives each table that was moved, with its rows. The caller sees to it that nobody else works on the database. */
+/**
+ * Gives each table that was moved, with its rows. The caller sees to it that nobody else works on the database. signal: heeded before each
+ * step, so that what has come to its end is not said to be stopped.
+ */
 export async function runDistribution(
   connection: Connection,
   { way, citus, moves }: Plan,
   shards: number,
-  onStep: OnStep = () => {},
+  { onStep = () => {}, signal }: { onStep?: OnStep; signal?: AbortSignal } = {},
 ): Promise<{ table: string; to: Lying | undefined; rows: number }[]> {
   const step = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    signal?.throwIfAborted();
     const result = await inTransaction(connection, work);
     await onStep(name);
     return result;
@@ -104,13 +108,28 @@ export async function runDistribution(
 
 /** After a migration of a spread database, in one transaction: what it made comes to lie where it is to. A start that was cut off does it later. */
 export async function placeNew(tx: Sql): Promise<void> {
-  const misplaced = await findMisplaced(tx, await readLying(tx));
+  const lying = await readLying(tx);
+  const misplaced = (await findMisplaced(tx, lying)).filter(({ table }) => !isElsewhere(lying.get(table)));
   if (misplaced.length === 0) return;
   const moving = new Set(misplaced.map(({ table }) => table));
   await plainNumbers(tx, moving);
   for (const link of await listLinks(tx)) if (moving.has(link.table) || moving.has(link.to)) await dropLink(tx, link);
   for (const { table, place } of misplaced) await moveTable(tx, table, place, usualShards);
   for (const link of await listDroppedLinks(tx)) await restoreLink(tx, link);
+}
+
+/**
+ * After all migrations. What comes back from elsewhere cannot be given its foreign keys in the transaction in which it comes (Citus 14), and
+ * would be without them for a moment: that is left to the command, while nobody else works on the database.
+ */
+export async function requirePlaced(sql: Sql): Promise<void> {
+  const names = (await findMisplaced(sql, await readLying(sql))).map(({ table }) => table);
+  if (names.length === 0) return;
+  throw new SchoolbellError(
+    'conflict',
+    `this version has another place for ${names.join(', ')} than the database, which is spread over several nodes: ` +
+      'end every process and run npx schoolbell distribute, which moves that',
+  );
 }
 
 /** Tables that Citus took in by their foreign keys mostly leave with these. */

@@ -2,8 +2,10 @@
 // run goes on, either way: what stands between a table and its new place is taken away before, and noted, to be put back in the end.
 import { SchoolbellError } from '../errors.ts';
 import type { Sql } from './connect.ts';
-import { countRows, readLying, type Lying, type Way } from './distribution.ts';
+import { isElsewhere, readLying, type Lying, type Way } from './distribution.ts';
+import { countRows } from './estimate-rows.ts';
 import { placements } from './placement.ts';
+import { isServerError, sqlStates } from './unavailable.ts';
 
 export type Link = Readonly<{ table: string; name: string; definition: string; to: string }>;
 type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity' | 'breaks';
@@ -81,12 +83,18 @@ export async function dropTriggers(tx: Sql, tables: readonly string[]): Promise<
   }
 }
 
-/** A later version may have taken their functions away, and with them what they were for. */
+/** A later version may have taken away what one is on, what it looks at or what it calls, and with that what it was for; or made one itself. */
 export async function restoreTriggers(tx: Sql): Promise<void> {
+  const { undefinedTable, undefinedColumn, undefinedFunction, duplicateObject } = sqlStates;
+  const passedOver: readonly string[] = [undefinedTable, undefinedColumn, undefinedFunction, duplicateObject];
   for (const { definition } of await readNoted(tx, 'trigger')) {
-    const called = /execute function ([\w.]+)\(/i.exec(definition)?.[1] ?? '';
-    const [row] = await tx<{ there: boolean }[]>`select to_regproc(${called}) is not null as there`;
-    if (row?.there) await tx.unsafe(definition);
+    await tx`savepoint before_trigger`;
+    try {
+      await tx.unsafe(definition);
+    } catch (error) {
+      if (!isServerError(error) || !passedOver.includes(error.code)) throw error;
+      await tx`rollback to before_trigger`;
+    }
   }
 }
 
@@ -108,15 +116,28 @@ export async function plainNumbers(tx: Sql, tables: Iterable<string>): Promise<v
   }
 }
 
+/** The sequence by which a column counts by default. */
+async function findCounter(tx: Sql, table: string, column: string): Promise<string | undefined> {
+  const [row] = await tx<{ sequence: string }[]>`
+    select s.oid::regclass::text as sequence from pg_class c join pg_attribute a on a.attrelid = c.oid
+      join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+      join pg_depend on classid = 'pg_attrdef'::regclass and objid = d.oid and refclassid = 'pg_class'::regclass
+      join pg_class s on s.oid = refobjid and s.relkind = 'S'
+    where c.relnamespace = current_schema()::regnamespace and c.relname = ${table} and a.attname = ${column}
+      and starts_with(pg_get_expr(d.adbin, d.adrelid), 'nextval(')`;
+  return row?.sequence;
+}
+
 async function readCounter(tx: Sql, sequence: string): Promise<{ last: string; called: boolean }> {
   const [row] = await tx.unsafe<{ last: string; called: boolean }[]>(`select last_value::text as last, is_called as called from ${sequence}`);
   return row ?? { last: '1', called: false };
 }
 
+/** A later version may have dropped or renamed a table or a column, or let it count no more: that stays as it was made. */
 export async function restoreNumbers(tx: Sql): Promise<void> {
   for (const { table, name: column } of await readNoted(tx, 'identity')) {
-    const [row] = await tx<{ sequence: string | null }[]>`select pg_get_serial_sequence(${table}, ${column}) as sequence`;
-    const sequence = row?.sequence ?? `${table}_${column}_seq`;
+    const sequence = await findCounter(tx, table, column);
+    if (sequence === undefined) continue;
     const { last, called } = await readCounter(tx, sequence);
     await tx.unsafe(`alter table ${table} alter column ${column} drop default`);
     await tx.unsafe(`drop sequence ${sequence}`);
@@ -140,8 +161,9 @@ export async function moveTable(tx: Sql, table: string, place: Lying | undefined
   // What the coordinator has read of its own copy without a connection cannot be changed over one.
   await tx`set local citus.enable_local_execution = off`;
   const before = await countRows(tx, table);
-  if (place === undefined) await tx`select undistribute_table(${table}::regclass)`;
-  else {
+  // What a version before had elsewhere is brought back first, whatever its goal.
+  if (place === undefined || isElsewhere((await readLying(tx)).get(table))) await tx`select undistribute_table(${table}::regclass)`;
+  if (place !== undefined) {
     if (place === 'everywhere') await tx`select create_reference_table(${table}::regclass)`;
     else await placeBySchool(tx, table, shards);
     await tx`select truncate_local_data_after_distributing_table(${table}::regclass)`;

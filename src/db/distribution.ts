@@ -16,8 +16,8 @@ export type DataNode = Readonly<{ name: string; port: number; address: string; g
 /** local: on the coordinator, and known to Citus, since it refers to what is everywhere. */
 export type Lying = Exclude<Place, 'coordinator'> | 'local';
 
-/** Without a look at tables: in one statement that any server answers. */
-export const isSpread = `to_regclass('${notes}') is not null`;
+/** Without a look at tables: in one statement that any server answers. Of the schema in which the tables are, as others may have one of that name. */
+export const isSpread = `to_regclass(quote_ident(current_schema()) || '.${notes}') is not null`;
 
 export async function knowsNotes(sql: Sql): Promise<boolean> {
   const [row] = await sql.unsafe<{ known: boolean }[]>(`select ${isSpread} as known`);
@@ -62,16 +62,21 @@ export async function readLying(sql: Sql): Promise<Map<string, Lying>> {
   return new Map(rows.map(({ table, lying }) => [table, lying]));
 }
 
-/** Tables that are to lie elsewhere than they do, in the order of the placement. Of a version that this one does not know: as they are. */
-export async function findMisplaced(sql: Sql, lying: ReadonlyMap<string, Lying>): Promise<{ table: string; place: Lying }[]> {
+/** place: undefined is the coordinator. */
+export type Misplaced = Readonly<{ table: string; place: Lying | undefined }>;
+
+/**
+ * Tables that are to lie elsewhere than they do: first those that come back, then in the order in which one may refer to another. Of a version
+ * that this one does not know: as they are.
+ */
+export async function findMisplaced(sql: Sql, lying: ReadonlyMap<string, Lying>): Promise<Misplaced[]> {
   const there = new Set((await sql<{ name: string }[]>`
     select relname::text as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'`).map(({ name }) => name));
-  return [...placements].flatMap(([table, place]) =>
-    place === 'coordinator' || !there.has(table) || lying.get(table) === place ? [] : [{ table, place }],
-  ).toSorted((one, other) => Number(one.place === 'school') - Number(other.place === 'school'));
+  const order = [undefined, 'everywhere', 'school'];
+  return [...placements].flatMap(([table, place]): Misplaced[] => {
+    if (!there.has(table) || lying.get(table) === place || (place === 'coordinator' && !isElsewhere(lying.get(table)))) return [];
+    return [{ table, place: place === 'coordinator' ? undefined : place }];
+  }).toSorted((one, other) => order.indexOf(one.place) - order.indexOf(other.place));
 }
 
-export async function countRows(sql: Sql, table: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*)::float8 as count from ${sql(table)}`;
-  return row?.count ?? 0;
-}
+export const isElsewhere = (lying: Lying | undefined): boolean => lying === 'school' || lying === 'everywhere';

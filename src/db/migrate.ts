@@ -1,9 +1,10 @@
 // In charge of the schema's version: applies the migrations in order, forward only, one process at a time, while others
 // serve. None of them waits for a lock for so long that requests behind it would fail.
 import { setTimeout as pause } from 'node:timers/promises';
+import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
-import { placeNew } from './distribute.ts';
-import { findUnderWay, knowsNotes } from './distribution.ts';
+import { placeNew, requirePlaced } from './distribute.ts';
+import { knowsNotes, refuseUnderWay } from './distribution.ts';
 import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
 import { knowsVersion, noteVersion } from './service-versions.ts';
@@ -32,13 +33,15 @@ export type MigrateOptions = {
 const known = readMigrations().map(({ version }) => version);
 const newestMigration = known.at(-1) ?? 0;
 
-/** Gives how many were applied. */
+/** Gives how many were applied. Not to a database of which half lies elsewhere. */
 export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {}, before = async () => {} }: MigrateOptions = {}): Promise<number> {
   const migrations = readMigrations(folder);
   const connection = await db.reserve();
   let spread = false;
   try {
     await takeTurn(connection, db.policy.lockMs, tell);
+    // Not before: whoever spreads the database has the turn, and may be killed while this one waits.
+    await refuseUnderWay(connection);
     await makeMigrationTable(connection);
     const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
     await requireUsable(connection, migrations.at(-1)?.version ?? 0);
@@ -47,7 +50,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     }
     const pending = migrations.filter(({ version }) => !applied.has(version));
     if (applied.size > 0 && (pending.length > 0 || !(await knowsVersion(connection)))) await before({ db, pending: pending.map(({ name }) => name) });
-    spread = (await knowsNotes(connection)) && (await findUnderWay(connection)) === undefined;
+    spread = await knowsNotes(connection);
     const wait = (what: string, work: () => Promise<void>) => untilNotLocked(connection, what, db.policy.lockMs, tell, work);
     // Else what was changed over several connections of a node could not be changed again in the same transaction.
     if (spread) await connection`set citus.multi_shard_modify_mode = 'sequential'`;
@@ -58,6 +61,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
       await wait(migration.name, () => (migration.outside ? runOutside : runInside)(connection, spread ? onePerText(migration) : migration));
       await place();
     }
+    if (spread) await requirePlaced(connection);
     await noteVersion(connection);
     return pending.length;
   } finally {
@@ -121,13 +125,14 @@ async function describeSession(connection: Connection, which: Fragment): Promise
 }
 
 /** A newer version may have migrated already, and this one may be started again beside it: what only adds breaks nobody. */
-async function requireUsable(connection: Connection, newest: number): Promise<void> {
-  const [breaking] = await connection<{ version: number; before: number }[]>`
+export async function requireUsable(sql: Sql, newest = newestMigration): Promise<void> {
+  const [breaking] = await sql<{ version: number; before: number }[]>`
     select version, (to_jsonb(m) ->> 'breaks_before')::int as before from migration m
     where version > ${newest} and (to_jsonb(m) ->> 'breaks_before')::int > ${newest} order by version desc limit 1`;
   if (!breaking) return;
   const { version, before } = breaking;
-  throw new Error(
+  throw new SchoolbellError(
+    'conflict',
     `the database is at migration ${version}, with which only versions of Schoolbell that have migration ${before} work; this one has ${newest}:` +
       ' install a newer one',
   );
@@ -208,8 +213,8 @@ async function record(connection: Sql, { version, name, checksum, breaksBefore }
 }
 
 /** Whether the database answers, has every migration that this code knows, and none that would break it. */
-export async function isMigrated(db: Db): Promise<boolean> {
-  const [row] = await db<{ complete: boolean; broken: boolean }[]>`
+export async function isMigrated(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ complete: boolean; broken: boolean }[]>`
     select count(*) filter (where version = any(${known}::int[])) = ${known.length} as complete,
       coalesce(bool_or(version > ${newestMigration} and (to_jsonb(m) ->> 'breaks_before')::int > ${newestMigration}), false) as broken
     from migration m`;

@@ -5,7 +5,6 @@ import type { Config } from '../config.ts';
 import { SchoolbellError } from '../errors.ts';
 import { requireUsableServer } from './check-server.ts';
 import { connect, Servers, type Db } from './connect.ts';
-import { refuseUnderWay } from './distribution.ts';
 import { openEmbedded, type EmbeddedDatabase } from './embedded.ts';
 import { findCluster } from './embedded-place.ts';
 import { migrate, type MigrateOptions } from './migrate.ts';
@@ -88,7 +87,6 @@ async function prepare(db: Db, config: Config, tell: (words: string) => void, { 
   await (config.databaseUrls ? usable().catch((error: unknown) => explain(error, existing ? config : undefined)) : untilBack(usable));
   if (existing && !(await hasSchema(db))) throw notThere(config, 'no start of Schoolbell has made anything');
   if (asIs) return undefined;
-  await refuseUnderWay(db);
   await migrate(db, { tell, ...(before ? { before } : {}) });
   const [row] = await db.unsafe<{ origin: string }[]>(`select ${originOf} as origin`);
   return row?.origin;

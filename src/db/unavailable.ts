@@ -28,6 +28,10 @@ export const sqlStates = {
   featureNotSupported: '0A000',
   noSuchStatement: '26000',
   readOnly: '25006',
+  undefinedTable: '42P01',
+  undefinedColumn: '42703',
+  undefinedFunction: '42883',
+  duplicateObject: '42710',
 } as const;
 
 /** Connection trouble, lack of resources, an operator's intervention, a system error, a server that only reads, a wait that the server ended. */

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { assertFailed, useCommands } from '../../test/commands.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
 import { useService } from '../../test/service.ts';
+import { citusUrl } from '../../test/spread-database.ts';
 import { setBackupPlan } from '../backup/plan.ts';
 import type { BackupRun } from '../backup/runs.ts';
 import { readConfig } from '../config.ts';
@@ -60,7 +61,7 @@ const wrong: [what: string, change: Record<string, string | undefined>, check: s
   ['a weak key', { SECRET_KEY: 'abababababababababababababababababab' }, 'secret key', 'fail', /guessed/, /openssl rand/],
   ['two keys', { SECRET_KEY: `${'0123456789abcdef'.repeat(2)},${sound.SECRET_KEY}` }, 'secret key', 'warn', /an old key still/, /keys reseal/],
   ['calls into the own network', { OUTBOUND_ALLOW: '10.0.0.0/8' }, 'outgoing calls', 'warn', /10\.0\.0\.0\/8/, /OUTBOUND_ALLOW/],
-  ['no backups', {}, 'backups', 'warn', /none is set up/, /^backup --to <folder> --every 24h --keep 14 --passphrase-file <file>$/],
+  ['no backups', {}, 'backups', 'warn', /none is set up/, citusUrl === undefined ? /^backup --to <folder> --every 24h --keep 14 --pass/ : /^back up the nodes/],
   ['no limit', { RATE_LIMIT_PER_MINUTE: '0' }, 'rate limit', 'warn', /there is none/, /set it/],
 ];
 for (const [what, change, name, verdict, found, todo] of wrong) {

@@ -3,6 +3,7 @@
 import { isFolderHere } from '../backup/folder.ts';
 import { readBackupStanding, type BackupStanding } from '../backup/runs.ts';
 import type { Db } from '../db/connect.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import { foresee, longestHoldMs, type Foreseen, type Sizes } from '../db/foresee.ts';
 import { readMigrations, type Migration } from '../db/migrations.ts';
 import { knowsVersion, listVersions, listVersionedProcesses, type KnownVersion, type VersionedProcess } from '../db/service-versions.ts';
@@ -36,16 +37,18 @@ export async function checkUpgrade(checked: Checked, now: Date, migrations: read
   const processes = await listVersionedProcesses(db);
   const standing = await readBackupStanding(db, now);
   const here = standing !== undefined && !standing.plan.moved && (await isFolderHere(standing.plan));
+  const spread = await knowsNotes(db);
   const isNew = pending.length > 0 || !(await knowsVersion(db));
   const checks = [
     { check: 'schema', ...judgeSchema(applied, migrations, pending, at, newest) },
     { check: 'waits', ...judgeWaits(pending) },
     { check: 'other versions', ...judgeOthers(pending, processes, at) },
-    { check: 'backup', ...judgeBackup(standing, here, isNew) },
+    { check: 'backup', ...judgeBackup(standing, here, isNew, spread) },
     ...(await checkBeforeUpgrade(checked)),
   ];
   return {
-    version, at, newest, versions: await listVersions(db), pending, processes, checks, firstStart: describeStart(pending, isNew, here ? standing : undefined),
+    version, at, newest, versions: await listVersions(db), pending, processes, checks,
+    firstStart: describeStart(pending, isNew, here ? standing : undefined, spread),
   };
 }
 
@@ -86,21 +89,24 @@ function judgeOthers(pending: readonly Foreseen[], processes: readonly Versioned
 
 const listNames = (processes: readonly VersionedProcess[]) => [...new Set(processes.map((one) => one.version ?? 'an older version'))].join(', ');
 
-function judgeBackup(standing: BackupStanding | undefined, here: boolean, isNew: boolean): Judged {
+function judgeBackup(standing: BackupStanding | undefined, here: boolean, isNew: boolean, spread: boolean): Judged {
   if (!isNew) return ok('none is taken: this version has been started here before');
   const todo = 'take one before: npx schoolbell backup <file>, with the version that runs now';
   if (!standing) return warn('none is set up: the first start takes none', todo);
   const { plan, newest, ageMs } = standing;
   if (plan.moved) return warn('this database is a copy of the one that they were set up for: the first start takes none', todo);
   if (!here) return warn(`${plan.folder} is not on this machine: a start here takes none`, 'start the new version first on the machine that has the folder');
+  if (spread)
+    return warn('the database is spread over several nodes: a start takes one only where nobody else is connected', 'back up the nodes themselves before');
   return ok(newest ? `the newest good one is ${formatDuration(ageMs)} old; the first start takes another` : 'none is good yet; the first start takes one');
 }
 
-function describeStart(pending: readonly Foreseen[], isNew: boolean, standing: BackupStanding | undefined): string[] {
+function describeStart(pending: readonly Foreseen[], isNew: boolean, standing: BackupStanding | undefined, spread: boolean): string[] {
   const took = standing?.newest?.tookMs;
+  const lastTook = took ? `, which took ${formatDuration(took)} the last time` : '';
   const takes = pending.flatMap(({ steps }) => steps).reduce((sum, { takesMs }) => sum + takesMs, 0);
   return [
-    ...(isNew && standing ? [`writes a backup to ${standing.plan.folder}${took ? `, which took ${formatDuration(took)} the last time` : ''}`] : []),
+    ...(isNew && standing ? [`writes a backup to ${standing.plan.folder}${lastTook}${spread ? ', if nobody else is connected' : ''}`] : []),
     ...(pending.length > 0 ? [`applies ${formatMany(pending.length, 'migration')}, ${takes === 0 ? 'in a moment' : `in about ${formatDuration(takes)}`}`] : []),
     isNew ? 'notes that this version has been started here' : 'changes nothing in the database',
     'serves',

@@ -3,18 +3,21 @@
 import { readFolderRoom } from '../backup/folder.ts';
 import { readBackupStanding, type BackupStanding } from '../backup/runs.ts';
 import type { Db } from '../db/connect.ts';
+import { knowsNotes } from '../db/distribution.ts';
 import type { DiskRoom } from '../disk-room.ts';
 import { formatBytes, formatDuration } from '../http/pages/figures.ts';
 import { fail, ok, warn, type Judged } from './finding.ts';
 
 const roomForNext = 2;
+/** No plan can be kept where the database is spread over several nodes. */
+const ofNodes = 'back up the nodes themselves, with their logs up to the same citus_create_restore_point';
 const setUp = 'backup --to <folder> --every 24h --keep 14 --passphrase-file <file>';
 
 /** Before going live; the demo has nothing that its next start would not make again. */
 export async function judgeBackupsLive(db: Db, { demo }: { demo: boolean }): Promise<Judged> {
   const standing = await readBackupStanding(db, new Date());
   if (standing) return judgeHere(standing);
-  return demo ? ok('none is set up, and the demo needs none') : warn('none is set up: what is lost is lost for good', setUp);
+  return demo ? ok('none is set up, and the demo needs none') : warn('none is set up: what is lost is lost for good', (await knowsNotes(db)) ? ofNodes : setUp);
 }
 
 /** While it runs: whoever has set none up has decided so. */
