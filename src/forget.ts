@@ -10,7 +10,7 @@ import { attemptAll, goThrough } from './roster/go-through.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
-import { listSchools } from './roster/standing.ts';
+import { listRosters } from './roster/standing.ts';
 import { sweepListsIn } from './roster/sweep-lists.ts';
 
 type Lasting = Pick<Config, 'purgeAfterDays'>;
@@ -18,7 +18,7 @@ type Lasting = Pick<Config, 'purgeAfterDays'>;
 /** What lies in one place, and at these schools what lies with them; without names at all of them. */
 export async function forgetOverAge(db: Db, config: Lasting, schools?: readonly { estab: string }[]): Promise<void> {
   const overAll = () => eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
-  const atSchools = async () => goThrough(schools ?? (await listSchools(db)), 'could not forget', (estab) => forgetAtSchool(db, config, estab));
+  const atSchools = async () => goThrough(schools ?? (await listRosters(db)), 'could not forget', (estab) => forgetAtSchool(db, config, estab));
   await attemptAll([overAll, atSchools], () => 'not everything could be forgotten');
 }
 

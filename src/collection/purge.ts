@@ -5,7 +5,7 @@ import { allResources, collections } from '../roster/collections.ts';
 import { sourcedIdsOf, type Forget, type ForgetPeople, type Leaver } from '../roster/leaver.ts';
 import { goThrough } from '../roster/go-through.ts';
 import { isGiven, type CollectionName, type Resource } from '../roster/resource.ts';
-import { listSchools } from '../roster/standing.ts';
+import { listRosters } from '../roster/standing.ts';
 import { keepReplaced, markPurgedPeople } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { finishVersion, sealVersion } from './merge.ts';
@@ -23,7 +23,7 @@ type Leaving = ReadonlyMap<CollectionName, Set<string>>;
  * `forgetPeople`. One school that cannot be purged does not keep the others; without names it is all of them.
  */
 export async function purgeRosters(db: Db, afterDays: number, forgetPeople: ForgetPeople, schools?: readonly { estab: string }[]): Promise<number> {
-  const all = schools ?? (await listSchools(db));
+  const all = schools ?? (await listRosters(db));
   let purged = 0;
   await goThrough(all, 'could not be purged', async (estab) => (purged += await purgeRoster(db, estab, afterDays, forgetPeople)));
   return purged;
