@@ -1,11 +1,13 @@
 // Covers the rounds of what is over age and lies with schools: each has its turn once a day, some of them in every hour, and one at
-// which something fails keeps none of the others, nor any other kind of thing.
+// which something fails keeps none of the others, nor any other kind of thing; what is noted of a school is put right.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
 import { earlier } from '../test/earlier.ts';
 import { useService } from '../test/service.ts';
 import { smallPackage, smallSchool, user } from '../test/small-school.ts';
+import type { Db } from './db/connect.ts';
+import { DatabaseUnavailable } from './db/unavailable.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
 import { visitSchools } from './visit-schools.ts';
 
@@ -77,4 +79,46 @@ test('where something fails the rest goes, there and at other schools, and it is
   assert.deepEqual([await left(), await old('fails-a'), await old('fails-b')], [['fails-a'], 0, 0]);
   assert.ok((await visit(200)) > 0);
   assert.deepEqual(await left(), []);
+});
+
+test('what is noted of a school otherwise than its records say is put right', async () => {
+  await service.addSchool('drifted', smallPackage());
+  const noted = async () => ({ ...(await db`select version, instant, records, pupils from roster_standing where estab = 'drifted'`)[0] });
+  const right = await noted();
+  await db`update roster_standing set version = 0, instant = null, records = 0, swept_at = '-infinity' where estab = 'drifted'`;
+  assert.notDeepEqual(await noted(), right);
+  await visit(300);
+  assert.deepEqual(await noted(), right);
+});
+
+/** asked: of whom, in this order. */
+function withoutNodeOf(away: string, asked: string[]): Db {
+  return new Proxy(db, {
+    apply(target, _, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) {
+      const ask = target as unknown as (strings: TemplateStringsArray, ...values: unknown[]) => Promise<unknown>;
+      if (!/^\s*(?:select|insert|update|delete)\s/.test(strings[0] ?? '')) return ask(strings, ...values);
+      asked.push(...values.filter((value) => typeof value === 'string').slice(0, 1));
+      return values.includes(away) ? Promise.reject(new DatabaseUnavailable('silent', 'its node is away')) : ask(strings, ...values);
+    },
+  });
+}
+
+test('a school that cannot be had is left at the first statement, and stands behind the others the next time', async () => {
+  for (const estab of ['away', 'there']) await service.addSchool(estab);
+  await visit(400);
+  const dueAt = (estab: string, hours: number) => db`update roster_standing set swept_at = ${new Date(begin + hours * hourMs)} where estab = ${estab}`;
+  await db`update roster_standing set swept_at = ${new Date(begin + 500 * hourMs)}`;
+  await dueAt('away', 479);
+  const asked: string[] = [];
+  const visitBeside = (hours: number) =>
+    assert.rejects(visitSchools(withoutNodeOf('away', asked), config, forgetNothing, new Date(begin + hours * hourMs)), /1 of \d school/);
+  await visitBeside(500);
+  assert.deepEqual(asked, ['away']);
+  await dueAt('there', 480);
+  await visitBeside(500);
+  assert.ok(asked.length > 5, 'the other one has all of its turn');
+  assert.ok(asked.lastIndexOf('there') < asked.lastIndexOf('away'));
+  assert.equal(asked.filter((estab) => estab === 'away').length, 2);
+  await visit(500);
+  assert.ok((await sweptHoursAgo(500)).every((ago) => ago === 0));
 });

@@ -161,7 +161,7 @@ export const offenders: Offenders = [
       'src/roster/sweep-lists.ts': [
         '2a612d6a0c43 select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging',
       ],
-      'src/visit-schools.ts': ['034a831b20a3 select estab, swept_at < $n as late from roster_standing where swept_at <= $n order by swept_at, est'],
+      'src/visit-schools.ts': ['d8d35a36d728 select estab, swept_at < $n as late from roster_standing where swept_at <= $n order by swept_at desc'],
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
       ],
