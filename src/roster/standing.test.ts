@@ -1,5 +1,7 @@
 // Covers what is noted about each school for whoever asks about all at once: the same as the school's own records say, whoever wrote those.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
@@ -38,6 +40,20 @@ test('the version before notes the same without knowing it', async () => {
   });
   assert.deepEqual(await noted('b'), { same: true, version: 1, kept: true, dated: true, records: 6, pupils: 3 });
   await assertEnds('b', ['refused']);
+});
+
+test('a migration notes what was missed when the table was made, and nothing as it was before', async () => {
+  const text = readFileSync(join(import.meta.dirname, '../../migrations/0053_standing_again.sql'), 'utf8');
+  for (const estab of ['old', 'none', 'right', 'ahead']) await service.addSchool(estab, smallPackage());
+  const all = ['old', 'none', 'right'];
+  const before = await Promise.all(all.map(noted));
+  await db`update roster_standing set roster_id = gen_random_uuid(), version = 0, kept_from = 9, instant = null, records = 7, pupils = 7 where estab = 'old'`;
+  await db`delete from roster_standing where estab = 'none'`;
+  // As where an import commits while it is read.
+  await db`update roster_standing set version = 2 where estab = 'ahead'`;
+  await db.unsafe(text);
+  assert.deepEqual(await Promise.all(all.map(noted)), before);
+  assert.equal((await noted('ahead')).version, 2);
 });
 
 /** As where the database is spread over nodes. */

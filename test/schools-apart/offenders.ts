@@ -328,6 +328,9 @@ export const offenders: Offenders = [
         '8159dd1bb34d update roster_standing s set records = t.records, pupils = t.pupils from (select estab, sum(count)::',
         'ba52fc7ac433 update roster_standing s set instant = v.instant from roster_version v where v.estab = s.estab and v',
       ],
+      'migrations/0053_standing_again.sql': [
+        '586bbf686d3e insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to,',
+      ],
       'migrations/0005_school_data.sql': [
         'a9303c71b52f insert into component_database (estab, name, status, row_count, updated_at, changed_at) select r.est',
       ],
