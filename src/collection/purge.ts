@@ -158,11 +158,12 @@ async function keepReferenced(sql: Sql, estab: string, leaving: Leaving): Promis
       const candidates = idsOf(leaving, to);
       if (candidates.length === 0) continue;
       const id = many ? sql`unnest(r.${sql(column)})` : sql`r.${sql(column)}`;
-      // As rows: an array of thousands would be gone through for each record.
+      // As rows: an array of thousands would be gone through for each record, and so would be a `not in` of more than fit into memory.
       const wanted = await sql<{ id: string }[]>`
         select distinct w.id from (
           select ${id} as id from ${sql(from.table)} r
-          where r.estab = ${estab} and r.sourced_id not in (select unnest(${idsOf(leaving, from.collection)}::text[]))) w
+          where r.estab = ${estab}
+            and not exists (select from unnest(${idsOf(leaving, from.collection)}::text[]) own (id) where own.id = r.sourced_id)) w
         where w.id in (select unnest(${candidates}::text[]))`;
       for (const one of wanted) leaving.get(to)?.delete(one.id);
       kept += wanted.length;
