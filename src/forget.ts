@@ -33,9 +33,9 @@ async function eachKind(config: Lasting, forget: (ends: Kept['ends'], days: numb
 }
 
 export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
-  await sweepSpool(dataDir);
-  await forgetMarksFiles(db, dataDir, keptDays(keptMarksFiles.days, true, { purgeAfterDays }));
-  await sweepListsIn(db, dataDir);
+  const days = keptDays(keptMarksFiles.days, true, { purgeAfterDays });
+  const sweeps = [() => sweepSpool(dataDir), () => forgetMarksFiles(db, dataDir, days), () => sweepListsIn(db, dataDir)];
+  await attemptAll(sweeps, (count) => `${count} of ${sweeps.length} kinds of files could not be swept`);
 }
 
 /** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */

@@ -4,10 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
 import { earlier } from '../test/earlier.ts';
+import { withoutNodeOf } from '../test/node-away.ts';
 import { useService } from '../test/service.ts';
 import { smallPackage, smallSchool, user } from '../test/small-school.ts';
-import type { Db } from './db/connect.ts';
-import { DatabaseUnavailable } from './db/unavailable.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
 import { visitSchools } from './visit-schools.ts';
 
@@ -91,18 +90,6 @@ test('what is noted of a school otherwise than its records say is put right', as
   assert.deepEqual(await noted(), right);
 });
 
-/** asked: of whom, in this order. */
-function withoutNodeOf(away: string, asked: string[]): Db {
-  return new Proxy(db, {
-    apply(target, _, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) {
-      const ask = target as unknown as (strings: TemplateStringsArray, ...values: unknown[]) => Promise<unknown>;
-      if (!/^\s*(?:select|insert|update|delete)\s/.test(strings[0] ?? '')) return ask(strings, ...values);
-      asked.push(...values.filter((value) => typeof value === 'string').slice(0, 1));
-      return values.includes(away) ? Promise.reject(new DatabaseUnavailable('silent', 'its node is away')) : ask(strings, ...values);
-    },
-  });
-}
-
 test('a school that cannot be had is left at the first statement, and stands behind the others the next time', async () => {
   for (const estab of ['away', 'there']) await service.addSchool(estab);
   await visit(400);
@@ -111,7 +98,7 @@ test('a school that cannot be had is left at the first statement, and stands beh
   await dueAt('away', 479);
   const asked: string[] = [];
   const visitBeside = (hours: number) =>
-    assert.rejects(visitSchools(withoutNodeOf('away', asked), config, forgetNothing, new Date(begin + hours * hourMs)), /1 of \d school/);
+    assert.rejects(visitSchools(withoutNodeOf(db, 'away', asked), config, forgetNothing, new Date(begin + hours * hourMs)), /1 of \d school/);
   await visitBeside(500);
   assert.deepEqual(asked, ['away']);
   await dueAt('there', 480);
