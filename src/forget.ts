@@ -6,22 +6,20 @@ import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { keptDays, type Kept } from './kept.ts';
 import { retention } from './retention.ts';
-import { attemptAll, goThrough } from './roster/go-through.ts';
+import { attemptAll } from './roster/go-through.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
-import { listRosters } from './roster/standing.ts';
 import { sweepListsIn } from './roster/sweep-lists.ts';
 
 type Lasting = Pick<Config, 'purgeAfterDays'>;
 
-/** What lies in one place, and at these schools what lies with them; without names at all of them. */
-export async function forgetOverAge(db: Db, config: Lasting, schools?: readonly { estab: string }[]): Promise<void> {
-  const overAll = () => eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
-  const atSchools = async () => goThrough(schools ?? (await listRosters(db)), 'could not forget', (estab) => forgetAtSchool(db, config, estab));
-  await attemptAll([overAll, atSchools], () => 'not everything could be forgotten');
+/** What is over age and lies in one place, of all schools. */
+export async function forgetInOnePlace(db: Db, config: Lasting): Promise<void> {
+  await eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
 }
 
+/** What lies with the school. */
 export async function forgetAtSchool(db: Db, config: Lasting, estab: string): Promise<void> {
   await eachKind(config, (ends, days) => ('days' in ends ? ends.forgetAt?.(db, estab, days) : ends.forgetAt?.(db, estab)));
 }

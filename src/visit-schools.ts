@@ -2,7 +2,7 @@
 // them elsewhere: each school once a day, some of them every hour.
 import { createHash } from 'node:crypto';
 import { correctStanding } from './collection/correct-standing.ts';
-import { purgeRosters } from './collection/purge.ts';
+import { purgeRoster } from './collection/purge.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { forgetAtSchool } from './forget.ts';
@@ -29,7 +29,7 @@ export async function visitSchools(db: Db, config: Pick<Config, 'purgeAfterDays'
   await goThrough(due, 'could not be gone through', async (estab) => {
     // First, and by itself: a school whose node is away is left at this one statement, or each kind of thing would wait for it anew.
     await correctStanding(db, estab);
-    const purge = async () => (purged += await purgeRosters(db, config.purgeAfterDays, forgetPeople, [{ estab }]));
+    const purge = async () => (purged += await purgeRoster(db, estab, config.purgeAfterDays, forgetPeople));
     await attemptAll([purge, () => forgetAtSchool(db, config, estab)], () => 'not everything went that is over age');
     await db`update roster_standing set swept_at = ${before(late.has(estab) ? shareOf(estab) * betweenMs : 0)} where estab = ${estab}`;
   });

@@ -45,8 +45,3 @@ async function readOwn(sql: Sql, estab: string): Promise<Standing | undefined> {
     from roster r left join roster_version v on v.estab = ${estab} and v.version = r.version where r.estab = ${estab}`;
   return roster;
 }
-
-/** Of all schools. */
-export async function listRosters(sql: Sql): Promise<{ estab: string }[]> {
-  return sql<{ estab: string }[]>`select estab from roster_standing order by estab`;
-}

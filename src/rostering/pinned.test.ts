@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forgetHistory, forgetPurgedHistory } from '../collection/history.ts';
-import { purgeRosters } from '../collection/purge.ts';
+import { purgeRosters } from '../../test/all-schools.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { asking, byName, ofSeveralSchools, type TestedDialect } from '../../test/dialects.ts';
 import { earlier } from '../../test/earlier.ts';
@@ -284,7 +284,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
   await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
-  assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
+  assert.equal(await purgeRosters(db, 90), 2);
   for (const { read } of asking) {
     const response = await read(client, estab, '/users', { 'if-roster-version': version });
     assert.deepEqual([response.headers.get('x-total-count'), (await familiesOf(response)).length], ['3', 3]);

@@ -157,7 +157,6 @@ export const offenders: Offenders = [
         '5a9311d8cbb2 select estab from roster_standing where purged_at < now() - make_interval(hours => $n) order by esta',
       ],
       'src/collection/render-editions.ts': ['c5313bc8b517 select estab from roster_standing where rendered_to <> version order by estab'],
-      'src/roster/standing.ts': ['f7ac716c6f5f select estab from roster_standing order by estab'],
       'src/roster/sweep-lists.ts': [
         '2a612d6a0c43 select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging',
       ],
