@@ -19,8 +19,8 @@ const forgetNothing: ForgetPeople = async () => async () => {};
 const visit = (hours: number, forgetPeople = forgetNothing) => visitSchools(db, config, forgetPeople, new Date(begin + hours * hourMs));
 
 const leaveOld = (estab: string) => db`
-  insert into identity_audit (estab, at, operation, outcome) values (${estab}, now() - interval '400 days', 'SignIn', 'done')`;
-const old = async (estab: string) => (await db`select from identity_audit where estab = ${estab}`).length;
+  insert into upload_receipt (estab, id, by_job, taken_at) values (${estab}, gen_random_uuid(), true, now() - interval '400 days')`;
+const old = async (estab: string) => (await db`select from upload_receipt where estab = ${estab}`).length;
 const sweptHoursAgo = async (hours: number) =>
   (await db<{ ago: number }[]>`
     select extract(epoch from ${new Date(begin + hours * hourMs)} - swept_at)::float8 / 3600 as ago from roster_standing order by estab`).map(({ ago }) => ago);

@@ -133,6 +133,12 @@ export const offenders: Offenders = [
       'src/access/secrets.ts': [
         'a4416ca2658f delete from "school_secret" where valid_until < now() - make_interval(days => $n)',
       ],
+      'src/identity/audit.ts': [
+        'bb1425576a65 delete from "identity_audit" where ctid = any(array(select ctid from "identity_audit" where at < now',
+      ],
+      'src/collection/forget-reports.ts': [
+        '03f8568674f9 delete from "import_end" where ctid = any(array(select ctid from "import_end" where finished_at < no',
+      ],
       'src/onboarding/links.ts': ['9b2765a68af7 delete from unnamed_link where expires_at < now()'],
       'src/onboarding/invitations.ts': [
         '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
