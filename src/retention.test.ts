@@ -192,7 +192,8 @@ test('versions that nothing is dated by go, and what is left reads as before', a
 
 /** Since the purge. Whichever schools have their turn in this hour. */
 async function passAnHour(): Promise<void> {
-  for (const table of ['roster', ...allResources.map(historyTable)]) await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
+  for (const table of ['roster', 'roster_standing', ...allResources.map(historyTable)])
+    await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
   await forgetInOnePlace(db, config);
 }
 

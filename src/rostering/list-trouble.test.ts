@@ -19,6 +19,7 @@ import { until } from '../../test/until.ts';
 import { forgetPurgedHistory } from '../collection/history.ts';
 import { createListFolder } from '../roster/list-folder.ts';
 import { sweepLists } from '../roster/sweep-lists.ts';
+import { noteStanding } from '../roster/standing.ts';
 
 const estab = '9990001';
 const { root } = byName.B;
@@ -298,6 +299,7 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
   }
   await db`update roster_user_history set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await db`update roster set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
+  await noteStanding(db, estab);
   await forgetPurgedHistory(db);
   await sweep();
   assert.deepEqual(holding(), []);
