@@ -7,7 +7,7 @@ import { addEstablishment } from '../src/access/establishments.ts';
 import { createPseudonym } from '../src/access/pseudonym.ts';
 import { createSeal } from '../src/access/seal.ts';
 import { renderRosters } from '../src/collection/render-editions.ts';
-import { createForgetPeople, forgetFiles, forgetOverAge } from '../src/forget.ts';
+import { createForgetPeople, forgetFiles, forgetInOnePlace } from '../src/forget.ts';
 import { tellingOf, tellTroubles } from '../src/onboarding/tell-troubles.ts';
 import { visitSchools } from '../src/visit-schools.ts';
 import { warnFailingLanes } from '../src/outbox/lane-end.ts';
@@ -117,7 +117,7 @@ async function benchChores({ db, folder, add, judge }: Bench, schools: number): 
   const forgetPeople = createForgetPeople(createPseudonym(config.secretKeys));
   const hourly = (at: Date): Readonly<Record<string, () => Promise<unknown>>> => ({
     warning: () => warnFailingLanes(db),
-    forgetting: () => forgetOverAge(db, config, []),
+    forgetting: () => forgetInOnePlace(db, config),
     'forgetting files': () => forgetFiles(db, config),
     purging: () => visitSchools(db, config, forgetPeople, at),
   });

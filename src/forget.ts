@@ -6,22 +6,20 @@ import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { keptDays, type Kept } from './kept.ts';
 import { retention } from './retention.ts';
-import { attemptAll, goThrough } from './roster/go-through.ts';
+import { attemptAll } from './roster/go-through.ts';
 import type { Forget, ForgetPeople } from './roster/leaver.ts';
 import { createNameFinder } from './roster/name-finder.ts';
 import { readSince } from './roster/search-names.ts';
-import { listSchools } from './roster/standing.ts';
 import { sweepListsIn } from './roster/sweep-lists.ts';
 
 type Lasting = Pick<Config, 'purgeAfterDays'>;
 
-/** What lies in one place, and at these schools what lies with them; without names at all of them. */
-export async function forgetOverAge(db: Db, config: Lasting, schools?: readonly { estab: string }[]): Promise<void> {
-  const overAll = () => eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
-  const atSchools = async () => goThrough(schools ?? (await listSchools(db)), 'could not forget', (estab) => forgetAtSchool(db, config, estab));
-  await attemptAll([overAll, atSchools], () => 'not everything could be forgotten');
+/** What is over age and lies in one place, of all schools. */
+export async function forgetInOnePlace(db: Db, config: Lasting): Promise<void> {
+  await eachKind(config, (ends, days) => ('days' in ends ? ends.forget?.(db, days) : ends.forget?.(db)));
 }
 
+/** What lies with the school. */
 export async function forgetAtSchool(db: Db, config: Lasting, estab: string): Promise<void> {
   await eachKind(config, (ends, days) => ('days' in ends ? ends.forgetAt?.(db, estab, days) : ends.forgetAt?.(db, estab)));
 }
@@ -33,9 +31,9 @@ async function eachKind(config: Lasting, forget: (ends: Kept['ends'], days: numb
 }
 
 export async function forgetFiles(db: Db, { dataDir, purgeAfterDays }: Pick<Config, 'dataDir' | 'purgeAfterDays'>): Promise<void> {
-  await sweepSpool(dataDir);
-  await forgetMarksFiles(db, dataDir, keptDays(keptMarksFiles.days, true, { purgeAfterDays }));
-  await sweepListsIn(db, dataDir);
+  const days = keptDays(keptMarksFiles.days, true, { purgeAfterDays });
+  const sweeps = [() => sweepSpool(dataDir), () => forgetMarksFiles(db, dataDir, days), () => sweepListsIn(db, dataDir)];
+  await attemptAll(sweeps, (count) => `${count} of ${sweeps.length} kinds of files could not be swept`);
 }
 
 /** Nothing is held while it is searched; then everything goes in the transaction that purges them from the roster. */

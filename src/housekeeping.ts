@@ -19,7 +19,7 @@ import { armForgottenLanes } from './outbox/claim.ts';
 import { countDeliveryHours } from './outbox/delivery-hours.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
-import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
+import { createForgetPeople, forgetFiles, forgetInOnePlace } from './forget.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { visitSchools } from './visit-schools.ts';
 
@@ -48,7 +48,7 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'counting deliveries by the hour', everyMs: minute, once: true, run: () => countDeliveryHours(db) },
     { name: 'warning of failing receivers', everyMs: hour, once: true, run: () => warn(db, log) },
     { name: 'writing to those whose targets fail', everyMs: minute, once: true, run: () => tellFailingTargets(db, config.publicUrl) },
-    { name: 'forgetting', everyMs: hour, once: true, run: () => forgetOverAge(db, config, []) },
+    { name: 'forgetting', everyMs: hour, once: true, run: () => forgetInOnePlace(db, config) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'backing up', everyMs: minute, run: () => keepBackupPlan(backing, new Date(now())) },
     { name: 'rendering rosters for OneRoster 1.2', everyMs: minute, once: true, run: () => renderRosters(db) },

@@ -2,6 +2,7 @@
 // while it is searched, and schools of which one cannot be purged.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { purgeRosters } from '../test/all-schools.ts';
 import { csvPackage } from '../test/csv-package.ts';
 import { useReceiver } from '../test/delivery.ts';
 import { earlier } from '../test/earlier.ts';
@@ -10,7 +11,6 @@ import { testSecretKey } from '../test/service.ts';
 import { until } from '../test/until.ts';
 import { mark, student, useWriteback } from '../test/writeback.ts';
 import { createPseudonym } from './access/pseudonym.ts';
-import { purgeRosters } from './collection/purge.ts';
 import { createForgetPeople } from './forget.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
 

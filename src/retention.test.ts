@@ -7,6 +7,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { forgetOverAge, purgeRosters } from '../test/all-schools.ts';
 import { csvPackage } from '../test/csv-package.ts';
 import { useReceiver } from '../test/delivery.ts';
 import { earlier } from '../test/earlier.ts';
@@ -23,14 +24,13 @@ import { createPseudonym } from './access/pseudonym.ts';
 import { removeMarksFiles } from './collection/connectors/csv/forget-marks-files.ts';
 import { exampleDay } from './collection/connectors/demo/named-in-reference.ts';
 import { exportRoster } from './collection/export.ts';
-import { purgeRosters } from './collection/purge.ts';
 import { removeRoster } from './collection/remove.ts';
 import { historyTable } from './collection/history.ts';
 import { takeUpload } from './collection/uploads.ts';
 import type { Fragment } from './db/connect.ts';
 import { SchoolbellError } from './errors.ts';
 import { allResources } from './roster/collections.ts';
-import { createForgetPeople, forgetFiles, forgetOverAge } from './forget.ts';
+import { createForgetPeople, forgetFiles, forgetInOnePlace } from './forget.ts';
 import { renderRetention } from './describe-retention.ts';
 import { keptDays } from './kept.ts';
 import { retention } from './retention.ts';
@@ -192,8 +192,9 @@ test('versions that nothing is dated by go, and what is left reads as before', a
 
 /** Since the purge. Whichever schools have their turn in this hour. */
 async function passAnHour(): Promise<void> {
-  for (const table of ['roster', ...allResources.map(historyTable)]) await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
-  await forgetOverAge(db, config, []);
+  for (const table of ['roster', 'roster_standing', ...allResources.map(historyTable)])
+    await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
+  await forgetInOnePlace(db, config);
 }
 
 /** Letters that make no word. */

@@ -9,7 +9,7 @@ import { forgetOldCounts } from './access/wrong-tries.ts';
 import { forgetBackupRuns } from './backup/runs.ts';
 import { forgetDemo, forgetDemoMarksOf } from './collection/connectors/demo/forget-demo.ts';
 import { forgetMarksOf, forgetReportsOf, forgetTouchesOf } from './collection/forget-people.ts';
-import { forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
+import { forgetImportEnds, forgetReplacedMarks, forgetReports } from './collection/forget-reports.ts';
 import { forgetVersions } from './collection/forget-versions.ts';
 import { forgetHistory, forgetPurgedHistory, historyTable } from './collection/history.ts';
 import { stageTable } from './collection/stage.ts';
@@ -129,7 +129,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'Reports of imports, which show values of rows that were wrong (all of those rows: of the last 20 imports), and which package each was of',
     where: ['import_run', 'import_end', 'import_fault', 'upload_receipt'],
-    ends: { days: 'purge', after: 'the import', namesPeople: true, forgetAt: forgetReports },
+    ends: { days: 'purge', after: 'the import', namesPeople: true, forgetAt: forgetReports, forget: forgetImportEnds },
     purged: { words: 'stay without the values that name the person', search: () => forgetReportsOf },
     less: setting,
   },
@@ -163,7 +163,7 @@ export const retention: readonly Kept[] = [
   {
     what: 'The record of identity operations and sign-ins',
     where: ['identity_audit'],
-    ends: { days: 365, after: 'the operation', namesPeople: false, forgetAt: forgetAudited },
+    ends: { days: 365, after: 'the operation', namesPeople: false, forget: forgetAudited },
     purged: { words: 'stays about a keyed hash', forget: forgetAuditedOf },
     less: school,
   },

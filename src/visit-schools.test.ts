@@ -1,9 +1,10 @@
 // Covers the rounds of what is over age and lies with schools: each has its turn once a day, some of them in every hour, and one at
-// which something fails keeps none of the others, nor any other kind of thing.
+// which something fails keeps none of the others, nor any other kind of thing; what is noted of a school is put right.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../test/csv-package.ts';
 import { earlier } from '../test/earlier.ts';
+import { withoutNodeOf } from '../test/node-away.ts';
 import { useService } from '../test/service.ts';
 import { smallPackage, smallSchool, user } from '../test/small-school.ts';
 import type { ForgetPeople } from './roster/leaver.ts';
@@ -18,8 +19,8 @@ const forgetNothing: ForgetPeople = async () => async () => {};
 const visit = (hours: number, forgetPeople = forgetNothing) => visitSchools(db, config, forgetPeople, new Date(begin + hours * hourMs));
 
 const leaveOld = (estab: string) => db`
-  insert into identity_audit (estab, at, operation, outcome) values (${estab}, now() - interval '400 days', 'SignIn', 'done')`;
-const old = async (estab: string) => (await db`select from identity_audit where estab = ${estab}`).length;
+  insert into upload_receipt (estab, id, by_job, taken_at) values (${estab}, gen_random_uuid(), true, now() - interval '400 days')`;
+const old = async (estab: string) => (await db`select from upload_receipt where estab = ${estab}`).length;
 const sweptHoursAgo = async (hours: number) =>
   (await db<{ ago: number }[]>`
     select extract(epoch from ${new Date(begin + hours * hourMs)} - swept_at)::float8 / 3600 as ago from roster_standing order by estab`).map(({ ago }) => ago);
@@ -77,4 +78,34 @@ test('where something fails the rest goes, there and at other schools, and it is
   assert.deepEqual([await left(), await old('fails-a'), await old('fails-b')], [['fails-a'], 0, 0]);
   assert.ok((await visit(200)) > 0);
   assert.deepEqual(await left(), []);
+});
+
+test('what is noted of a school otherwise than its records say is put right', async () => {
+  await service.addSchool('drifted', smallPackage());
+  const noted = async () => ({ ...(await db`select version, instant, records, pupils from roster_standing where estab = 'drifted'`)[0] });
+  const right = await noted();
+  await db`update roster_standing set version = 0, instant = null, records = 0, swept_at = '-infinity' where estab = 'drifted'`;
+  assert.notDeepEqual(await noted(), right);
+  await visit(300);
+  assert.deepEqual(await noted(), right);
+});
+
+test('a school that cannot be had is left at the first statement, and stands behind the others the next time', async () => {
+  for (const estab of ['away', 'there']) await service.addSchool(estab);
+  await visit(400);
+  const dueAt = (estab: string, hours: number) => db`update roster_standing set swept_at = ${new Date(begin + hours * hourMs)} where estab = ${estab}`;
+  await db`update roster_standing set swept_at = ${new Date(begin + 500 * hourMs)}`;
+  await dueAt('away', 479);
+  const asked: string[] = [];
+  const visitBeside = (hours: number) =>
+    assert.rejects(visitSchools(withoutNodeOf(db, 'away', asked), config, forgetNothing, new Date(begin + hours * hourMs)), /1 of \d school/);
+  await visitBeside(500);
+  assert.deepEqual(asked, ['away']);
+  await dueAt('there', 480);
+  await visitBeside(500);
+  assert.ok(asked.length > 5, 'the other one has all of its turn');
+  assert.ok(asked.lastIndexOf('there') < asked.lastIndexOf('away'));
+  assert.equal(asked.filter((estab) => estab === 'away').length, 2);
+  await visit(500);
+  assert.ok((await sweptHoursAgo(500)).every((ago) => ago === 0));
 });

@@ -27,9 +27,9 @@ beforeEach(async () => {
 const pupils = (number: number) =>
   smallPackage({ users: [...smallSchool.users, ...Array.from({ length: number }, (_, at) => user(`x${at}`, 'student'))] });
 const take = async (number: number) => takeUpload(db, estab, Readable.from([Buffer.from(await zip(pupils(number)))]), { dataDir });
-const load = (number: number, how: { kind: ImportKind; upload?: string; meanwhile?: () => Promise<unknown> }) =>
+const load = (number: number, how: { kind: ImportKind; upload?: string; approved?: string; meanwhile?: () => Promise<unknown> }) =>
   importRoster(db, async () => (await how.meanwhile?.(), openCsvSource(pupils(number))), {
-    estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20, kind: how.kind, upload: how.upload,
+    estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20, kind: how.kind, upload: how.upload, approved: how.approved,
   });
 const packages = async () => (await db<{ id: string }[]>`select id from upload where estab = ${estab}`).map(({ id }) => id);
 const decisions = async () =>
@@ -60,6 +60,16 @@ test('an approval whose import was stopped before it ended can be given again, o
   assert.deepEqual(await db.begin((tx) => approveHeld(tx, estab)), { approved, upload: id });
   await discardHeld(db, estab);
   assert.deepEqual([await decisions(), await packages(), await losses(), await findHeld(db, estab)], [['discarded'], [], 0, undefined]);
+});
+
+test('what was approved and imported does not wait again while the next one that is held is not to be seen yet', async () => {
+  await load(5, { kind: 'provider' });
+  const { approved } = await db.begin((tx) => approveHeld(tx, estab));
+  assert.equal((await load(5, { kind: 'provider', approved })).outcome, 'done');
+  // As in the moment in which the coordinator has committed, and the school's node not yet.
+  await db`update component_database set status = 'Paused' where estab = ${estab} and name = 'SchoolData'`;
+  assert.equal(await findHeld(db, estab), undefined);
+  await assert.rejects(db.begin((tx) => approveHeld(tx, estab)), /Nothing waits for a decision/);
 });
 
 test('who leaves a source is not asked about what came from it', async () => {

@@ -113,14 +113,17 @@ export async function endHeld(sql: Sql, estab: string, decision: 'replaced' | 'd
 }
 
 /**
- * The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped. Imports are looked
- * through only where the database says that one is held: a school may have had thousands.
+ * The one that waits for a person, if any does. One that was approved waits again when whoever would import it was stopped: until something was
+ * imported since, or refused although it was approved; where a school lies on another node, that one is held is seen a moment before which it
+ * is. Imports are looked through only where the database says that one is held: a school may have had thousands.
  */
 export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
   if (!(await isPaused(sql, estab))) return undefined;
   const [found] = await sql<(HeldImport & { decided: boolean })[]>`
     select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage, r.decision is not null as decided from import_run r
-    where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved') order by r.finished_at desc limit 1`;
+    where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved' and not exists (
+      select from import_run l where l.estab = ${estab} and l.finished_at > r.finished_at and (l.outcome <> 'refused' or l.report ? 'approved')))
+    order by r.finished_at desc limit 1`;
   if (!found) return undefined;
   const { decided, ...held } = found;
   // It may have been approved after the first look.

@@ -71,6 +71,8 @@ export async function forgetPurgedHistory(db: Db): Promise<number> {
 
 async function forgetBefore(db: Db, estab: string, oldest: number): Promise<number> {
   await db.begin(async (tx) => {
+    // Also where there is nothing to change: an import that commits meanwhile must not be noted as what stood before it.
+    await lockRoster(tx, estab);
     await tx`update roster set history_from = ${oldest} where estab = ${estab} and history_from < ${oldest}`;
     await noteStanding(tx, estab);
   });

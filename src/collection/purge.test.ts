@@ -2,19 +2,18 @@
 // of them, unless something that stays refers to them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { purgeRosters } from '../../test/all-schools.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { earlier } from '../../test/earlier.ts';
 import { useService } from '../../test/service.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
-import { purgeRosters as purge } from './purge.ts';
 
 const afterDays = 90;
 const service = await useService();
 const { db } = service;
 let schools = 0;
 /** What else is known of those who go is the concern of src/retention.test.ts. */
-const purgeRosters = (on: typeof db, days: number) => purge(on, days, async () => async () => {});
 
 type Row = Rows[number];
 type Files = Partial<Record<CollectionName, Rows>>;

@@ -3,9 +3,7 @@
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { sourcedIdsOf, type Forget, type ForgetPeople, type Leaver } from '../roster/leaver.ts';
-import { goThrough } from '../roster/go-through.ts';
 import { isGiven, type CollectionName, type Resource } from '../roster/resource.ts';
-import { listSchools } from '../roster/standing.ts';
 import { keepReplaced, markPurgedPeople } from './history.ts';
 import { lockRoster } from './lock-roster.ts';
 import { finishVersion, sealVersion } from './merge.ts';
@@ -19,18 +17,11 @@ type Plan = { version: number; people: Leaver[]; groups: string[][] };
 type Leaving = ReadonlyMap<CollectionName, Set<string>>;
 
 /**
- * Whatever else is known of people who go is sought first, while nothing is held, and goes in the same transaction:
- * `forgetPeople`. One school that cannot be purged does not keep the others; without names it is all of them.
+ * Gives how many records went. Whatever else is known of people who go is sought first, while nothing is held, and goes in the same transaction:
+ * `forgetPeople`. Nothing can have become ripe, or free of references, where neither the roster nor what is old enough is another than the last
+ * time.
  */
-export async function purgeRosters(db: Db, afterDays: number, forgetPeople: ForgetPeople, schools?: readonly { estab: string }[]): Promise<number> {
-  const all = schools ?? (await listSchools(db));
-  let purged = 0;
-  await goThrough(all, 'could not be purged', async (estab) => (purged += await purgeRoster(db, estab, afterDays, forgetPeople)));
-  return purged;
-}
-
-/** Nothing can have become ripe, or free of references, where neither the roster nor what is old enough is another than the last time. */
-async function purgeRoster(db: Db, estab: string, afterDays: number, forgetPeople: ForgetPeople): Promise<number> {
+export async function purgeRoster(db: Db, estab: string, afterDays: number, forgetPeople: ForgetPeople): Promise<number> {
   const [due] = await db<{ ripe: number }[]>`
     select v.ripe from roster r
       cross join (select max(version) as ripe from roster_version where estab = ${estab} and instant < now() - make_interval(days => ${afterDays})) v
@@ -158,11 +149,12 @@ async function keepReferenced(sql: Sql, estab: string, leaving: Leaving): Promis
       const candidates = idsOf(leaving, to);
       if (candidates.length === 0) continue;
       const id = many ? sql`unnest(r.${sql(column)})` : sql`r.${sql(column)}`;
-      // As rows: an array of thousands would be gone through for each record.
+      // As rows: an array of thousands would be gone through for each record, and so would be a `not in` of more than fit into memory.
       const wanted = await sql<{ id: string }[]>`
         select distinct w.id from (
           select ${id} as id from ${sql(from.table)} r
-          where r.estab = ${estab} and r.sourced_id not in (select unnest(${idsOf(leaving, from.collection)}::text[]))) w
+          where r.estab = ${estab}
+            and not exists (select from unnest(${idsOf(leaving, from.collection)}::text[]) own (id) where own.id = r.sourced_id)) w
         where w.id in (select unnest(${candidates}::text[]))`;
       for (const one of wanted) leaving.get(to)?.delete(one.id);
       kept += wanted.length;

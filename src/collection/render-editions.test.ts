@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { useService } from '../../test/service.ts';
 import { allResources } from '../roster/collections.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { historyTable } from './history.ts';
 import { renderRosters } from './render-editions.ts';
 
@@ -56,6 +57,7 @@ async function forgetEdition(estab: string): Promise<void> {
   for (const resource of allResources)
     for (const table of [resource.table, historyTable(resource)]) await db`update ${db(table)} set v1p2 = null, shared = null where estab = ${estab}`;
   await db`update roster set rendered_to = 0 where estab = ${estab}`;
+  await noteStanding(db, estab);
 }
 
 test('what was merged without it is not shown until it is made, and then as if it had been made at once', async () => {

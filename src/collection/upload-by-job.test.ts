@@ -6,6 +6,7 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
+import { forgetOverAge } from '../../test/all-schools.ts';
 import { csvPackage } from '../../test/csv-package.ts';
 import { hiddenIn, useOnboarding, zip } from '../../test/onboarding.ts';
 import { runCurl } from '../../test/run-curl.ts';
@@ -14,7 +15,6 @@ import { smallPackage, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { hashSecret } from '../access/secrets.ts';
 import { makeUploadToken } from '../access/upload-tokens.ts';
-import { forgetOverAge } from '../forget.ts';
 
 const largestUpload = 1024 * 1024;
 const onboarding = await useOnboarding({}, { largestUpload });

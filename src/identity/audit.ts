@@ -8,8 +8,9 @@ export async function audit(sql: Sql, { estab, rp, operation, presenceId, outcom
   await sql`insert into identity_audit (estab, rp, operation, presence_id, outcome) values (${estab}, ${rp}, ${operation}, ${presenceId}, ${outcome})`;
 }
 
-export async function forgetAudited(db: Db, estab: string, days: number): Promise<void> {
-  await deleteOfSchool(db, 'identity_audit', estab, db`at < now() - make_interval(days => ${days})`);
+/** Of all schools, those included that are there no more: an entry may be written while its school is removed. */
+export async function forgetAudited(db: Db, days: number): Promise<void> {
+  await deleteInBatches(db, 'identity_audit', db`at < now() - make_interval(days => ${days})`);
 }
 
 /** Sessions and registration links say themselves when they end. */

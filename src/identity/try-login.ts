@@ -44,25 +44,29 @@ export async function tryLogin(db: Db, turn: Turns, typed: Try): Promise<TriedLo
  * is as wrong as any: to say more would tell a guesser that the password was right.
  */
 async function open(db: Db, { estab, operation }: Try, presenceId: string, hash: string | null): Promise<boolean> {
-  const opened = await db`
-    update login set wrong_tries = 0, locked_until = null ${operation === 'SignIn' ? db`, last_logged_in = now()` : db``}
-    where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now())
-    returning presence_id`;
-  await audit(db, { estab, rp: null, operation, presenceId, outcome: opened.length > 0 ? 'done' : 'locked' });
-  return opened.length > 0;
+  return db.begin(async (tx) => {
+    const opened = await tx`
+      update login set wrong_tries = 0, locked_until = null ${operation === 'SignIn' ? tx`, last_logged_in = now()` : tx``}
+      where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now())
+      returning presence_id`;
+    await audit(tx, { estab, rp: null, operation, presenceId, outcome: opened.length > 0 ? 'done' : 'locked' });
+    return opened.length > 0;
+  });
 }
 
 /** While it is locked nothing is counted, so that nobody can keep it locked. For nobody the statements do nothing, and there are as many. */
 async function countWrong(db: Db, { estab, operation }: Try, presenceId: string): Promise<void> {
   const until = new Date((await readClock(db)).getTime() + lockedMinutes * 60_000);
-  const [known] = await db`
-    with counted as (
-      update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
-        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
-      where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())
-    )
-    select presence_id from login where estab = ${estab} and presence_id = ${presenceId}`;
-  await db`
-    insert into identity_audit (estab, rp, operation, presence_id, outcome)
-    select ${estab}, null, ${operation}, ${presenceId}, 'wrong password' where ${known !== undefined}::boolean`;
+  await db.begin(async (tx) => {
+    const [known] = await tx`
+      with counted as (
+        update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
+          locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
+        where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())
+      )
+      select presence_id from login where estab = ${estab} and presence_id = ${presenceId}`;
+    await tx`
+      insert into identity_audit (estab, rp, operation, presence_id, outcome)
+      select ${estab}, null, ${operation}, ${presenceId}, 'wrong password' where ${known !== undefined}::boolean`;
+  });
 }

@@ -38,14 +38,15 @@ export async function countApplication(sql: Sql, rp: string, most: number | null
   return Object.fromEntries([...rows, writebacks, ...people].filter(({ count }) => count > 0).map(({ words, count }) => [words, count]));
 }
 
-/** They lie with the records of each school. */
+/** They lie with the records of each school; when there are as many as are counted, no other is asked. */
 async function countWritebacks(sql: Sql, rp: string, most: number | null): Promise<number> {
-  const counts = await atOnce(schoolsAtOnce, await listSchools(sql, rp), async (estab) => {
+  let count = 0;
+  await atOnce(schoolsAtOnce, await listSchools(sql, rp), async (estab) => {
+    if (most !== null && count >= most) return;
     const [row] = await sql<{ count: number }[]>`
       select count(*)::int as count from (select from writeback where estab = ${estab} and rp = ${rp} limit ${most}::bigint) counted`;
-    return row?.count ?? 0;
+    count += row?.count ?? 0;
   });
-  const count = counts.reduce((sum, one) => sum + one, 0);
   return most === null ? count : Math.min(count, most);
 }
 

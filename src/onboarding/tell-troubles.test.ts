@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { beforeEach, test } from 'node:test';
 import { earlier } from '../../test/earlier.ts';
+import { withoutNodeOf } from '../../test/node-away.ts';
 import { hiddenIn, useOnboarding, zip } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
@@ -194,6 +195,18 @@ test('without mail there is no operator to write to, and a school is told all th
   await quiet.db`update component_database set status = 'Paused', message = 'held until a person approves it: much would go' where estab = 'q1'`;
   assert.equal(await tellTroubles(quiet.db, tellingOf(readConfig({}))), 1);
   assert.deepEqual(await quiet.db`select payload ->> 'to' as to from outbox where kind = 'mail'`, [{ to: 'office@q1.example' }]);
+});
+
+test('one school that cannot be had keeps none of the others from being told', async () => {
+  const quiet = await useService();
+  for (const one of ['q-a', 'q-b', 'q-c']) await quiet.addSchool(one, pupils(60));
+  await quiet.db`update component_database set status = 'Paused', message = 'held until a person approves it: much would go' where name = 'SchoolData'`;
+  await assert.rejects(tellTroubles(withoutNodeOf(quiet.db, 'q-b'), telling), (error: AggregateError) => {
+    assert.deepEqual(error.errors.map((one: Error) => one.message), ['q-b could not be told how its data stands']);
+    return true;
+  });
+  const told = await quiet.db<{ estab: string }[]>`select distinct estab from outbox where kind = 'mail' order by estab`;
+  assert.deepEqual(told.map((one) => one.estab), ['q-a', 'q-c']);
 });
 
 test('the operator is the address that mails come from', () => {

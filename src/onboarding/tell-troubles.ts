@@ -8,6 +8,7 @@ import { readMoment } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import type { Letter } from '../mail/letter.ts';
 import { enqueueMail } from '../mail/mail.ts';
+import { goThrough } from '../roster/go-through.ts';
 import { renderFailing, renderHeld, renderRefused, renderWell, type About } from './trouble-mails.ts';
 
 /** operator: where mails to whoever runs the service go, if they go anywhere. */
@@ -39,19 +40,21 @@ export function tellingOf({ publicUrl, mail }: Pick<Config, 'publicUrl' | 'mail'
   return { publicUrl, operator: mail && (/<([^<>]+)>\s*$/.exec(mail.from)?.[1] ?? mail.from).trim() };
 }
 
-/** To be called when a status changes, and again and again besides; gives how many schools were told something. */
+/** To be called when a status changes, and again and again besides; gives how many schools were told something. One that fails keeps none of the others. */
 export async function tellTroubles(db: Db, telling: Telling, which: { estab?: string; at?: Date } = {}): Promise<number> {
-  const estabs = which.estab === undefined ? await findTroubled(db) : [which.estab];
   let told = 0;
-  for (const estab of estabs) if (await tellSchool(db, telling, estab, which.at)) told += 1;
+  const tell = async (estab: string) => {
+    if (await tellSchool(db, telling, estab, which.at)) told += 1;
+  };
+  if (which.estab === undefined) await goThrough(await findTroubled(db), 'could not be told how its data stands', tell);
+  else await tell(which.estab);
   return told;
 }
 
-async function findTroubled(db: Db): Promise<string[]> {
-  const rows = await db<{ estab: string }[]>`
+async function findTroubled(db: Db): Promise<{ estab: string }[]> {
+  return db<{ estab: string }[]>`
     select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeout')
     union select estab from import_end where outcome = 'refused' and finished_at > now() - make_interval(hours => ${patienceHours}) order by estab`;
-  return rows.map(({ estab }) => estab);
 }
 
 /** Looked at without a lock first: nearly always there is nothing to tell. */

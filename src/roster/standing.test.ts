@@ -1,8 +1,12 @@
 // Covers what is noted about each school for whoever asks about all at once: the same as the school's own records say, whoever wrote those.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { switchTriggers } from '../../test/database.ts';
 import { useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
+import { citusUrl } from '../../test/spread-database.ts';
 
 const service = await useService();
 const { db } = service;
@@ -17,7 +21,7 @@ const noted = async (estab: string) => ({
 test('a school is noted when it is added, and anew with each import, which is noted too', async () => {
   await service.addSchool('a');
   assert.deepEqual(await noted('a'), { same: true, version: 0, kept: true, dated: null, records: 0, pupils: 0 });
-  await withoutTriggers(() => service.load('a', smallPackage()));
+  await service.load('a', smallPackage());
   const [counted = { records: 0, pupils: 0 }] = await db<{ records: number; pupils: number }[]>`
     select sum(count)::int as records, (sum(count) filter (where collection = 'users' and kind = 'student'))::int as pupils
     from roster_total where estab = 'a' and status = 'active'`;
@@ -26,7 +30,8 @@ test('a school is noted when it is added, and anew with each import, which is no
   await assertEnds('a', ['done']);
 });
 
-test('the version before notes the same without knowing it', async () => {
+test('the version before notes the same without knowing it', { skip: citusUrl !== undefined && 'it does not run there' }, async () => {
+  await switchTriggers(db, 'enable');
   await service.addSchool('b');
   await db.begin(async (tx) => {
     await tx`
@@ -38,15 +43,22 @@ test('the version before notes the same without knowing it', async () => {
   });
   assert.deepEqual(await noted('b'), { same: true, version: 1, kept: true, dated: true, records: 6, pupils: 3 });
   await assertEnds('b', ['refused']);
+  await switchTriggers(db, 'disable');
 });
 
-/** As where the database is spread over nodes. */
-async function withoutTriggers(act: () => Promise<unknown>): Promise<void> {
-  const all = [['roster', 'note_standing'], ['roster_version', 'note_standing'], ['import_run', 'note_import_end']] as const;
-  for (const [table, trigger] of all) await db`alter table ${db(table)} disable trigger ${db(trigger)}`;
-  await act();
-  for (const [table, trigger] of all) await db`alter table ${db(table)} enable trigger ${db(trigger)}`;
-}
+test('a migration notes what was missed when the table was made, and nothing as it was before', async () => {
+  const text = readFileSync(join(import.meta.dirname, '../../migrations/0053_standing_again.sql'), 'utf8');
+  for (const estab of ['old', 'none', 'right', 'ahead']) await service.addSchool(estab, smallPackage());
+  const all = ['old', 'none', 'right'];
+  const before = await Promise.all(all.map(noted));
+  await db`update roster_standing set roster_id = gen_random_uuid(), version = 0, kept_from = 9, instant = null, records = 7, pupils = 7 where estab = 'old'`;
+  await db`delete from roster_standing where estab = 'none'`;
+  // As where an import commits while it is read.
+  await db`update roster_standing set version = 2 where estab = 'ahead'`;
+  await db.unsafe(text);
+  assert.deepEqual(await Promise.all(all.map(noted)), before);
+  assert.equal((await noted('ahead')).version, 2);
+});
 
 async function assertEnds(estab: string, outcomes: readonly string[]): Promise<void> {
   const ends = await db<{ outcome: string; same: boolean }[]>`

@@ -1,5 +1,6 @@
 // In charge of where a roster stands, for whoever asks about all schools at once: to be noted last in every transaction that changes the
 // row of `roster`, which lies with the school's records.
+import { isDeepStrictEqual } from 'node:util';
 import type { Sql } from '../db/connect.ts';
 
 /** records, pupils: those that are there now. */
@@ -14,13 +15,9 @@ type Standing = {
   pupils: number;
 };
 
+/** The transaction has locked the row of `roster`, or written it: what is read without that may be overtaken until it is noted. */
 export async function noteStanding(tx: Sql, estab: string): Promise<void> {
-  const [roster] = await tx<Standing[]>`
-    select r.id, r.version, r.kept_from as "keptFrom", v.instant, r.purged_at as "purgedAt", r.rendered_to as "renderedTo",
-      (select coalesce(sum(t.count), 0)::int from roster_total t where t.estab = ${estab} and t.status = 'active') as records,
-      (select coalesce(sum(t.count), 0)::int from roster_total t
-        where t.estab = ${estab} and t.status = 'active' and t.collection = 'users' and t.kind = 'student') as pupils
-    from roster r left join roster_version v on v.estab = ${estab} and v.version = r.version where r.estab = ${estab}`;
+  const roster = await readOwn(tx, estab);
   if (!roster) return;
   const { id, version, keptFrom, instant, purgedAt, renderedTo, records, pupils } = roster;
   await tx`
@@ -30,7 +27,21 @@ export async function noteStanding(tx: Sql, estab: string): Promise<void> {
       instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to, records = excluded.records, pupils = excluded.pupils`;
 }
 
-/** All of them. */
-export async function listSchools(sql: Sql): Promise<{ estab: string }[]> {
-  return sql<{ estab: string }[]>`select estab from roster_standing order by estab`;
+/** Whether something else is noted than the school's own records say. Both are asked apart, so that it may be said of what is just moving. */
+export async function isNotedOtherwise(sql: Sql, estab: string): Promise<boolean> {
+  const own = await readOwn(sql, estab);
+  const [noted] = await sql<Standing[]>`
+    select roster_id as id, version, kept_from as "keptFrom", instant, purged_at as "purgedAt", rendered_to as "renderedTo", records, pupils
+    from roster_standing where estab = ${estab}`;
+  return own !== undefined && !isDeepStrictEqual({ ...own }, { ...noted });
+}
+
+async function readOwn(sql: Sql, estab: string): Promise<Standing | undefined> {
+  const [roster] = await sql<Standing[]>`
+    select r.id, r.version, r.kept_from as "keptFrom", v.instant, r.purged_at as "purgedAt", r.rendered_to as "renderedTo",
+      (select coalesce(sum(t.count), 0)::int from roster_total t where t.estab = ${estab} and t.status = 'active') as records,
+      (select coalesce(sum(t.count), 0)::int from roster_total t
+        where t.estab = ${estab} and t.status = 'active' and t.collection = 'users' and t.kind = 'student') as pupils
+    from roster r left join roster_version v on v.estab = ${estab} and v.version = r.version where r.estab = ${estab}`;
+  return roster;
 }

@@ -12,6 +12,7 @@ import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { renderRosters } from '../collection/render-editions.ts';
 import { parseListName } from '../roster/list-folder.ts';
+import { noteStanding } from '../roster/standing.ts';
 
 const service = await useService();
 const { db } = service;
@@ -66,6 +67,7 @@ async function mergeUnknowing(estab: string, load: Awaited<ReturnType<typeof ope
     update roster_org set type = 'local', record = replace(record, '"type":"school"', '"type":"local"')
     where estab = ${estab} and sourced_id = 'school'`;
   await db`update roster set rendered_to = ${before} where estab = ${estab}`;
+  await noteStanding(db, estab);
 }
 
 test('what is rendered later is in the list, also of records that the merge did not touch; 1.1 is carried on', async () => {

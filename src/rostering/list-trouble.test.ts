@@ -9,6 +9,7 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
+import { purgeRosters } from '../../test/all-schools.ts';
 import { byName } from '../../test/dialects.ts';
 import { earlier } from '../../test/earlier.ts';
 import { loadSource, madeUpSource, person, role } from '../../test/made-up-source.ts';
@@ -16,9 +17,9 @@ import { readAnswer, type RawAnswer } from '../../test/read-answer.ts';
 import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { forgetPurgedHistory } from '../collection/history.ts';
-import { purgeRosters } from '../collection/purge.ts';
 import { createListFolder } from '../roster/list-folder.ts';
 import { sweepLists } from '../roster/sweep-lists.ts';
+import { noteStanding } from '../roster/standing.ts';
 
 const estab = '9990001';
 const { root } = byName.B;
@@ -279,7 +280,7 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
   const version = (await read('/users')).headers['x-roster-version'] ?? '';
   assert.equal(holding().length, 1);
   await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
-  assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
+  assert.equal(await purgeRosters(db, 90), 2);
   expected.clear();
   // A walk that began before goes on for an hour, from the history.
   await assertRight('/users');
@@ -298,6 +299,7 @@ test('whoever is purged is in no file an hour later, nor in one that is being wr
   }
   await db`update roster_user_history set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await db`update roster set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
+  await noteStanding(db, estab);
   await forgetPurgedHistory(db);
   await sweep();
   assert.deepEqual(holding(), []);

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forgetHistory, forgetPurgedHistory } from '../collection/history.ts';
-import { purgeRosters } from '../collection/purge.ts';
+import { purgeRosters } from '../../test/all-schools.ts';
 import { csvPackage, type Rows } from '../../test/csv-package.ts';
 import { asking, byName, ofSeveralSchools, type TestedDialect } from '../../test/dialects.ts';
 import { earlier } from '../../test/earlier.ts';
 import { useService } from '../../test/service.ts';
+import { noteStanding } from '../roster/standing.ts';
 import { forgetVersionNames } from './pin.ts';
 
 const service = await useService();
@@ -268,6 +269,7 @@ test('a merge that kept nothing, as an older release makes one, is not looked be
     await tx`update roster_user set version = 3, family_name = 'Third', record = replace(record, 'Second', 'Third') where estab = ${estabs[0]}`;
     await tx`update roster set version = 3 where estab = ${estabs[0]}`;
     await tx`insert into roster_version (estab, version, instant, stamp) values (${estabs[0]}, 3, now(), '2026-01-01T00:00:00.000Z')`;
+    await noteStanding(tx, estabs[0]);
   });
   const status = async (at: string) => (await client.b(estabs[0], '/users', { 'if-roster-version': at })).status;
   assert.deepEqual([await status(first), await status(second), await status(await version())], [412, 412, 200]);
@@ -284,7 +286,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
   await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
-  assert.equal(await purgeRosters(db, 90, async () => async () => {}), 2);
+  assert.equal(await purgeRosters(db, 90), 2);
   for (const { read } of asking) {
     const response = await read(client, estab, '/users', { 'if-roster-version': version });
     assert.deepEqual([response.headers.get('x-total-count'), (await familiesOf(response)).length], ['3', 3]);
@@ -292,6 +294,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   await db`update roster_user_history set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await db`update roster set purged_at = ${earlier(db, 'purged_at', '2 hours')} where estab = ${estab}`;
   await db`update roster set history_from = 0 where estab = ${estab}`;
+  await noteStanding(db, estab);
   await forgetPurgedHistory(db);
   for (const { read } of asking)
     assert.equal((await read(client, estab, '/users', { 'if-roster-version': version })).status, 412, 'exactly as it was, or not at all');

@@ -133,6 +133,12 @@ export const offenders: Offenders = [
       'src/access/secrets.ts': [
         'a4416ca2658f delete from "school_secret" where valid_until < now() - make_interval(days => $n)',
       ],
+      'src/identity/audit.ts': [
+        'bb1425576a65 delete from "identity_audit" where ctid = any(array(select ctid from "identity_audit" where at < now',
+      ],
+      'src/collection/forget-reports.ts': [
+        '03f8568674f9 delete from "import_end" where ctid = any(array(select ctid from "import_end" where finished_at < no',
+      ],
       'src/onboarding/links.ts': ['9b2765a68af7 delete from unnamed_link where expires_at < now()'],
       'src/onboarding/invitations.ts': [
         '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
@@ -157,11 +163,10 @@ export const offenders: Offenders = [
         '5a9311d8cbb2 select estab from roster_standing where purged_at < now() - make_interval(hours => $n) order by esta',
       ],
       'src/collection/render-editions.ts': ['c5313bc8b517 select estab from roster_standing where rendered_to <> version order by estab'],
-      'src/roster/standing.ts': ['f7ac716c6f5f select estab from roster_standing order by estab'],
       'src/roster/sweep-lists.ts': [
         '2a612d6a0c43 select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging',
       ],
-      'src/visit-schools.ts': ['034a831b20a3 select estab, swept_at < $n as late from roster_standing where swept_at <= $n order by swept_at, est'],
+      'src/visit-schools.ts': ['d8d35a36d728 select estab, swept_at < $n as late from roster_standing where swept_at <= $n order by swept_at desc'],
       'src/collection/watch-folders.ts': [
         "c29c29e59342 select s.estab, s.settings ->> 'folder' as folder, s.settings ->> 'fingerprint' as collected from co",
       ],
@@ -327,6 +332,9 @@ export const offenders: Offenders = [
         '6522c83d0f8e insert into import_end (estab, id, started_at, finished_at, outcome) select estab, id, started_at, f',
         '8159dd1bb34d update roster_standing s set records = t.records, pupils = t.pupils from (select estab, sum(count)::',
         'ba52fc7ac433 update roster_standing s set instant = v.instant from roster_version v where v.estab = s.estab and v',
+      ],
+      'migrations/0053_standing_again.sql': [
+        '586bbf686d3e insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to,',
       ],
       'migrations/0005_school_data.sql': [
         'a9303c71b52f insert into component_database (estab, name, status, row_count, updated_at, changed_at) select r.est',

@@ -2,12 +2,12 @@
 // whatever its id looks like, to be deleted or purged; and every look in the trail.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { purgeRosters } from '../../../test/all-schools.ts';
 import { readToEnd, useConsole } from '../../../test/console.ts';
 import { earlier } from '../../../test/earlier.ts';
 import { root12, rootA, rootB } from '../../../test/service.ts';
 import { enrolment, schoolClass, smallPackage, smallSchool, user } from '../../../test/small-school.ts';
 import { createPseudonym } from '../../access/pseudonym.ts';
-import { purgeRosters } from '../../collection/purge.ts';
 import { createForgetPeople } from '../../forget.ts';
 import { collections } from '../../roster/collections.ts';
 import { notFollowed, relations } from '../../rostering/related-records.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { withoutNodeOf } from '../../../../test/node-away.ts';
 import { useService } from '../../../../test/service.ts';
 import { smallPackage } from '../../../../test/small-school.ts';
 import { forgetMarksFiles, marksFolder, removeMarksFiles } from './forget-marks-files.ts';
@@ -64,4 +65,15 @@ test('files of a school that is there no more go, on every machine, and with the
   await removeMarksFiles(dataDir, 'removed');
   await removeMarksFiles(dataDir, 'removed');
   assert.deepEqual(readdirSync(dirname(marksFolder(dataDir, 'x'))), ['one']);
+});
+
+test('a school that cannot be had keeps the files of none of the others', async () => {
+  const estabs = ['a-there', 'b-away', 'c-there'];
+  for (const estab of estabs) {
+    await addSchool(estab, smallPackage());
+    await write(estab, 'old', mark('p1'));
+    age(estab, 'old.csv', 31);
+  }
+  await assert.rejects(forgetMarksFiles(withoutNodeOf(db, 'b-away'), dataDir, 30), /^AggregateError: 1 of 4 schools could not be rid of its marks in files$/);
+  assert.deepEqual(estabs.map((estab) => names(estab).length), [0, 1, 0]);
 });

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Db } from '../../../db/connect.ts';
+import { goThrough } from '../../../roster/go-through.ts';
 import { readCsv } from './read-csv.ts';
 import { attendanceColumns } from './read-attendance.ts';
 import { renderCsvRow } from './write-csv.ts';
@@ -28,15 +29,19 @@ export async function removeMarksFiles(dataDir: string, estab: string): Promise<
   await rm(marksFolder(dataDir, estab), { recursive: true, force: true });
 }
 
-/** Files over age go, and those of a school that is there no more; from the others, the marks of people who are in the roster no more. */
+/**
+ * Files over age go, and those of a school that is there no more; from the others, the marks of people who are in the roster no more. A school
+ * that fails keeps none of the others.
+ */
 export async function forgetMarksFiles(db: Db, dataDir: string, days: number): Promise<void> {
-  for (const estab of await namesIn(root(dataDir))) {
+  const schools = (await namesIn(root(dataDir))).map((estab) => ({ estab }));
+  await goThrough(schools, 'could not be rid of its marks in files', async (estab) => {
     const [school] = await db<{ purgedAt: Date | null }[]>`
       select (select max(v.instant) from roster_version v where v.estab = ${estab} and v.import is null) as "purgedAt"
       from establishment e where e.estab = ${estab}`;
     if (!school) await removeMarksFiles(dataDir, estab);
     else for (const name of await namesIn(marksFolder(dataDir, estab))) await passOver(forgetInFile(db, { estab, ...school }, dataDir, name, days));
-  }
+  });
 }
 
 type School = { estab: string; purgedAt: Date | null };
