@@ -48,7 +48,8 @@ test('a merge and a call that are cut at the end leave nothing, and are done by 
   await db.begin(async (tx) => {
     await tx`select from roster where estab = ${estab} for update`;
     const stop = await work();
-    const merging = () => db`select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'select version from roster %'`;
+    const merging = () => db`
+      select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'select version from roster %'`;
     await until('the merge waits and the receiver is called', async () => (await merging()).length > 0 && receiver.arrivals.length === 1);
     await stop();
   });
