@@ -12,8 +12,10 @@ const templateLock = 5_219_900;
 export type TestDatabase = { db: Db; url: string };
 
 /** A fresh, migrated database; it goes when the tests of the file have run. */
-export async function useDatabase(): Promise<TestDatabase> {
-  if (citusUrl !== undefined) return useSpreadDatabase(citusUrl);
+export const useDatabase = (): Promise<TestDatabase> => (citusUrl === undefined ? usePlainDatabase() : useSpreadDatabase(citusUrl));
+
+/** On one node, also where the others lie on several: for what is not to be had there, such as backups beside other work. */
+export async function usePlainDatabase(): Promise<TestDatabase> {
   const cluster = await openTestCluster();
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
   const name = `test_${randomBytes(6).toString('hex')}`;

@@ -21,6 +21,7 @@ import { announceChange } from '../src/notifications/announce.ts';
 import { createDelivery } from '../src/notifications/deliver.ts';
 import { enqueue, type Lane } from '../src/outbox/enqueue.ts';
 import { startWorker, type Worker } from '../src/outbox/worker.ts';
+import type { TestDatabase } from './database.ts';
 import { useService, type Service } from './service.ts';
 import { until } from './until.ts';
 
@@ -46,10 +47,12 @@ export type Delivering = Awaited<ReturnType<typeof useDelivering>>;
 type Log = Parameters<typeof startWorker>[0]['log'];
 type Credentials = Pick<NewApplication, 'rp' | 'managementSecret' | 'signingSecret'> & { estab: string; schoolSecret: string };
 
+type DeliveringOptions = { limits?: OutboundLimits; worker?: false; now?: () => number; database?: TestDatabase };
+
 /** With `worker: false` nobody works until one is started. */
-export async function useDelivering(options: { limits?: OutboundLimits; worker?: false; now?: () => number } = {}) {
+export async function useDelivering({ database, ...options }: DeliveringOptions = {}) {
   // As in the demo, what receivers on loopback addresses answer may be seen.
-  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', DEMO: 'on' });
+  const service = await useService({ OUTBOUND_ALLOW: '127.0.0.0/8', DEMO: 'on' }, database ? { database } : {});
   const { db, seal } = service;
   const warnings: Logged[] = [];
   const errors: Logged[] = [];

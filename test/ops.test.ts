@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createSeal } from '../src/access/seal.ts';
 import { setBackupPlan } from '../src/backup/plan.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
-import { useDatabase } from './database.ts';
+import { usePlainDatabase } from './database.ts';
 import { readExposition, type Family } from './exposition.ts';
 import { eventually, home, longest, repository, start, stop } from './processes.ts';
 import { isBalanced, readExpression } from './promql.ts';
@@ -28,7 +28,7 @@ const dashboard = JSON.parse(ops('grafana-dashboard.json')) as Dashboard;
 const targets = dashboard.panels.flatMap((panel) => (panel.targets ?? []).map((target) => ({ panel: panel.title, ...target })));
 const rules = readRules(ops('alerts.yaml'));
 
-const { db, url: databaseUrl } = await useDatabase();
+const { db, url: databaseUrl } = await usePlainDatabase();
 
 /** A service with something of everything that is matched by its value. */
 async function scrape(role: 'all' | 'worker', exercise: (url: string) => Promise<void> = async () => {}): Promise<Map<string, Family>> {

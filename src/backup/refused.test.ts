@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertFailed, useCommands } from '../../test/commands.ts';
 import { useDataDir } from '../../test/data-dir.ts';
-import { useDatabase } from '../../test/database.ts';
+import { usePlainDatabase } from '../../test/database.ts';
 import { countTables, useEmptyDatabases } from '../../test/empty-database.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
@@ -32,7 +32,7 @@ import { RowsDigest } from './rows-digest.ts';
 import { listBackupRuns } from './runs.ts';
 import { writeBackup } from './write-backup.ts';
 
-const { db, url } = await useDatabase();
+const { db, url } = await usePlainDatabase();
 const databases = await useEmptyDatabases();
 const folder = useDataDir();
 const passphrase = 'correct horse battery';

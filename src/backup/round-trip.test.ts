@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
 import { useDataDir } from '../../test/data-dir.ts';
+import { usePlainDatabase } from '../../test/database.ts';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
 import { useEmptyDatabases } from '../../test/empty-database.ts';
 import { freePort } from '../../test/free-port.ts';
@@ -25,7 +26,7 @@ import { restoreBackup } from './restore-backup.ts';
 import { verifyBackup } from './verify-backup.ts';
 import { writeBackup } from './write-backup.ts';
 
-const delivering = await useDelivering({ worker: false });
+const delivering = await useDelivering({ worker: false, database: await usePlainDatabase() });
 const { service, db } = delivering;
 const folder = useDataDir();
 // So that an embedded server, which root runs as somebody else, lives in it.

@@ -5,7 +5,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { useDatabase } from '../../test/database.ts';
+import { usePlainDatabase } from '../../test/database.ts';
 import { withEmptyDatabase } from '../../test/generate.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { createSeal } from '../access/seal.ts';
@@ -23,7 +23,7 @@ import { askForBackup, endPlan, findBackupPlan, setBackupPlan, stopBackupPlan } 
 import { keepBackupPlan } from './run-plan.ts';
 import { listBackupRuns, readBackupStanding } from './runs.ts';
 
-const { db, url } = await useDatabase();
+const { db, url } = await usePlainDatabase();
 const home = mkdtempSync(join(tmpdir(), 'schoolbell-plan-'));
 after(() => rmSync(home, { recursive: true, force: true }));
 const config = readConfig({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: home });

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
+import { usePlainDatabase } from '../../test/database.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
-import { citusUrl } from '../../test/spread-database.ts';
 import { backupCore } from '../backup/core.ts';
 import { findBackupPlan, openPassphrase } from '../backup/plan.ts';
 import { keepBackupPlan } from '../backup/run-plan.ts';
@@ -16,10 +16,9 @@ import type { BackupRun } from '../backup/runs.ts';
 import { readConfig } from '../config.ts';
 import type { ForeseenUpgrade } from '../needs/check-upgrade.ts';
 
-const skip = citusUrl !== undefined && 'where the database is spread over several nodes no plan is taken';
 const home = mkdtempSync(join(tmpdir(), 'schoolbell-backup-plan-'));
 after(() => rmSync(home, { recursive: true, force: true }));
-const service = await useService();
+const service = await useService({}, { database: await usePlainDatabase() });
 const { db, seal } = service;
 await service.addSchool('3801001', smallPackage());
 const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir };
@@ -32,7 +31,7 @@ const keep = (now: Date, signal = new AbortController().signal) =>
 const files = () => readdirSync(folder).filter((name) => name.endsWith('.backup'));
 type Listed = { plan: { folder: string } | null; here: boolean; standing: { verdict: string } | null; runs: (BackupRun & { there: boolean })[] };
 
-test('what cannot be a plan is refused, and nothing is set up', { skip }, async () => {
+test('what cannot be a plan is refused, and nothing is set up', async () => {
   const refused: [RegExp, string][] = [
     [/name the file of the backup, or, for one again and again, a folder by --to/, 'backup'],
     [/either a file, or a folder by --to/, `backup x.backup --to ${folder}`],
@@ -53,7 +52,7 @@ test('what cannot be a plan is refused, and nothing is set up', { skip }, async 
   assert.match((await schoolbell('backup list')).out, /^no backups are set up; backup --to <folder> does that$/m);
 });
 
-test('a plan is set up, keeps its passphrase sealed, and makes a backup that restores', { skip }, async () => {
+test('a plan is set up, keeps its passphrase sealed, and makes a backup that restores', async () => {
   const { code, out } = await run(['backup', '--to', folder, '--every', '12h', '--keep', '2', '--passphrase-file', secret]);
   assert.equal(code, 0);
   assert.match(out, /^A backup goes to .+backups every 12 hours, and the newest 2 good ones are kept\.$/m);
@@ -72,7 +71,7 @@ test('a plan is set up, keeps its passphrase sealed, and makes a backup that res
   assert.match((await schoolbell('backup list')).out, /^standing +ok: the newest good one is (?:\d+ ms|[\d.]+ s) old, of one every 12 hours$/m);
 });
 
-test('a stop in the midst leaves nothing but what the next one takes up', { skip }, async () => {
+test('a stop in the midst leaves nothing but what the next one takes up', async () => {
   const stopping = new AbortController();
   setImmediate(() => stopping.abort());
   await keep(new Date(Date.now() + 13 * 3_600_000), stopping.signal);
@@ -81,7 +80,7 @@ test('a stop in the midst leaves nothing but what the next one takes up', { skip
   assert.doesNotMatch(JSON.stringify((await json<Listed>('backup list')).runs.map(({ state }) => state)), /writing|failed/);
 });
 
-test('whoever comes first with a new version takes a backup before anything is changed, also a command', { skip }, async () => {
+test('whoever comes first with a new version takes a backup before anything is changed, also a command', async () => {
   const known = await db<{ version: string }[]>`delete from service_version returning version`;
   assert.equal(known.length, 1);
   const check = await json<ForeseenUpgrade>('upgrade --check');
@@ -93,7 +92,7 @@ test('whoever comes first with a new version takes a backup before anything is c
   assert.equal((await json<Listed>('backup list')).runs.filter(({ why }) => why === 'upgrade').length, 1);
 });
 
-test('where the backup fails nothing is changed, and the way on is to do without', { skip }, async () => {
+test('where the backup fails nothing is changed, and the way on is to do without', async () => {
   await db`delete from service_version`;
   await db`update backup_run set started_at = started_at - interval '2 hours'`;
   const [sealed] = await db<{ passphrase: Uint8Array }[]>`select sealed_passphrase as passphrase from backup_plan`;
@@ -106,7 +105,7 @@ test('where the backup fails nothing is changed, and the way on is to do without
   await db`update backup_plan set sealed_passphrase = ${sealed?.passphrase ?? null}`;
 });
 
-test('one is asked for, and the plan is ended: what was made stays', { skip }, async () => {
+test('one is asked for, and the plan is ended: what was made stays', async () => {
   await json('backup --now');
   assert.notEqual((await findBackupPlan(db))?.askedAt, null);
   const before = files().length;
