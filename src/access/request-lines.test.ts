@@ -141,7 +141,8 @@ test('a database that is away costs lines and no counts, and nobody an answer', 
   const meter = createRequestMeter();
   const away = connect('postgres://nobody@127.0.0.1:9/nothing', { name: 'away', max: 1, connectionMs: 200 });
   let pool = away;
-  const switched = Object.assign((...given: Parameters<typeof db>) => pool(...given), { json: db.json }) as unknown as typeof db;
+  const together = (...all: Parameters<typeof db.together>) => pool.together(...all);
+  const switched = Object.assign((...given: Parameters<typeof db>) => pool(...given), { json: db.json, together }) as unknown as typeof db;
   const writer = createRequestLines(switched, meter, 2 ** 31 - 1);
   writer.note(ended('later'));
   await assert.rejects(writer.write());

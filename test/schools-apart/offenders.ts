@@ -175,6 +175,7 @@ export const offenders: Offenders = [
       ],
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
+        'd76b265dfcb7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
       ],
       'src/onboarding/tell-troubles.ts': [
         "511cd858fc44 select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeou",
