@@ -1,5 +1,6 @@
 // Nodes of a spread database are lost under load, ended or silent, and come back: the schools of the others go on meanwhile, nothing that was
-// acknowledged is lost, and nobody waits too long or is told anything but to come again. It needs TEST_CITUS_URL.
+// acknowledged is lost, and nobody waits too long or is told anything but to come again. It needs TEST_CITUS_URL, of a cluster as the guide
+// has it: what a node had prepared when it was lost keeps its schools waiting until Citus commits it (citus.recover_2pc_interval).
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';

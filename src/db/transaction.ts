@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isStalePlan, type PooledSession } from './session.ts';
 import { createSql, type Composed, type Row, type Rows, type Runner, type Sql } from './statement.ts';
-import { DatabaseUnavailable, isDeadlock } from './unavailable.ts';
+import { DatabaseUnavailable, isDeadlock, isServerError, sqlStates } from './unavailable.ts';
 
 export type Tx = Sql & {
   /** What fails inside is undone; the transaction goes on. */
@@ -93,8 +93,14 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
 
 /** Gives what the server says it has done. */
 async function commit(session: PooledSession): Promise<string | undefined> {
-  const asks = session.isSpread && session.transactionStatus !== 'E' ? [changeHere, command('commit')] : [command('commit')];
-  return (await session.runAtOnce(asks)).at(-1)?.command;
+  if (!session.isSpread) return (await session.run(command('commit'))).command;
+  try {
+    return (await session.runAtOnce([changeHere, command('commit')])).at(-1)?.command;
+  } catch (error) {
+    // As the commit behind it was answered.
+    if (isServerError(error) && error.code === sqlStates.inFailedTransaction) return 'ROLLBACK';
+    throw error;
+  }
 }
 
 /** Statements of a transaction that has ended are refused: they would run outside it. */

@@ -27,6 +27,7 @@ export const sqlStates = {
   diskFull: '53100',
   featureNotSupported: '0A000',
   noSuchStatement: '26000',
+  inFailedTransaction: '25P02',
   readOnly: '25006',
   undefinedTable: '42P01',
   undefinedColumn: '42703',
