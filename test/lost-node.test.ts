@@ -1,5 +1,5 @@
-// Nodes of a spread database are lost under load, ended or silent, and come back: the schools of the others go on meanwhile, nothing that was
-// acknowledged is lost, and nobody waits too long or is told anything but to come again. It needs TEST_CITUS_URL, of a cluster as the guide
+// Nodes of a spread database are lost under load, ended or silent, and come back: marks of other schools are written while one has ended, nothing
+// that was acknowledged is lost, and nobody waits too long or is told anything but to come again. It needs TEST_CITUS_URL, of a cluster as the guide
 // has it: what a node had prepared when it was lost keeps its schools waiting until Citus commits it (citus.recover_2pc_interval).
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
@@ -12,7 +12,7 @@ const times = 8;
 const awayMs = 6_000;
 
 suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL names no cluster' }, () => {
-  test('nodes that are lost under load take nothing else with them', { timeout: 900_000 }, async (context) => {
+  test('nodes that are lost under load take nothing with them that was acknowledged', { timeout: 900_000 }, async (context) => {
     const { db, url } = await useSpreadDatabase(citusUrl ?? '');
     const nodes = await cutNodes(db);
     after(() => nodes.forEach((node) => node.close()));

@@ -572,6 +572,11 @@ test('a node that the server asked in turn and lost is told from a wrong stateme
     }
     await again();
     await assert.rejects(nodes`select lose_node('08P01', 1)`, { code: '08P01' });
+    // Citus makes an error of its own of what the network told it, and says of which node.
+    const fail = (message: string) => nodes.unsafe(`do $do$ begin raise exception '${message}' using errcode = 'XX000'; end $do$`);
+    await assert.rejects(fail('failure on connection marked as essential: there:5432'), isLost);
+    await assert.rejects(fail('SSL error: unexpected eof while reading, while executing command on there:5432'), isLost);
+    await assert.rejects(fail('a fault of the server itself'), { code: 'XX000' });
   } finally {
     await nodes.end();
   }
