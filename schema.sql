@@ -1600,7 +1600,9 @@ create unlogged table stage_rejected (
   line integer not null,
   sourced_id text collate "C",
   fault integer,
-  dependent boolean default false not null
+  dependent boolean default false not null,
+  about text,
+  rule text
 );
 CREATE INDEX stage_rejected_reading ON public.stage_rejected USING btree (estab, reading);
 

@@ -4,8 +4,9 @@ import { laterThan, readClock } from '../db/clock.ts';
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { attendanceFile, type MarkRow } from './mark.ts';
-import { keptFaults, listedProblems, type Problems } from './problem.ts';
+import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
+import { tellRejected } from './reject-staged.ts';
 import { staged, stagedMarks, stagedRejected } from './stage.ts';
 
 /** Whose entry it is. */
@@ -56,37 +57,29 @@ export async function mergeAuthorsMarks(tx: Tx, estab: string, rows: readonly Ma
 export async function rejectUnknownMarks(tx: Tx, reading: Reading, problems: Problems): Promise<number> {
   const { estab, number } = reading;
   const people = staged(tx, collections.users, reading);
-  const rule = 'there is no such student in the roster';
-  const rows = await tx<{ line: number | null; studentId: string; own: number; total: number }[]>`
+  const known = problems.total;
+  const { count } = await tx`
     with fell as materialized (
       select r.sourced_id, min(r.fault) as fault from ${stagedRejected(tx, reading)} r
       where r.collection = ${collections.users.collection} and r.sourced_id is not null group by r.sourced_id
-    ), fallen as (
-      delete from stage_mark s where s.estab = ${estab} and s.reading = ${number}
-        and not exists (select from ${people} p where p.sourced_id = s.student_id and p.kind = 'student')
+    ), unknown as materialized (
+      select s.line, s.student_id from ${stagedMarks(tx, reading)} s
+      where not exists (select from ${people} p where p.sourced_id = s.student_id and p.kind = 'student')
         and not exists (select from roster_user u where u.estab = ${estab} and u.sourced_id = s.student_id and u.kind = 'student'
           and not exists (select from ${people} p where p.sourced_id = u.sourced_id))
-      returning s.line, s.student_id
-    ), explained as materialized (
-      select f.line, f.student_id, fell.fault as by, case when fell.fault is null
-        then (${problems.total}::int + row_number() over (partition by fell.fault is null order by f.line))::int end as fault
-      from fallen f left join fell on fell.sourced_id = f.student_id
-    ), noted as (
-      insert into stage_rejected (estab, reading, collection, line, fault, dependent)
-      select ${estab}, ${number}, ${attendanceFile}, line, coalesce(by, fault), by is not null from explained
-    ), kept as (
-      insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
-      select ${estab}, ${number}, fault, ${attendanceFile}, line, 'studentSourcedId', student_id, ${rule} from explained where fault <= ${keptFaults}
     )
-    select case when by is null then line end as line, student_id as "studentId", (count(*) filter (where by is null) over ())::int as own,
-      (count(*) over ())::int as total
-    from explained order by by nulls first, explained.line limit ${listedProblems}`;
-  const problem = { file: attendanceFile, column: 'studentSourcedId', rule };
-  const shown = rows.filter(({ line }) => line !== null);
-  for (const { line, studentId } of shown) problems.add({ ...problem, line, value: studentId });
-  const [first] = rows;
-  if (first) problems.count(first.own - shown.length, { ...problem, line: null, value: null });
-  return first?.total ?? 0;
+    insert into stage_rejected (estab, reading, collection, line, fault, dependent, about, rule)
+    select ${estab}::text, ${number}::int, ${attendanceFile}, u.line,
+      coalesce(fell.fault, (${known}::int + row_number() over (partition by fell.fault is null order by u.line))::int), fell.fault is not null,
+      u.student_id, 'there is no such student in the roster'
+    from unknown u left join fell on fell.sourced_id = u.student_id`;
+  if (count === 0) return 0;
+  await tellRejected(tx, reading, { collection: attendanceFile, file: attendanceFile, column: 'studentSourcedId' }, problems);
+  // `is true` keeps it from becoming a join: nobody knows how many rows are staged, and one that is made row by row would not end.
+  await tx`
+    delete from stage_mark s where s.estab = ${estab} and s.reading = ${number}
+      and (s.student_id in (select r.about from ${stagedRejected(tx, reading)} r where r.collection = ${attendanceFile} and r.about is not null)) is true`;
+  return count;
 }
 
 async function merge(tx: Tx, estab: string, marks: Fragment, origin: Origin): Promise<Merged> {

@@ -65,17 +65,16 @@ async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: '
   const late = hasDerivedLate(resource) ? tx`` : tx`or t.late <> s.late`;
   const missing = tx`s.sourced_id is null and t.status = 'active' and not exists (select from ${stagedRejected(tx, reading)} r
     where r.collection = ${resource.collection} and (r.sourced_id = t.sourced_id or r.sourced_id is null))`;
+  await tx`
+    insert into stage_change (estab, reading, collection, sourced_id, what)
+    select ${estab}, ${number}, ${resource.collection}, coalesce(s.sourced_id, t.sourced_id), case when t.sourced_id is null then 'new'
+      when s.sourced_id is null then 'missing' when t.status = 'active' and s.status = 'tobedeleted' then 'marked' else 'changed' end
+    from ${live} t ${mode === 'bulk' ? tx`full` : tx`right`} join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
+    where t.sourced_id is null or (${missing}) or t.record <> s.record or t.status <> s.status ${late}
+      or (s.sourced_id is not null and (t.v1p2, t.shared) is distinct from (s.v1p2, s.shared))`;
   const rows = await tx<{ what: Change; count: number }[]>`
-    with noted as (
-      insert into stage_change (estab, reading, collection, sourced_id, what)
-      select ${estab}, ${number}, ${resource.collection}, coalesce(s.sourced_id, t.sourced_id), case when t.sourced_id is null then 'new'
-        when s.sourced_id is null then 'missing' when t.status = 'active' and s.status = 'tobedeleted' then 'marked' else 'changed' end
-      from ${live} t ${mode === 'bulk' ? tx`full` : tx`right`} join ${staged(tx, resource, reading)} s on s.sourced_id = t.sourced_id
-      where t.sourced_id is null or (${missing}) or t.record <> s.record or t.status <> s.status ${late}
-        or (s.sourced_id is not null and (t.v1p2, t.shared) is distinct from (s.v1p2, s.shared))
-      returning what
-    )
-    select what, count(*)::int as count from noted group by what`;
+    select what, count(*)::int as count from stage_change where estab = ${estab} and reading = ${number} and collection = ${resource.collection}
+    group by what`;
   return new Map(rows.map(({ what, count }) => [what, count]));
 }
 

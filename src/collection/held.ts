@@ -97,12 +97,11 @@ export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly S
  * package of that import, which may have come before the other one was held.
  */
 export async function replaceHeld(tx: Tx, estab: string, by: string, upload: string | undefined): Promise<void> {
+  const replaced = tx`estab = ${estab} and outcome = 'held' and decision is null and id <> ${by}`;
   await tx`
-    with replaced as (
-      update import_run set decision = 'replaced', decided_at = now()
-      where estab = ${estab} and outcome = 'held' and decision is null and id <> ${by} returning finished_at
-    )
-    delete from upload where estab = ${estab} and created_at <= (select max(finished_at) from replaced) and id is distinct from ${upload ?? null}::uuid`;
+    delete from upload where estab = ${estab} and created_at <= (select max(finished_at) from import_run where ${replaced})
+      and id is distinct from ${upload ?? null}::uuid`;
+  await tx`update import_run set decision = 'replaced', decided_at = now() where ${replaced}`;
   await tx`delete from import_loss where estab = ${estab} and import <> ${by}`;
 }
 

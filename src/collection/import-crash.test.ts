@@ -71,7 +71,7 @@ const asked = [
   'insert into reading', 'begin', 'for no key update', 'copy "stage_org"', 'copy "stage_user"', 'with faulty',
   'copy "stage_mark"',
   'insert into stage_change', '"roster_org_history"', 'update "roster_user"', 'insert into "roster_user"', 'insert into "roster_enrollment"', 'child_ids',
-  'insert into roster_milestone', 'update roster set version', 'insert into attendance_mark', 'update component_database',
+  'insert into roster_total', 'delete from "roster_milestone"', 'update roster set version', 'insert into attendance_mark', 'update component_database',
   'update reading', 'insert into import_run', 'delete from "stage_user"', 'update reading set taken', 'insert into attendance_version',
   'insert into roster_version', 'commit',
 ];

@@ -6,43 +6,62 @@ import { kindColumns, type Resource } from '../roster/resource.ts';
 
 const rowsPerMilestone = 1000;
 
+/** Of a thousand keys in a row: how many are of this kind, these kinds, where they are several, and this status; and the first of the keys. */
+export type Chunk = Readonly<{ chunk: number; first: string; kind: string; kinds: readonly string[] | null; status: string; count: number }>;
+
 export async function measureCollection(tx: Tx, estab: string, resource: Resource): Promise<void> {
-  const table = tx(resource.table);
   const { collection } = resource;
-  await tx`delete from roster_total where estab = ${estab} and collection = ${collection}`;
-  await tx`delete from roster_mixed_total where estab = ${estab} and collection = ${collection}`;
-  await tx`delete from roster_milestone where estab = ${estab} and collection = ${collection}`;
-  const mixed = canBeMixed(resource);
   // All in one pass: of a million rows each takes a second.
-  await tx`
-    with base as materialized (
-      select chunk, kind, kinds, status, count(*) as count, min(sourced_id) as first
-      from (
-        select (row_number() over (order by sourced_id) - 1) / ${rowsPerMilestone} as chunk, sourced_id, kind, ${mixed ? tx`kinds` : tx`null::text[] as kinds`},
-          status
-        from ${table} where estab = ${estab}) numbered
-      group by chunk, kind, kinds, status
-    ), totals as (
-      insert into roster_total (estab, collection, kind, status, count)
-      select ${estab}, ${collection}, kind, status, sum(count) from base group by kind, status
-    ), mixed_totals as (
-      insert into roster_mixed_total (estab, collection, kind, kinds, status, count)
-      select ${estab}, ${collection}, kind, array_to_string(kinds, ','), status, sum(count) from base where kinds is not null group by 3, 4, 5
-    ), counted as (
-      select chunk, ${mainGroup(tx, tx`b`)} as part, sum(count) as count, min(first) as first from base b group by 1, 2
-      union all select chunk, ${mixedGroup(tx, tx`b`)}, sum(count), min(first) from base b where kinds is not null group by 1, 2
-    ), chunks as (
-      select chunk, min(first) as sourced_id from counted group by chunk
-    ), labels as (
-      select distinct part from counted
-    ), running as (
-      select c.chunk, c.sourced_id, l.part,
-        sum(coalesce(n.count, 0)) over (partition by l.part order by c.chunk rows between unbounded preceding and 1 preceding) as preceding
-      from chunks c cross join labels l left join counted n on n.chunk = c.chunk and n.part = l.part
-    )
-    insert into roster_milestone (estab, collection, sourced_id, preceding)
-    select ${estab}, ${collection}, sourced_id, jsonb_object_agg(part, preceding)
-    from running where chunk > 0 group by sourced_id`;
+  const chunks = await tx<Chunk[]>`
+    select chunk, min(min(sourced_id)) over (partition by chunk) as first, kind, kinds, status, count(*)::int as count
+    from (
+      select ((row_number() over (order by sourced_id) - 1) / ${rowsPerMilestone})::int as chunk, sourced_id, kind,
+        ${canBeMixed(resource) ? tx`kinds` : tx`null::text[] as kinds`}, status
+      from ${tx(resource.table)} where estab = ${estab}) numbered
+    group by chunk, kind, kinds, status order by chunk`;
+  const { totals, mixed, milestones } = measure(chunks);
+  for (const table of ['roster_total', 'roster_mixed_total', 'roster_milestone'])
+    await tx`delete from ${tx(table)} where estab = ${estab} and collection = ${collection}`;
+  if (totals.length > 0)
+    await tx`
+      insert into roster_total (estab, collection, kind, status, count) select ${estab}, ${collection}, g.kind, g.status, g.count
+      from jsonb_to_recordset(${tx.json(totals)}) as g (kind text, status text, count int)`;
+  if (mixed.length > 0)
+    await tx`
+      insert into roster_mixed_total (estab, collection, kind, kinds, status, count) select ${estab}, ${collection}, g.kind, g.kinds, g.status, g.count
+      from jsonb_to_recordset(${tx.json(mixed)}) as g (kind text, kinds text, status text, count int)`;
+  if (milestones.length > 0)
+    await tx`
+      insert into roster_milestone (estab, collection, sourced_id, preceding) select ${estab}, ${collection}, g.first, g.preceding
+      from jsonb_to_recordset(${tx.json(milestones)}) as g (first text, preceding jsonb)`;
+}
+
+/** In the order of their keys. Each milestone says of every group how many precede it, also where they are none. */
+export function measure(chunks: readonly Chunk[]) {
+  const totals = new Map<string, { kind: string; status: string; count: number }>();
+  const mixed = new Map<string, { kind: string; kinds: string; status: string; count: number }>();
+  const preceding = new Map(chunks.flatMap((chunk) => labelsOf(chunk).map((label) => [label, 0])));
+  const milestones: { first: string; preceding: Record<string, number> }[] = [];
+  let current = 0;
+  for (const chunk of chunks) {
+    if (chunk.chunk > current) milestones.push({ first: chunk.first, preceding: Object.fromEntries(preceding) });
+    current = chunk.chunk;
+    const { kind, kinds, status, count } = chunk;
+    const [label = '', mixedLabel] = labelsOf(chunk);
+    add(totals, label, { kind, status, count });
+    if (kinds && mixedLabel !== undefined) add(mixed, mixedLabel, { kind, kinds: kinds.join(','), status, count });
+    for (const one of labelsOf(chunk)) preceding.set(one, (preceding.get(one) ?? 0) + count);
+  }
+  return { totals: [...totals.values()], mixed: [...mixed.values()], milestones };
+}
+
+/** What a row is counted as: see `groupsOf`. */
+const labelsOf = ({ kind, kinds, status }: Chunk) => [`${kind} ${status}`, ...(kinds ? [`${kind}/${kinds.join(',')} ${status}`] : [])];
+
+function add<T extends { count: number }>(sums: Map<string, T>, label: string, more: T): void {
+  const sum = sums.get(label);
+  if (sum) sum.count += more.count;
+  else sums.set(label, more);
 }
 
 /** Whether what was rendered and measured of a roster r holds for its version: one that does not know of 1.2 may have written it. */

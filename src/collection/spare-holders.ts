@@ -1,11 +1,11 @@
 // In charge of those who would lose a role or a profile only because a row of somebody else was left out: what it gives to another is taken
 // from whoever has it, and in a bulk package whatever is not there is gone. They are left as they were.
-import type { Fragment, Tx } from '../db/connect.ts';
+import type { Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { Resource } from '../roster/resource.ts';
 import { personParts } from './person-parts.ts';
 import type { Reading } from './reading.ts';
-import { staged, stagedRejected, stageTable } from './stage.ts';
+import { takeOutRejected } from './reject-staged.ts';
+import { staged, stagedRejected } from './stage.ts';
 
 /** Gives how many; since each of them may have been given what others have, it is to be asked again until there are none. */
 export async function spareHolders(tx: Tx, reading: Reading): Promise<number> {
@@ -35,33 +35,12 @@ export async function spareHolders(tx: Tx, reading: Reading): Promise<number> {
         where not exists (select from has k where k.sourced_id = h.sourced_id and k.id = h.id)
           and not exists (select from has k where k.sourced_id = h.sourced_id and k.likeness = h.likeness)
         group by h.sourced_id
-      ), spared as (
-        delete from ${tx(stageTable(users))} s using losers l
-        where s.estab = ${estab} and s.reading = ${number} and s.sourced_id = l.sourced_id and s.status = 'active'
-        returning s.line, s.sourced_id, l.fault ${partColumns(tx, users)}
-      ), noted as (
-        insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
-        select ${estab}::text, ${number}::int, ${users.collection}, line, sourced_id, fault, true from spared
-        ${partsOfFallen(tx, reading, users, tx`spared`)}
       )
-      select from spared`;
+      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
+      select ${estab}::text, ${number}::int, ${users.collection}, s.line, s.sourced_id, l.fault, true
+      from ${staged(tx, users, reading)} s join losers l on l.sourced_id = s.sourced_id where s.status = 'active'`;
+    if (count > 0) await takeOutRejected(tx, reading, users, tx`r.dependent`);
     spared += count;
   }
   return spared;
-}
-
-/** What has to be known of a row that falls, for `partsOfFallen`. */
-export function partColumns(tx: Tx, resource: Resource): Fragment {
-  return resource === collections.users ? personParts.reduce((before, { column }) => tx`${before}, s.${tx(column)}`, tx``) : tx``;
-}
-
-/** More rows for stage_rejected: what the package gives to people who fall. */
-export function partsOfFallen(tx: Tx, { estab, number }: Reading, resource: Resource, fallen: Fragment): Fragment {
-  if (resource !== collections.users) return tx``;
-  return personParts.reduce(
-    (before, { file, column, key }) => tx`${before}
-      union all select ${estab}::text, ${number}::int, ${file}, f.line, i.item ->> ${key}::text, f.fault, false
-      from ${fallen} f cross join lateral jsonb_array_elements(f.${tx(column)}) i (item) where i.item ->> ${key}::text is not null`,
-    tx``,
-  );
 }

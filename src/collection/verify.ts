@@ -5,12 +5,12 @@ import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
 import { leaveOutPassedOver } from './passed-over.ts';
-import { placeInSql, placeOf } from './place.ts';
-import { keptFaults, listedProblems, noSuchRecord, type Problems } from './problem.ts';
+import { noSuchRecord, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
+import { takeOutRejected, tellRejected } from './reject-staged.ts';
 import type { Mode } from './source.ts';
-import { partColumns, partsOfFallen, spareHolders } from './spare-holders.ts';
-import { staged, stagedRejected, stageTable } from './stage.ts';
+import { spareHolders } from './spare-holders.ts';
+import { staged, stagedRejected } from './stage.ts';
 
 export type Modes = ReadonlyMap<Resource, Mode>;
 
@@ -110,14 +110,10 @@ async function rejectDependants(tx: Tx, stage: Stage, resource: Resource, field:
       ${wanted(tx, reading, resource, field)}
       select w.line, w.sourced_id, min(f.fault) as fault from wanted w join fell f on f.sourced_id = w.id
       where ${isNowhere(tx, stage, target)} group by w.line, w.sourced_id
-    ), fallen as (
-      delete from ${tx(stageTable(resource))} s using faulty f
-      where s.estab = ${reading.estab} and s.reading = ${reading.number} and s.line = f.line and s.sourced_id = f.sourced_id
-      returning s.line, s.sourced_id, f.fault ${partColumns(tx, resource)}
     )
     insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
-    select ${reading.estab}::text, ${reading.number}::int, ${resource.collection}, line, sourced_id, fault, true from fallen
-    ${partsOfFallen(tx, reading, resource, tx`fallen`)}`;
+    select ${reading.estab}::text, ${reading.number}::int, ${resource.collection}, line, sourced_id, fault, true from faulty`;
+  if (count > 0) await takeOutRejected(tx, reading, resource, tx`r.dependent`);
   return count;
 }
 
@@ -153,12 +149,7 @@ function isKnown(tx: Tx, known: Known, target: Resource): Fragment {
   return missing ? tx`or (l.status = 'active' and l.sourced_id <> all(${missing}::text[]))` : tx``;
 }
 
-type Fallen = { line: number; about: string; rule: string };
-
-/**
- * Takes the faulty rows out of the stage. However many they are, only so many as a report lists come here. A line alone may be of two people:
- * who is given a role, and who had it.
- */
+/** Takes the faulty rows out of the stage. */
 async function reject(
   tx: Tx,
   reading: Reading,
@@ -167,28 +158,17 @@ async function reject(
   { faulty, column, givesParts = true }: { faulty: Fragment; column: string | null; givesParts?: boolean },
 ): Promise<void> {
   const { estab, number } = reading;
-  const { file } = resource;
-  const place = placeInSql(tx, tx`line`, file);
+  const { collection, file } = resource;
+  const known = problems.total;
   // Who was changed by a file beside it has no row there that the column could be of.
-  const rule = tx`case when f.line >= 0 then f.rule else ${column === null ? '' : `${column} of ${file}: `} || f.rule end`;
-  const rows = await tx<(Fallen & { total: number })[]>`
-    with faulty as materialized (${faulty}), fallen as (
-      delete from ${tx(stageTable(resource))} s using faulty f
-      where s.estab = ${estab} and s.reading = ${number} and s.line = f.line and s.sourced_id = f.sourced_id
-      returning s.line, s.sourced_id, f.about, ${rule} as rule ${partColumns(tx, resource)}
-    ), numbered as materialized (
-      select *, (${problems.total}::int + row_number() over (order by line, sourced_id))::int as fault, (count(*) over ())::int as total from fallen
-    ), noted as (
-      insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
-      select ${estab}::text, ${number}::int, ${resource.collection}, line, sourced_id, fault, false from numbered
-      ${givesParts ? partsOfFallen(tx, reading, resource, tx`numbered`) : tx``}
-    ), kept as (
-      insert into stage_fault (estab, reading, number, file, line, column_name, value, rule)
-      select ${estab}, ${number}, fault, ${place.file}, ${place.line}, case when line >= 0 then ${column} end, about, rule
-      from numbered where fault <= ${keptFaults}
-    )
-    select line, about, rule, total from numbered order by fault limit ${listedProblems}`;
-  for (const { line, about, rule: broken } of rows) problems.add({ ...placeOf(line, file), column: line < 0 ? null : column, value: about, rule: broken });
-  const [first] = rows;
-  if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });
+  const rule = tx`case when line >= 0 then rule else ${column === null ? '' : `${column} of ${file}: `} || rule end`;
+  const { count } = await tx`
+    with faulty as materialized (${faulty})
+    insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent, about, rule)
+    select ${estab}::text, ${number}::int, ${collection}, line, sourced_id, (${known}::int + row_number() over (order by line, sourced_id))::int, false,
+      about, ${rule}
+    from faulty`;
+  if (count === 0) return;
+  await tellRejected(tx, reading, { collection, file, column }, problems);
+  await takeOutRejected(tx, reading, resource, tx`r.fault > ${known}`, givesParts);
 }
