@@ -9,6 +9,27 @@ AS $function$
   select coalesce(array_agg(gid), '{}') from pg_prepared_xacts where database = current_database()
 $function$;
 
+CREATE OR REPLACE FUNCTION public.gather_statistics(of text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if to_regclass(of) is null then return false; end if;
+  execute format('analyze %s', of::regclass);
+  return true;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.known_statistics(of text, OUT rows double precision, OUT schools double precision)
+ RETURNS record
+ LANGUAGE sql
+AS $function$
+  select c.reltuples::float8, s.n_distinct::float8
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    left join pg_stats s on s.schemaname = n.nspname and s.tablename = c.relname and s.attname = 'estab'
+  where c.oid = to_regclass(of)
+$function$;
+
 CREATE OR REPLACE FUNCTION public.note_import_end()
  RETURNS trigger
  LANGUAGE plpgsql
