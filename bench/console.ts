@@ -46,7 +46,7 @@ export async function benchConsole(bench: Bench): Promise<void> {
 async function signIn({ db, url }: Bench): Promise<string> {
   const [account] = await db<{ id: string }[]>`
     insert into console_account (sign_in_name, name, role, created_by) values ('bench', 'Bench', 'admin', 'bench') returning id`;
-  const { cookie } = await openSession(db, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true });
+  const { cookie } = await db.begin((tx) => openSession(tx, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true }));
   return cookie.split(';', 1)[0] ?? '';
 }
 

@@ -49,7 +49,7 @@ export async function enter({ db, url }: Service, role: Role, name: string = rol
     on conflict (sign_in_name) do update set role = excluded.role returning id`;
   for (const rp of applications)
     await db`insert into console_developer (account, rp, added_by) values (${account?.id ?? ''}, ${rp}, 'test') on conflict do nothing`;
-  const opened = await openSession(db, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true });
+  const opened = await db.begin((tx) => openSession(tx, account?.id ?? '', { address: '127.0.0.1', publicUrl: url, shown: true }));
   const cookie = opened.cookie.split(';', 1)[0] ?? '';
   const token = formToken(cookie.slice(consoleCookie.name.length + 1));
   const send = async (path: string, init: RequestInit): Promise<Read> => {

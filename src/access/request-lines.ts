@@ -27,6 +27,8 @@ const told: ReadonlySet<string> = new Set(['estab', 'name']);
 const plainPart = /^(?:v\d[\w.]{0,8}|[A-Za-z][A-Za-z.-]{0,39})$/;
 const plainEstab = /^[A-Za-z0-9._-]{1,32}$/;
 
+type There = Readonly<{ estabs: ReadonlySet<string>; rps: ReadonlySet<string> }>;
+
 const nothing = (): Waiting => ({ lines: [], kept: new Map(), hours: new Map() });
 
 export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>, everyMs = writeEveryMs): RequestLines {
@@ -74,21 +76,23 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
     waiting = nothing();
     if (hours.size === 0) return;
     try {
-      // Of an application that is gone by now nothing is kept; what was asked of a school that is gone is a line of no school.
+      // Of an application that is gone by now nothing is kept; what was asked of a school that is gone is a line of no school. What goes in this very
+      // moment may leave a line, for as long as lines are kept.
+      const { estabs, rps } = await findThere(db, lines, [...hours.values()]);
+      const isKept = ({ rp }: { rp: string }) => rp === '' || rps.has(rp);
+      const keptLines = lines.filter(isKept).map((line) => (line.estab === null || estabs.has(line.estab) ? line : { ...line, estab: null }));
+      const keptHours = [...hours.values()].filter((hour) => hour.rp === everybody || isKept(hour));
       const insertLines = db`
         insert into request_line (at, rp, estab, method, path, status, ms, records, request_id)
-        select g.at, g.rp, e.estab, g.method, g.path, g.status, g.ms, g.records, g.request_id
-        from jsonb_to_recordset(${db.json(lines)}) as g (place int, at timestamptz, rp text, estab text, method text, path text, status int, ms real,
-          records int, request_id text) left join establishment e on e.estab = g.estab left join application p on p.rp = g.rp
-        where g.rp = '' or p.rp is not null
+        select g.at, g.rp, g.estab, g.method, g.path, g.status, g.ms, g.records, g.request_id
+        from jsonb_to_recordset(${db.json(keptLines)}) as g (place int, at timestamptz, rp text, estab text, method text, path text, status int, ms real,
+          records int, request_id text)
         order by g.place`;
       const addHours = db`
         insert into request_hour (hour, rp, requests, refused, failed, records, ms)
         select g.hour, g.rp, g.requests, g.refused, g.failed, g.records, g.ms
-        from jsonb_to_recordset(${db.json([...hours.values()])})
+        from jsonb_to_recordset(${db.json(keptHours)})
           as g (hour timestamptz, rp text, requests int, refused int, failed int, records bigint, ms float8)
-          left join application p on p.rp = g.rp
-        where g.rp in ('', ${everybody}) or p.rp is not null
         order by g.hour, g.rp
         on conflict (hour, rp) do update set requests = request_hour.requests + excluded.requests, refused = request_hour.refused + excluded.refused,
           failed = request_hour.failed + excluded.failed, records = request_hour.records + excluded.records, ms = request_hour.ms + excluded.ms`;
@@ -117,6 +121,20 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
       await Promise.race([writeAll().catch(() => {}), pause(writeEveryMs, undefined, { ref: false })]);
     },
   };
+}
+
+/**
+ * Which of their schools and applications there are. Asked apart: a statement that writes at the coordinator of a spread database and asks for what
+ * lies everywhere needs every node.
+ */
+async function findThere(db: Db, lines: readonly Line[], hours: readonly Hour[]): Promise<There> {
+  const estabs = [...new Set(lines.flatMap(({ estab }) => estab ?? []))];
+  const rps = [...new Set([...lines, ...hours].map(({ rp }) => rp))];
+  const [schools, applications] = await db.together(
+    db<{ estab: string }[]>`select estab from establishment where estab = any(${estabs})`,
+    db<{ rp: string }[]>`select rp from application where rp = any(${rps})`,
+  );
+  return { estabs: new Set(schools.map(({ estab }) => estab)), rps: new Set(applications.map(({ rp }) => rp)) };
 }
 
 /** What was asked for, without queries and the ids of records. A school's number and the name of an endpoint stay, if they are plain

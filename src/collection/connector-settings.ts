@@ -218,10 +218,11 @@ function behaviourOf(settings: Settings, sandbox: boolean, now: () => number) {
 
 /** Tells every demo school how to behave, or one; gives their number. until: then it is normal again. */
 export async function setDemoMode(sql: Sql, mode: DemoMode, only?: string, until: Date | null = null): Promise<number> {
-  const { count } = await sql`
+  const schools = await sql<{ estab: string }[]>`
+    select estab from establishment where connector = 'demo' ${only === undefined ? sql`` : sql`and estab = ${only}`} order by estab`;
+  await sql`
     insert into connector_setting (estab, settings)
-    select estab, ${sql.json({ mode, modeUntil: until?.toISOString() ?? null })}
-    from establishment where connector = 'demo' ${only === undefined ? sql`` : sql`and estab = ${only}`}
+    select estab, ${sql.json({ mode, modeUntil: until?.toISOString() ?? null })} from unnest(${schools.map(({ estab }) => estab)}::text[]) as g (estab)
     on conflict (estab) do update set settings = connector_setting.settings || excluded.settings`;
-  return count;
+  return schools.length;
 }

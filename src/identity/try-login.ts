@@ -58,13 +58,11 @@ async function open(db: Db, { estab, operation }: Try, presenceId: string, hash:
 async function countWrong(db: Db, { estab, operation }: Try, presenceId: string): Promise<void> {
   const until = new Date((await readClock(db)).getTime() + lockedMinutes * 60_000);
   await db.begin(async (tx) => {
-    const [known] = await tx`
-      with counted as (
-        update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
-          locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
-        where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())
-      )
-      select presence_id from login where estab = ${estab} and presence_id = ${presenceId}`;
+    await tx`
+      update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
+        locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
+      where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())`;
+    const [known] = await tx`select presence_id from login where estab = ${estab} and presence_id = ${presenceId}`;
     await tx`
       insert into identity_audit (estab, rp, operation, presence_id, outcome)
       select ${estab}, null, ${operation}, ${presenceId}, 'wrong password' where ${known !== undefined}::boolean`;

@@ -104,9 +104,11 @@ async function addInvitation(tx: Tx, { estab, rp, schoolName, contactEmail, by }
 /** Makes it an invitation with a new link; links that were sent before open as well, until the school has decided. */
 async function send(tx: Tx, publicUrl: string, estab: string, id: string, actor: string): Promise<string> {
   const [facts] = await tx<{ rp: string; application: string; reason: string | null; school: string; email: string }[]>`
-    update invitation i set state = 'Invited', invited_at = now(), expires_at = now() + make_interval(days => ${linkDays}) from application p, establishment e
-    where i.estab = ${estab} and i.id = ${id} and p.rp = i.rp and e.estab = i.estab returning i.rp, p.name as application, i.reason, e.name as school, e.email`;
+    select i.rp, p.name as application, i.reason, e.name as school, e.email from invitation i join application p on p.rp = i.rp
+      join establishment e on e.estab = i.estab where i.estab = ${estab} and i.id = ${id} for no key update of i`;
   if (!facts) throw new Error('the invitation is gone');
+  await tx`update invitation set state = 'Invited', invited_at = now(), expires_at = now() + make_interval(days => ${linkDays})
+    where estab = ${estab} and id = ${id}`;
   const link = `${publicUrl}${linkPath(await makeInvitationLink(tx, estab, id))}`;
   await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${facts.rp}, 'Invited', ${actor})`;
   await enqueueMail(tx, {
@@ -166,10 +168,15 @@ export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: s
 }
 
 export async function expireInvitations(db: Db): Promise<void> {
-  await db`
-    with expired as (update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now()
-      returning estab, rp)
-    insert into authorisation_event (estab, rp, state, actor) select estab, rp, 'Expired', 'service' from expired`;
+  await db.begin(async (tx) => {
+    const expired = await tx<{ estab: string; rp: string }[]>`
+      update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'Invited' and expires_at <= now()
+      returning estab, rp`;
+    if (expired.length === 0) return;
+    await tx`
+      insert into authorisation_event (estab, rp, state, actor) select g.estab, g.rp, 'Expired', 'service'
+      from unnest(${expired.map(({ estab }) => estab)}::text[], ${expired.map(({ rp }) => rp)}::text[]) as g (estab, rp)`;
+  });
 }
 
 /** What was decided stands in the authorisation and its events. */

@@ -55,7 +55,7 @@ export async function removeApplication(deciding: Deciding, rp: string): Promise
   const live = await deciding.db<{ estab: string }[]>`select estab from authorisation where rp = ${rp} and state <> 'Revoked' order by estab`;
   for (const { estab } of live) await change(deciding, 'revoke', { estab, rp, actor: 'operator' });
   return deciding.db.begin(async (tx) => {
-    const [application] = await tx<{ clientId: string }[]>`select client_id as "clientId" from application where rp = ${rp} for update`;
+    const [application] = await tx<{ clientId: string; name: string }[]>`select client_id as "clientId", name from application where rp = ${rp} for update`;
     const counts = await countApplication(tx, rp);
     const lanes = [callbackLane(rp)];
     for (const estab of await listSchools(tx, rp)) {
@@ -71,7 +71,8 @@ export async function removeApplication(deciding: Deciding, rp: string): Promise
     await tx`delete from oidc_record where payload ->> 'clientId' = ${application?.clientId ?? ''}`;
     await tx`
       insert into past_decision (estab, rp, application, number, at, state, actor, scopes)
-      select d.estab, d.rp, a.name, d.number, d.at, d.state, d.actor, d.scopes from authorisation_event d join application a using (rp) where d.rp = ${rp}`;
+      select estab, rp, ${application?.name ?? ''}, number, at, state, actor, scopes from authorisation_event
+      where rp = ${rp} and ${application !== undefined}::boolean`;
     await removeRequests(tx, rp);
     await removeDeliveryHours(tx, rp);
     await tx`delete from application where rp = ${rp}`;

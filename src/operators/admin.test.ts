@@ -30,7 +30,7 @@ const opens = async (password: string) =>
   (await tryPassword(db, hashing.known, { name: 'admin', password, address: '::1' }, async (_tx, id) => id)) !== undefined;
 const open = async () => {
   const [admin] = await db<{ id: string }[]>`select id from console_account where sign_in_name = 'admin'`;
-  await openSession(db, admin?.id ?? '', { address: '::1', publicUrl: 'http://x' });
+  await db.begin((tx) => openSession(tx, admin?.id ?? '', { address: '::1', publicUrl: 'http://x' }));
 };
 const sessions = async () => (await db`select from console_session`).length;
 

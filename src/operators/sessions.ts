@@ -3,6 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { hashSecret } from '../access/secrets.ts';
+import { readClock } from '../db/clock.ts';
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { findCookie, renderCookie } from '../http/cookies.ts';
@@ -32,19 +33,19 @@ const listedSessions = 50;
 export const consoleCookie = { name: 'schoolbell_console', path: '/console' } as const;
 
 /** The account is locked while it is looked at, so that a second factor or a password which changes meanwhile ends this session too. */
-export async function openSession(sql: Sql, account: string, { address, publicUrl, shown = false }: Opening): Promise<Opened> {
+export async function openSession(tx: Tx, account: string, { address, publicUrl, shown = false }: Opening): Promise<Opened> {
   const key = randomBytes(32).toString('base64url');
-  const [opened] = await sql<{ proven: boolean; hash: string | null }[]>`
-    with a as (
-      update console_account set last_signed_in = case when ${shown}::boolean or sealed_totp is null then clock.at else last_signed_in end
-      from (select now() as at) clock where id = ${account} returning id, sealed_totp, password_hash, ${shown}::boolean or sealed_totp is null as proven
-    ), opened as (
+  const now = await readClock(tx);
+  const [opened] = await tx<{ proven: boolean; hash: string | null }[]>`
+    update console_account set last_signed_in = case when ${shown}::boolean or sealed_totp is null then ${now}::timestamptz else last_signed_in end
+    where id = ${account} returning ${shown}::boolean or sealed_totp is null as proven, password_hash as hash`;
+  if (opened)
+    await tx`
       insert into console_session (hash, account, proven, address, expires_at)
-      select ${hashSecret(key)}, id, proven, ${address}, now() + make_interval(hours => ${sessionHours}) from a
-    )
-    select a.proven and ${isEnough(sql)} as proven, a.password_hash as hash from a`;
+      values (${hashSecret(key)}, ${account}, ${opened.proven}, ${address}, now() + make_interval(hours => ${sessionHours}))`;
+  const [rule] = await tx<{ isEnough: boolean }[]>`select ${isEnough(tx)} as "isEnough" from console_account a where a.id = ${account}`;
   const cookie = renderCookie(consoleCookie, key, publicUrl, sessionHours * 3600);
-  return { cookie, key, proven: opened?.proven === true, mark: markOf(account, opened?.hash ?? null) };
+  return { cookie, key, proven: opened?.proven === true && rule?.isEnough === true, mark: markOf(account, opened?.hash ?? null) };
 }
 
 /**

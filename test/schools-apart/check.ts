@@ -5,6 +5,7 @@ import { judgeClocks } from './clocks.ts';
 import { entryOf, type Offenders } from './offenders.ts';
 import { findFile, isOfMigration, isOfTest, type Sources } from './sources.ts';
 import { judgeOneSchool, placedBy, type Placed } from './one-school.ts';
+import { judgeAsked, judgeParts } from './parts.ts';
 import type { Tables } from './tables.ts';
 
 /** Of every school: the COPY of a whole table by a backup, and its rows counted when it comes to lie elsewhere; nothing else is written in these ways. */
@@ -13,8 +14,10 @@ const wholeTable = /^(?:copy "\w+" \((?:"\w+"(?:, )?)+\) (?:to stdout|from stdin
 /** Of tables that lie with their school; nobody can list these. */
 const notAlone = 'is not about one school alone';
 const notGiven = 'asks for a value that has to be given';
+const notWhole = 'needs every node';
 const strictAdvice =
-  'Ask one school at a time, what the coordinator has by itself, and give the time as a parameter (src/db/clock.ts): see docs/decisions/0051';
+  'Ask one school at a time, what the coordinator has by itself, give the time as a parameter (src/db/clock.ts), and change one thing after the '
+  + 'other: see docs/decisions/0051';
 
 /** What is wrong with each statement of the product that does not keep schools apart. */
 export type Offending = ReadonlyMap<string, string>;
@@ -51,10 +54,12 @@ function findWrong(text: string, { tables, placed, sources, known }: Judging): {
     const elsewhere = unbound.filter((table) => !placed.isOfSchool(table));
     const loose = elsewhere.length > 0 ? [`does not compare ${elsewhere.join(', ')} with the establishment`] : [];
     const strict = node ? judgeOneSchool(node, placed) : [];
+    const parts = node ? [...judgeParts(node, (table) => known.has(table)), ...judgeAsked(node, placed.placeOf)] : [];
     const clocks = node ? judgeClocks(node, (table) => known.has(table)) : [];
     const severe = [
       ...(strict.length > 0 ? [`${notAlone}: it ${strict.join(', and ')}`] : []),
       ...(clocks.length > 0 ? [`${notGiven}: it ${clocks.join(', and ')}`] : []),
+      ...(parts.length > 0 ? [`${notWhole}: it ${parts.join(', and ')}`] : []),
     ];
     // Migrations are of a database on one node; those of a spread one see to it themselves, see docs/decisions/0051.
     const wrong = [...(severe.length > 0 && isOfMigration(statement, sources) ? [] : severe), ...loose];
@@ -67,7 +72,7 @@ export function describeNew(offending: Offending, offenders: Offenders, sources:
   const listed = new Set(offenders.flatMap(({ statements }) => Object.values(statements).flat()));
   return [...offending].flatMap(([statement, wrong]) => {
     const entry = entryOf(statement);
-    const isStrict = wrong.startsWith(notAlone) || wrong.startsWith(notGiven);
+    const isStrict = [notAlone, notGiven, notWhole].some((words) => wrong.startsWith(words));
     if (listed.has(entry) && !isStrict) return [];
     const file = findFile(statement, sources.product) ?? 'a file of src/ that puts it together';
     if (isStrict) return [`${statement}\n  of ${file} ${wrong}.\n  ${strictAdvice}`];

@@ -8,6 +8,7 @@ import { describeNew, findOffending } from './check.ts';
 import { judgeClocks } from './clocks.ts';
 import { entryOf } from './offenders.ts';
 import { judgeOneSchool, placedBy } from './one-school.ts';
+import { judgeAsked, judgeParts } from './parts.ts';
 import { tables } from './statement-cases.ts';
 
 await loadModule();
@@ -87,4 +88,30 @@ test('a change of what several nodes know is given its time; elsewhere, and in w
   assert.equal(wrongOf('update person set name = coalesce(name, current_timestamp)'), 'calls now in CASE or COALESCE');
   assert.equal(wrongOf('with x as (update person set name = case when id = $1 then now() end) select'), 'calls now in CASE or COALESCE');
   assert.equal(wrongOf('insert into person values ($1) on conflict (id) do update set name = now()'), 'calls now in DO UPDATE');
+});
+
+test('a statement about what several nodes know changes rows as a whole, and not in parts', () => {
+  const wrongOf = (text: string) => judgeParts(parseSync(text).stmts?.[0]?.stmt ?? ({} as never), (table) => table === 'person').join();
+  const fine = [
+    'with x as (select from person where estab = $1 for update) update person set name = $2 where estab = $1',
+    'delete from person where estab = $1 returning id',
+    'with x as (update work set state = $1 returning id) insert into done select id from x', 'insert into work select id from person where estab = $1',
+  ];
+  assert.deepEqual(fine.map(wrongOf), fine.map(() => ''));
+  assert.equal(wrongOf('with x as (delete from person returning id) select id from x'), 'changes person in WITH');
+  assert.equal(wrongOf('with x as (update work set state = $1 returning id) delete from person where id in (select id from x)'), 'changes work in WITH');
+  assert.equal(wrongOf('select from (with x as (insert into person values ($1)) select) y'), 'changes person in WITH');
+});
+
+test('a change at the coordinator asks for nothing that lies everywhere; others may', () => {
+  const places = new Map([['work', 'coordinator'], ['school', 'everywhere'], ['person', 'school']] as const);
+  const wrongOf = (text: string) => judgeAsked(parseSync(text).stmts?.[0]?.stmt ?? ({} as never), (table) => places.get(table as 'work')).join();
+  const fine = [
+    'select from work join school using (estab)', 'update work set state = $1 where estab = $2', 'update school set name = $1 where estab = $2',
+    'insert into person select estab from school where estab = $1',
+  ];
+  assert.deepEqual(fine.map(wrongOf), fine.map(() => ''));
+  assert.equal(wrongOf('insert into work select estab from school'), 'asks school for a change of work');
+  assert.equal(wrongOf('update work w set name = s.name from school s where s.estab = w.estab'), 'asks school for a change of work');
+  assert.equal(wrongOf('delete from work where estab not in (select estab from school)'), 'asks school for a change of work');
 });

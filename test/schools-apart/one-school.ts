@@ -8,12 +8,13 @@ import { namesOf } from './scope.ts';
 import type { Tables } from './tables.ts';
 import { visitNodes } from './visit-nodes.ts';
 
-export type Placed = Readonly<{ isOfSchool(table: string): boolean; isOfCoordinator(table: string): boolean; columns(table: string): readonly string[] }>;
+export type Placed = Readonly<{ isOfSchool(table: string): boolean; isOfCoordinator(table: string): boolean; placeOf(table: string): Place | undefined; columns(table: string): readonly string[] }>;
 
 export function placedBy(places: ReadonlyMap<string, Place>, tables: Tables): Placed {
   return {
     isOfSchool: (table) => places.get(table) === 'school',
     isOfCoordinator: (table) => places.get(table) === 'coordinator',
+    placeOf: (table) => places.get(table),
     columns: (table) => tables.get(table) ?? [],
   };
 }

@@ -23,18 +23,14 @@ export type Received = Readonly<{ kind: 'taken'; answer: InboxAnswer } | { kind:
 export const inboxLimits = { callsPerMinute: 120, keptCalls: 100, keptBytes: 64 * 1024 } as const;
 const longest = { path: 4096, id: 200, method: 20, headers: 60, name: 100, value: 2000 } as const;
 
-type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; taken: boolean; seconds: number; wait: number };
+type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; minute: Date; seconds: number; wait: number };
 
 export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arrival): Promise<Received> {
   const [found] = await db<Found[]>`
-    with found as (select id, rp, answer, sealed_key, date_trunc('minute', now()) as minute from inbox where key = ${key}),
-    counted as (
-      update inbox i set minute = found.minute, minute_calls = case when i.minute = found.minute then i.minute_calls + 1 else 1 end
-      from found where i.id = found.id and not (i.minute = found.minute and i.minute_calls >= ${inboxLimits.callsPerMinute}) returning i.id)
-    select id, rp, answer, sealed_key as "sealedKey", exists (select from counted) as taken, extract(epoch from now())::float8 as seconds,
-      ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from found`;
+    select id, rp, answer, sealed_key as "sealedKey", date_trunc('minute', now()) as minute, extract(epoch from now())::float8 as seconds,
+      ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from inbox where key = ${key}`;
   if (!found) return { kind: 'unknown' };
-  if (!found.taken) return { kind: 'too many', wait: Math.max(1, found.wait) };
+  if (!(await countCall(db, found))) return { kind: 'too many', wait: Math.max(1, found.wait) };
   const verdict = judgeSignature({ ...arrival, seconds: found.seconds }, await listSigningSecrets(db, seal, found.rp));
   const { 'webhook-id': given } = arrival.headers;
   const id = given === undefined ? null : storable(cutText(given, longest.id));
@@ -42,18 +38,25 @@ export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arri
   const head = own.seal(JSON.stringify(describe(arrival)));
   const body = own.seal(Buffer.from(arrival.body.subarray(0, inboxLimits.keptBytes)).toString('base64'));
   // The inbox is held first: one that was removed meanwhile is unknown, and who removes or empties it is neither waited for with a
-  // call in hand nor kept waiting so. The statement that adds one does not see it: of those before, one fewer stays.
-  const [added] = await db`
-    with held as (select id from inbox where id = ${found.id} for no key update),
-    added as (
-      insert into inbox_call (inbox, method, webhook_id, verdict, answer, address, bytes, head, body)
-      select id, ${cutText(arrival.method, longest.method)}::text, ${id}::text, ${verdict}::text, ${found.answer}::text, ${arrival.address}::text,
-        ${arrival.body.length}::int, ${head}::bytea, ${body}::bytea from held returning inbox),
-    forgotten as (
-      delete from inbox_call where inbox = (select inbox from added)
-        and seq <= (select seq from inbox_call where inbox = ${found.id} order by seq desc offset ${inboxLimits.keptCalls - 1} limit 1))
-    select from added`;
+  // call in hand nor kept waiting so.
+  const add = db`
+    with held as (select id from inbox where id = ${found.id} for no key update)
+    insert into inbox_call (inbox, method, webhook_id, verdict, answer, address, bytes, head, body)
+    select id, ${cutText(arrival.method, longest.method)}::text, ${id}::text, ${verdict}::text, ${found.answer}::text, ${arrival.address}::text,
+      ${arrival.body.length}::int, ${head}::bytea, ${body}::bytea from held returning inbox`;
+  const forgetOldest = db`
+    delete from inbox_call where inbox = ${found.id}
+      and seq <= (select seq from inbox_call where inbox = ${found.id} order by seq desc offset ${inboxLimits.keptCalls} limit 1)`;
+  const [[added]] = await db.together(add, forgetOldest);
   return added ? { kind: 'taken', answer: found.answer } : { kind: 'unknown' };
+}
+
+/** Whether it is one of those that are taken in its minute. */
+async function countCall(db: Db, { id, minute }: Found): Promise<boolean> {
+  const { count } = await db`
+    update inbox set minute = ${minute}, minute_calls = case when minute = ${minute} then minute_calls + 1 else 1 end
+    where id = ${id} and not (minute = ${minute} and minute_calls >= ${inboxLimits.callsPerMinute})`;
+  return count > 0;
 }
 
 /** Those that ended too, as long as they are kept: whoever still signs with one wants to know. */
