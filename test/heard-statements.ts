@@ -4,6 +4,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 type Statement = { text: string; pool: string };
 
+/** With it a spread database ends each transaction: it changes nothing. */
+const changesNothing = /^delete from webhook where estab = ''$/;
+
 /** What the test itself asks is told from what workers of other files in its process do; a server asks in its own name. */
 const own = new AsyncLocalStorage<true>();
 
@@ -18,5 +21,5 @@ export async function heardStatements(work: () => Promise<unknown>, pool = 'test
   } finally {
     unsubscribe('schoolbell:statement', note);
   }
-  return heard.filter((statement) => statement.pool === pool).map(({ text }) => text);
+  return heard.filter((statement) => statement.pool === pool && !changesNothing.test(statement.text)).map(({ text }) => text);
 }

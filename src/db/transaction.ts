@@ -17,6 +17,9 @@ export const command = (text: string): Composed => ({ text, values: [] });
  */
 const changeHere = command(`delete from webhook where estab = ''`);
 
+/** What has nothing to commit, also on a server that takes no writes. */
+const onlyAsks = /^\s*(?:select|declare|fetch|close|set)\b/i;
+
 /**
  * Whoever waits for a row is not served first: a transaction that is done once more at once may take the row again before
  * the other one wakes, and stand in its way once more. So it steps aside for a moment, for longer each time.
@@ -75,12 +78,12 @@ async function untilDone<T>(session: PooledSession, repeatable: boolean, once: (
 }
 
 async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, stale: Composed[]): Promise<T> {
-  const { tx, end } = createTransaction(session, stale);
+  const { tx, end, changes } = createTransaction(session, stale);
   await session.run(command('begin'));
   try {
     const result = await work(tx);
     end();
-    const done = await commit(session).catch((error: unknown) => explainCommit(session, error));
+    const done = await commit(session, changes()).catch((error: unknown) => explainCommit(session, error));
     // That is how PostgreSQL answers the commit of a transaction in which something failed.
     if (done !== 'COMMIT') throw new Error('a statement of the transaction failed, and the failure was passed over');
     return result;
@@ -92,8 +95,8 @@ async function runOnce<T>(session: PooledSession, work: (tx: Tx) => Promise<T>, 
 }
 
 /** Gives what the server says it has done. */
-async function commit(session: PooledSession): Promise<string | undefined> {
-  if (!session.isSpread) return (await session.run(command('commit'))).command;
+async function commit(session: PooledSession, changes: boolean): Promise<string | undefined> {
+  if (!session.isSpread || !changes) return (await session.run(command('commit'))).command;
   try {
     return (await session.runAtOnce([changeHere, command('commit')])).at(-1)?.command;
   } catch (error) {
@@ -104,8 +107,9 @@ async function commit(session: PooledSession): Promise<string | undefined> {
 }
 
 /** Statements of a transaction that has ended are refused: they would run outside it. */
-function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx; end(): void } {
+function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx; end(): void; changes(): boolean } {
   let ended = false;
+  let changes = false;
   let savepoints = 0;
   const open = (): PooledSession => {
     if (ended) throw new Error('the transaction has ended');
@@ -113,6 +117,7 @@ function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx;
   };
   const runner: Runner = {
     async run(statement) {
+      changes ||= !onlyAsks.test(statement.text);
       try {
         return await open().run(statement);
       } catch (error) {
@@ -121,7 +126,10 @@ function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx;
       }
     },
     cursor: (statement, rowsAtOnce) => open().cursor(statement, rowsAtOnce),
-    copyIn: async (statement) => open().copyIn(statement),
+    copyIn: async (statement) => {
+      changes = true;
+      return open().copyIn(statement);
+    },
     copyOut: async (statement) => open().copyOut(statement),
   };
   const tx: Tx = Object.assign(createSql(runner), {
@@ -143,5 +151,6 @@ function createTransaction(session: PooledSession, stale: Composed[]): { tx: Tx;
     end: () => {
       ended = true;
     },
+    changes: () => changes,
   };
 }
