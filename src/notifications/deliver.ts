@@ -29,8 +29,11 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work, isHeld = () => true) {
-      // The stored copy is erased once it arrived; a worker that died right after has delivered it.
-      if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
+      // The stored copy is erased once it arrived; a worker that died right after, or could not erase the secret itself, has delivered it.
+      if (work.payload.sealed && !work.body) {
+        await eraseSecret(db, work);
+        return { success: true, state: 'done', detail: { message: 'was delivered before' } };
+      }
       const received = now();
       if (work.payload.tellsState !== undefined && (await isOutdated(db, work, { justSaid: 'holds' })))
         return { success: false, state: 'cancelled', errorClass: 'outdated', detail: { message: 'how it stands was told anew meanwhile' } };
@@ -114,16 +117,23 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
         order by s.created_at desc`;
       const found = Map.groupBy(rows, (row) => row.position);
       const open = openOnce(seal);
-      for (const [position, { work, resolve, reject }] of batch.entries()) {
+      const settle = ({ work, resolve, reject }: Asked, rows: readonly Standing[]) => {
         // One application's secret that cannot be opened is no reason to leave the others without.
         try {
-          const [row, ...more] = found.get(position) ?? [];
-          const held = row?.webhookId && work.payload.event === 'database' && !mayHave(row, work);
-          resolve(decide(work, row ? [held ? await judgeAgain(db, work, row) : row, ...more] : [], open));
+          resolve(decide(work, rows, open));
         } catch (error) {
           reject(error);
         }
+      };
+      const held: { row: Standing; more: readonly Standing[]; one: Asked }[] = [];
+      for (const [position, one] of batch.entries()) {
+        const [row, ...more] = found.get(position) ?? [];
+        if (row?.webhookId && one.work.payload.event === 'database' && !mayHave(row, one.work)) held.push({ row, more, one });
+        else settle(one, row ? [row, ...more] : []);
       }
+      // They wait for locks; the others do not wait for them.
+      for (const { row, more, one } of held)
+        await judgeAgain(db, one.work, row).then((now) => settle(one, [now, ...more]), one.reject);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -181,10 +191,9 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
 async function eraseSecret(db: Db, { estab, id, payload }: ClaimedWork): Promise<void> {
   const { secretId, last } = payload as { secretId: string; last: boolean };
   if (!last) return;
-  await db.begin(async (tx) => {
-    await tx`update outbox set body = null where estab = ${estab} and (id = ${id} or (payload ->> 'secretId' = ${secretId} and state <> 'running'))`;
-    await tx`update school_secret set sealed = null where estab = ${estab} and id = ${secretId}`;
-  });
+  // First what keeps it from being sent again: secrets lie on every node of a spread database, and one that is away may be long in coming back.
+  await db`update outbox set body = null where estab = ${estab} and (id = ${id} or (payload ->> 'secretId' = ${secretId} and state <> 'running'))`;
+  await db`update school_secret set sealed = null where estab = ${estab} and id = ${secretId} and sealed is not null`;
 }
 
 /** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { announceChange } from './announce.ts';
 
@@ -79,7 +80,7 @@ test('resumed at the moment when a call finds it paused: the event is told', asy
     await hurry(school.estab);
     await until(
       'the note waits',
-      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+      async () => (await lockWaits(db)).length > 0,
     );
     resuming = run('resume', pair());
   });
@@ -87,6 +88,29 @@ test('resumed at the moment when a call finds it paused: the event is told', asy
   await settled(school.estab);
   await settled(school.estab);
   assert.equal(receiver.arrivals.length, 1);
+});
+
+test('a call that is judged once more keeps no other waiting', async () => {
+  const others = [await delivering.addSchool(), await delivering.addSchool()];
+  for (const other of others) await register(other, `${receiver.origin}/other`);
+  for (const { estab } of [school, ...others]) await db.begin(async (tx) => {
+    await announceChange(tx, estab, 'SchoolData');
+    await tx`update outbox set due_at = now() + interval '1 hour' where estab = ${estab} and state = 'waiting'`;
+  });
+  await db`update authorisation set state = 'Paused' where estab = ${school.estab}`;
+  await db.begin(async (tx) => {
+    await tx`select from webhook where id = ${id} for share`;
+    // All of them are claimed together.
+    await db.begin(async (due) => {
+      await due`select from lane order by key for update`;
+      await due`update outbox set due_at = now() - interval '1 minute' where estab = ${school.estab} and state = 'waiting'`;
+      for (const { estab } of others) await due`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
+      await due`update lane set next_at = now() where next_at is not null`;
+    });
+    await until('the others are called', () => receiver.arrivals.length === others.length);
+  });
+  await settled(school.estab);
+  assert.deepEqual((await rows(school.estab)).map(({ state }) => state), ['cancelled']);
 });
 
 test('two transactions at once that announce to a registration that is held back end in no deadlock', async () => {
@@ -97,7 +121,7 @@ test('two transactions at once that announce to a registration that is held back
     other = change(school.estab).catch((error: unknown) => error);
     await until(
       'the other waits',
-      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+      async () => (await lockWaits(db)).length > 0,
     );
     await announceChange(tx, school.estab, 'SchoolData');
   });
@@ -162,7 +186,7 @@ test('a change at the very moment when the registration is disabled waits for no
     changing = change(school.estab);
     await until(
       'the change waits for the lane',
-      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+      async () => (await lockWaits(db)).length > 0,
     );
   });
   await changing;
