@@ -26,6 +26,7 @@ import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
 import { createOperatorLinkSending, operatorLinkKind } from './operators/forgotten-password.ts';
 import { afterCommit, createCommitWait } from './outbox/after-commit.ts';
 import { startWorker, type Handler } from './outbox/worker.ts';
+import { attemptAll } from './roster/go-through.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { writebackKind } from './schooldata/submit-marks.ts';
 import { createWriteback } from './schooldata/write-back.ts';
@@ -83,9 +84,8 @@ export async function startWork({ pools, seal, config, log, now = Date.now, ...l
 
 /** Whoever waits for this school's data, and whoever has to know how it stands. */
 async function onStatus(db: Db, seal: Seal, config: Config, estab: string): Promise<void> {
-  await sweepWaits(db, { estab });
-  await completeInstallations(db, seal, estab);
-  await tellTroubles(db, tellingOf(config), { estab });
+  const told = [() => sweepWaits(db, { estab }), () => completeInstallations(db, seal, estab), () => tellTroubles(db, tellingOf(config), { estab })];
+  await attemptAll(told, (count) => `${count} of those who had to know how ${estab} stands were not told`);
 }
 
 /** Mails have one that is closed at the end. */

@@ -1,12 +1,18 @@
 // In charge of how the nodes of a spread database are doing: whether each answers, and how schools lie on them.
+import { atOnce } from '../at-once.ts';
 import type { Db } from './connect.ts';
 import { findCitus, knowsNotes, listNodes, type DataNode } from './distribution.ts';
+import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
 
 /** bytes: of the tables that lie by school or everywhere; null where it could not be asked. */
 export type NodeLoad = Readonly<{ node: string; coordinator: boolean; answers: boolean; schools: number; bytes: number | null }>;
 
 /** One that is gone may not refuse a connection either. */
 const longestConnectMs = 3_000;
+/** Nor does it answer over a connection that was there before. */
+const longestAnswerMs = 4_000;
+/** Connections are few where this is asked. */
+const askedAtOnce = 2;
 
 /** None, where the database is on one node. */
 export async function findNodes(db: Db): Promise<DataNode[]> {
@@ -15,15 +21,22 @@ export async function findNodes(db: Db): Promise<DataNode[]> {
 
 /** Those that do not answer, or that Citus leaves out. */
 export async function findSilentNodes(db: Db, nodes: readonly DataNode[]): Promise<DataNode[]> {
-  const asked = nodes.map(async (node) => {
-    const answers = node.active && (await db.begin(async (tx) => {
-      await tx`select set_config('citus.node_connection_timeout', ${String(longestConnectMs)}, true)`;
-      const [row] = await tx<{ answers: boolean }[]>`select citus_check_connection_to_node(${node.name}, ${node.port}::int) as answers`;
+  const answers = await atOnce(askedAtOnce, nodes, async (node) => node.active && (await doesAnswer(db, node)));
+  return nodes.filter((_, at) => !answers[at]);
+}
+
+async function doesAnswer(db: Db, { name, port }: DataNode): Promise<boolean> {
+  try {
+    return await db.begin(async (tx) => {
+      await tx`select set_config('citus.node_connection_timeout', ${String(longestConnectMs)}, true),
+        set_config('statement_timeout', ${String(longestAnswerMs)}, true)`;
+      const [row] = await tx<{ answers: boolean }[]>`select citus_check_connection_to_node(${name}, ${port}::int) as answers`;
       return row?.answers === true;
-    }));
-    return answers ? [] : [node];
-  });
-  return (await Promise.all(asked)).flat();
+    });
+  } catch (error) {
+    if (!isUnavailable(error) || (error instanceof DatabaseUnavailable && error.why !== 'silent')) throw error;
+    return false;
+  }
 }
 
 export async function readNodeLoads(db: Db): Promise<NodeLoad[]> {
