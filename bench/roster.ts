@@ -11,7 +11,7 @@ import { get, type Bench, type Door } from './bench.ts';
 
 export const list = '/ims/oneroster/v1p1/enrollments';
 
-export async function importPackage({ db, folder: dataDir }: Bench, estab: string, folder: string): Promise<ImportReport> {
+export async function importPackage({ db, folder: dataDir }: Pick<Bench, 'db' | 'folder'>, estab: string, folder: string): Promise<ImportReport> {
   const report = await importRoster(db, async () => openCsvSource(await openPackage(folder)), {
     estab,
     dataDir,

@@ -1,6 +1,6 @@
 // In charge of `npm run bench`: every figure in one run, printed as a table. Ratios within the run are what counts;
 // the seconds depend on the machine. Arguments: the number of enrolments, then the names of parts to run alone; or names only, with fewer
-// enrolments; or `scale`, which takes longer and has the figures of a thousand schools.
+// enrolments; or `scale`, which takes longer and has the figures of a thousand schools; or `nodes`, of a database on several nodes.
 import { join } from 'node:path';
 import { benchAfterMerge } from './after-merge.ts';
 import { benchAttendanceFile } from './attendance-file.ts';
@@ -14,6 +14,7 @@ import { benchIdentity } from './identity.ts';
 import { benchImport } from './import.ts';
 import { writeLargeSchool } from './large-school.ts';
 import { benchMemory } from './memory.ts';
+import { benchNodes } from './nodes.ts';
 import { benchPages } from './page.ts';
 import { benchRestart } from './restart.ts';
 import { benchScale } from './scale.ts';
@@ -46,6 +47,10 @@ const apart: readonly string[] = ['restart', 'console'];
 const fewer = 100_000;
 
 const [first = '1000000', ...others] = process.argv.slice(2);
+if (first === 'nodes') {
+  await benchNodes();
+  process.exit();
+}
 const bench = await openBench();
 try {
   if (first === 'scale') await benchScale(bench, Number(others[0] ?? 1_000));
