@@ -44,7 +44,9 @@ const config = { purgeAfterDays: 90, dataDir };
 const purge = () => purgeRosters(db, config.purgeAfterDays, createForgetPeople(createPseudonym([testSecretKey])));
 
 test('every table of the database has its row, and no row a table that is not there', async () => {
-  assert.deepEqual(retention.flatMap(({ where }) => where).toSorted(), await listTables(db));
+  // What is noted of a spread database is there as long as it is one.
+  const tables = (await listTables(db)).filter((table) => table !== 'distribution');
+  assert.deepEqual(retention.flatMap(({ where }) => where).toSorted(), tables);
 });
 
 test('docs/what-is-kept.md has the table as it is in the code', () => {
@@ -193,7 +195,7 @@ test('versions that nothing is dated by go, and what is left reads as before', a
 /** Since the purge. Whichever schools have their turn in this hour. */
 async function passAnHour(): Promise<void> {
   for (const table of ['roster', 'roster_standing', ...allResources.map(historyTable)])
-    await db`update ${db(table)} set purged_at = purged_at - interval '61 minutes'`;
+    await db`update ${db(table)} set purged_at = ${earlier(db, 'purged_at', '61 minutes')} where purged_at is not null`;
   await forgetInOnePlace(db, config);
 }
 

@@ -51,8 +51,18 @@ export const urlOf = (node: TestNode | undefined, name: string) => (node?.url ??
 const onEach = async (nodes: readonly TestNode[], work: (node: TestNode) => Promise<unknown>) => {
   for (const node of nodes.toReversed()) await work(node);
 };
+/** On a busy machine those who are connected may take longer to end than the server waits for it. */
+const dropTries = 4;
 export const dropOnEach = (nodes: readonly TestNode[], name: string) =>
-  onEach(nodes, ({ admin }) => admin.unsafe(`drop database if exists ${name} with (force)`));
+  onEach(nodes, async ({ admin }) => {
+    for (let left = dropTries - 1; ; left -= 1) {
+      try {
+        return await admin.unsafe(`drop database if exists ${name} with (force)`);
+      } catch (error) {
+        if (left === 0) throw error;
+      }
+    }
+  });
 
 /** With Citus and its nodes, and nothing else. */
 export async function makeOnEach(nodes: readonly TestNode[], name: string): Promise<void> {
@@ -121,9 +131,13 @@ export async function useSpreadDatabase(url: string): Promise<{ db: Db; url: str
   const db = connect(urlOf(coordinator, name), { max: 10, name: 'test' });
   after(async () => {
     await db.end({ timeout: 5 });
-    await dropOnEach(nodes, name);
-    await leave();
-    await close();
+    try {
+      await dropOnEach(nodes, name);
+    } finally {
+      // Or the process would stay for these connections.
+      await leave();
+      await close();
+    }
   });
   return { db, url: urlOf(coordinator, name) };
 }

@@ -1,6 +1,7 @@
 // Covers sync() against the service itself: a full copy and then what changed, everything of one version, what a grant's
 // changes do, what is told, the guard, and two runs at once.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { purgeRosters } from '../../test/all-schools.ts';
 import { copied, createListener, openRoster, openRosters, readActive, readCopy, type Fetching } from '../../test/roster-copy.ts';
@@ -278,7 +279,7 @@ test('an address that changed, or a roster that was begun anew, is read whole', 
   }
   const copy = await begin();
   await copy.sync();
-  await db`update roster set id = gen_random_uuid() where estab = ${copy.estab}`;
+  await db`update roster set id = ${randomUUID()} where estab = ${copy.estab}`;
   await noteStanding(db, copy.estab);
   assert.equal((await copy.sync()).full, true);
 });

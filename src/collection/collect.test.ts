@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, beforeEach, test } from 'node:test';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
@@ -274,8 +275,7 @@ test('another source: what it does not offer is forgotten, and what was under wa
     // It has opened its source, and waits for the roster.
     await tx`select from roster where estab = ${estab} for update`;
     const under = finish(running);
-    const stands = () => db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from roster where%'`;
-    await until('it waits', async () => (await stands()).length > 0);
+    await until('it waits', async () => (await lockWaits(db, '%from roster where%')).length > 0);
     await change(estab, provider);
     return { under };
   });

@@ -174,9 +174,11 @@ test("a provider's roster, where two people have one profileId, can be imported 
   const profile = (of: string) => ({ sourcedId: of, userSourcedId: of, profileType: 'LMS', vendorId: 'v', credentialType: 'password', username: 'n' });
   const files = { orgs: [{ sourcedId: 'o', name: 'N', type: 'school' }], users, roles: people.map(role), userProfiles: people.map(profile) };
   const estab = await newSchool(csvPackage(files, { edition: 'v1p2' }));
-  await db`
-    update roster_user set roles = jsonb_build_array(roles -> 0 || '{"userProfile": "urn:x"}' #- '{id}'),
-      user_profiles = jsonb_build_array(user_profiles -> 0 || '{"profileId": "urn:x"}') where estab = ${estab}`;
+  const changed = await db<{ id: string; roles: unknown; profiles: unknown }[]>`
+    select sourced_id as id, jsonb_build_array(roles -> 0 || '{"userProfile": "urn:x"}' #- '{id}') as roles,
+      jsonb_build_array(user_profiles -> 0 || '{"profileId": "urn:x"}') as profiles from roster_user where estab = ${estab}`;
+  for (const { id, roles, profiles } of changed)
+    await db`update roster_user set roles = ${db.json(roles)}, user_profiles = ${db.json(profiles)} where estab = ${estab} and sourced_id = ${id}`;
   await db`update roster set rendered_to = 0 where estab = ${estab}`;
   const [whole, delta] = [await exportOf(estab, { edition: 'v1p2' }), await exportOf(estab, { edition: 'v1p2', leavers: true })];
   await newSchool(whole.path);

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
 import { heardStatements } from '../../test/heard-statements.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, smallSchool, user } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
@@ -26,8 +27,7 @@ const optionsOf = (estab: string) => ({ estab, dataDir, partial: false, force: t
 const provider = (name: string) => ({ kind: 'oneroster', url: `http://127.0.0.1:9/${name}`, tokenUrl: undefined, clientId: 'c', clientSecret: 's' }) as const;
 const change = (estab: string, setup: Parameters<typeof setConnector>[3]) => db.begin((tx) => setConnector(tx, service.seal, estab, setup));
 const waits = (like: string) =>
-  until(`something waits for ${like}`, async () => (await db`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ${like}`).length > 0);
+  until(`something waits for ${like}`, async () => (await lockWaits(db, like)).length > 0);
 
 /** Does something while a statement like this waits for the table or row that is locked. */
 async function during<T>(lock: (tx: typeof db) => Promise<unknown>, like: string, work: () => Promise<T>, meanwhile: () => Promise<unknown>): Promise<T> {

@@ -71,7 +71,7 @@ test('a connection that is lost meanwhile costs nothing but time', async () => {
   await service.addSchool('lost');
   const lose = async () => {
     const pid = await untilStaging();
-    await db`select pg_terminate_backend(${pid})`;
+    await db`select pg_terminate_backend(${pid}::int)`;
   };
   const report = await load('lost', beforeItsEnd(csvPackage(files), 'enrollments.csv', lose));
   assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('lost')], ['done', many, many]);
@@ -83,7 +83,7 @@ test('so does one that is lost when the file was staged, while another is read',
   const demographics = [{ sourcedId: 'p1', birthDate: '2015-01-01' }];
   const lose = async () => {
     await until('all of it is staged', async () => (await staging('idle in transaction')).length > 0);
-    for (const { pid } of await staging('idle in transaction')) await db`select pg_terminate_backend(${pid})`;
+    for (const { pid } of await staging('idle in transaction')) await db`select pg_terminate_backend(${pid}::int)`;
   };
   const report = await load('later', beforeItsEnd(csvPackage({ ...files, demographics }), 'demographics.csv', lose));
   assert.deepEqual([report.outcome, report.collections.enrollments?.added, await count('later')], ['done', many, many]);

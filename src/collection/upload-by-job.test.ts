@@ -170,7 +170,7 @@ test('several at once: each is taken, the last one stands, and none is half done
   const states = await Promise.all(ids.map(async (id) => (await ends(id)).State));
   assert.ok(states.every((state) => state === 'Done' || state === 'Replaced') && states.includes('Done'), String(states));
   const [last] = await db<{ id: string }[]>`
-    select r.id from upload_receipt r join import_run i on i.id = r.run where r.estab = ${estab} order by i.finished_at desc limit 1`;
+    select r.id from upload_receipt r join import_run i on i.estab = r.estab and i.id = r.run where r.estab = ${estab} order by i.finished_at desc limit 1`;
   const number = [61, 62, 63, 64][ids.indexOf(last?.id ?? '')] ?? 0;
   const [active] = await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`;
   assert.equal(active?.count, number + 6);

@@ -5,6 +5,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSy
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, beforeEach, test } from 'node:test';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { attendanceCsv, smallPackage, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
 import { parseAllowList } from '../http/address-guard.ts';
@@ -134,7 +135,7 @@ test('a folder that changes while it is being collected is collected again', asy
   });
   await read.promise;
   const running = handler.run(work);
-  while ((await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length === 0) await look();
+  while ((await lockWaits(db)).length === 0) await look();
   await fill(folder, { users: [...smallSchool.users, user('p4', 'student')] });
   for (let at = 0; at < 3; at += 1) await look();
   go.resolve();

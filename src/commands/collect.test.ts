@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
 import { csvPackage } from '../../test/csv-package.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
 import { recordCollected } from '../collection/component-databases.ts';
@@ -177,9 +178,7 @@ async function collectWhile(estab: string, meanwhile: () => Promise<unknown>): R
   const { under } = await db.begin(async (tx) => {
     await tx`select from roster where estab = ${estab} for update`;
     const collecting = schoolbell('collect --json --estab', estab);
-    await until('it is about to merge', async () => (await db`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and application_name like 'schoolbell commands %'
-        and query like '%from roster where%'`).length > 0);
+    await until('it is about to merge', async () => (await lockWaits(db, '%from roster where%')).length > 0);
     await meanwhile();
     return { under: collecting };
   });

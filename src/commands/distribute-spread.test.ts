@@ -246,6 +246,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
 
   test('what a migration adds comes to lie where it is to, also where its start was cut off', async () => {
     const folder = mkdtempSync(join(home, 'migrations-'));
+    const change = 'update roster_user set next = 1 where next is null';
     cpSync(migrationsFolder, folder, { recursive: true });
     writeFileSync(join(folder, '9000_next.sql'), `-- A piece; of two statements.
       alter table disclosure rename to old_disclosure;
@@ -256,7 +257,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
     writeFileSync(join(folder, '9001_after.sql'), `-- outside a transaction
 create index concurrently if not exists after_index on disclosure (number);
 -- next
-update roster_user set next = 1 where next is null;`);
+${change};`);
     const [first] = await look(async (db) => [await migrate(db, { folder })]);
     const lying = await look((db) => db`select partmethod from pg_dist_partition where logicalrelid = 'disclosure'::regclass`);
     assert.deepEqual([first, lying], [2, [{ partmethod: 'h' }]]);

@@ -36,8 +36,8 @@ test('a school is new, invited, waiting, installing, live, and whatever goes wro
   assert.deepEqual([listed?.estab, listed?.applications, (listed?.pupils ?? 0) > 0], ['s', 1, true]);
   const set = async (change: 'failing' | 'held' | 'stale' | 'fine') => {
     const status = change === 'failing' ? 'Error' : change === 'held' ? 'Paused' : 'OK';
-    await db`update component_database set status = ${status}, expires_at = case when ${change === 'stale'} then now() - interval '3 hours' end
-      where estab = 's'`;
+    const expires = change === 'stale' ? new Date(Date.now() - 3 * 3_600_000) : null;
+    await db`update component_database set status = ${status}, expires_at = ${expires} where estab = 's'`;
   };
   for (const [change, state] of [['failing', 'Failing'], ['held', 'Held'], ['stale', 'Stale'], ['fine', 'Live']] as const) {
     await set(change);

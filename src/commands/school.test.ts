@@ -23,8 +23,8 @@ type School = { estab: string; name: string; email: string; timeZone: string; co
 
 test('a school is added with its source or not at all: after a cut the same command is not refused', async () => {
   const adding = () => schoolbell('school add --estab whole --name Whole --email office@whole.example --connector csv --folder', folder);
-  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$;
-    create trigger fail before insert on connector_setting for each row execute function fail()`);
+  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$`);
+  await db.unsafe('create trigger fail before insert on connector_setting for each row execute function fail()');
   try {
     assert.equal((await adding()).code, 1);
   } finally {

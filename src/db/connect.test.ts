@@ -23,7 +23,7 @@ function use(options: PoolOptions): Db {
 }
 
 async function kill(pid: unknown): Promise<void> {
-  await db`select pg_terminate_backend(${Number(pid)}, 5000)`;
+  await db`select pg_terminate_backend(${Number(pid)}::int, 5000)`;
 }
 
 const one = [{ one: 1 }];

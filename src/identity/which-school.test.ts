@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openForm, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
+import { citusUrl } from '../../test/spread-database.ts';
 import { findEstab } from '../access/find-school.ts';
 import type { Tx } from '../db/connect.ts';
 
@@ -26,7 +27,9 @@ test('a school is found by its number, its name, or the beginning of a name that
     assert.equal(await findEstab(db, typed), found, typed);
 });
 
-test('among all the schools of a country a name is looked up, not searched for', async () => {
+const onNodes = citusUrl !== undefined && 'nothing is analyzed there in a transaction that has changed it';
+
+test('among all the schools of a country a name is looked up, not searched for', { skip: onNodes }, async () => {
   const looked = db.begin(async (tx) => {
     // What other processes read for it is not counted.
     await tx`set local max_parallel_workers_per_gather = 0`;

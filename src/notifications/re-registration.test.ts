@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { announceChange } from './announce.ts';
 
@@ -107,7 +108,7 @@ test('registering again while a transaction announces a change: the new address 
     registering = register(school, url('/new'));
     await until(
       'the registration waits',
-      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+      async () => (await lockWaits(db)).length > 0,
     );
   });
   await registering;
@@ -122,7 +123,7 @@ test('a change announced while a registration is being replaced goes to the new 
     announcing = change(school.estab);
     await until(
       'the announcement waits',
-      async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0,
+      async () => (await lockWaits(db)).length > 0,
     );
   });
   await announcing;

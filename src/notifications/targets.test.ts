@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDelivering, useReceiver, type School } from '../../test/delivery.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { removeRoster } from '../collection/remove.ts';
 import { removeApplication } from '../onboarding/remove-application.ts';
@@ -205,7 +206,7 @@ test('paused while what it is of is being removed: there is no such target, and 
   for (const [target, remove] of removed) {
     const { key } = await pauseTarget(db, target, 'Ann');
     await resumeTarget(db, target);
-    const waiting = async () => (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length;
+    const waiting = async () => (await lockWaits(db)).length;
     let [removing, pausing]: Promise<unknown>[] = [];
     // Whoever has the lane stops the removal between what it is of and the lane itself.
     await db.begin(async (tx) => {

@@ -26,7 +26,7 @@ page.on('pageerror', (error) => complaints.push(error.message));
 async function begin(estab: string): Promise<{ progress(share: number): Promise<void> }> {
   await db`
     insert into component_database (estab, name, refreshing_since) values (${estab}, 'SchoolData', now())
-    on conflict (estab, name) do update set refreshing_since = now()`;
+    on conflict (estab, name) do update set refreshing_since = excluded.refreshing_since`;
   return {
     progress: async (share) => {
       await db`update component_database set progress = ${share} where estab = ${estab}`;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import type { Tx } from '../db/connect.ts';
 import { replayFailedSince } from './replay.ts';
@@ -29,7 +30,7 @@ async function meanwhile(change: (tx: Tx) => Promise<unknown>): Promise<string[]
     await change(tx);
     replaying = replayAll();
     await until('it waits for the lane', async () =>
-      (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+      (await lockWaits(db)).length > 0);
   });
   return (await replaying) ?? [];
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useService } from '../../test/service.ts';
+import { citusUrl } from '../../test/spread-database.ts';
 
 const { db } = await useService();
 
@@ -13,7 +14,9 @@ test('a record begins with its id, status and version, whatever is in the id', a
   assert.deepEqual(await db`select roster_head('s', null, 'active', 1) as head`.then(([row]) => row?.head), null);
 });
 
-test('no function is called for each row that is merged', async () => {
+const ofNode = citusUrl !== undefined && 'the coordinator does not show the plan of a node';
+
+test('no function is called for each row that is merged', { skip: ofNode }, async () => {
   const [row] = await db<{ 'QUERY PLAN': [{ Plan: { Output: string[] } }] }[]>`
     explain (verbose, costs off, format json) select roster_head(estab, sourced_id, status, version) from roster_user`;
   const [plan] = row?.['QUERY PLAN'] ?? assert.fail();

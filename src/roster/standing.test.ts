@@ -1,5 +1,6 @@
 // Covers what is noted about each school for whoever asks about all at once: the same as the school's own records say, whoever wrote those.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -51,7 +52,7 @@ test('a migration notes what was missed when the table was made, and nothing as 
   for (const estab of ['old', 'none', 'right', 'ahead']) await service.addSchool(estab, smallPackage());
   const all = ['old', 'none', 'right'];
   const before = await Promise.all(all.map(noted));
-  await db`update roster_standing set roster_id = gen_random_uuid(), version = 0, kept_from = 9, instant = null, records = 7, pupils = 7 where estab = 'old'`;
+  await db`update roster_standing set roster_id = ${randomUUID()}, version = 0, kept_from = 9, instant = null, records = 7, pupils = 7 where estab = 'old'`;
   await db`delete from roster_standing where estab = 'none'`;
   // As where an import commits while it is read.
   await db`update roster_standing set version = 2 where estab = 'ahead'`;

@@ -8,6 +8,7 @@ import { csvPackage } from '../../test/csv-package.ts';
 import { createValidate, readDocuments } from '../../test/described.ts';
 import { byName, offers, testedDialects, type Fault, type TestedDialect } from '../../test/dialects.ts';
 import { freePort } from '../../test/free-port.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { rootB, useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { changeState } from '../access/authorisations.ts';
@@ -375,7 +376,7 @@ test('a database that goes in the middle of requests fails them and keeps none w
   await holding`lock table authorisation in access exclusive mode`;
   const struck = Array.from({ length: 2 }, () => tokens.map(({ dialect, token }) => readBroken(dialect, '/users', token))).flat();
   await until('one waits', async () => {
-    const waiting = await broken.db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    const waiting = await lockWaits(broken.db);
     return waiting.length > 0;
   });
   await withoutDatabase(async () => {

@@ -135,7 +135,7 @@ test('what lost its connection under a read is read again, of several schools as
     await tx`lock table roster_class`;
     const answer = ask('/classes/only-here');
     await until('it waits', async () => (await waiting()).length > 0);
-    for (const { pid } of await waiting()) await db`select pg_terminate_backend(${pid}, 5000)`;
+    for (const { pid } of await waiting()) await db`select pg_terminate_backend(${pid}::int, 5000)`;
     return [answer];
   });
   assert.equal((await asked).status, 200);

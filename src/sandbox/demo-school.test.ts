@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
@@ -97,7 +98,7 @@ test('there are so many of them and no more, also when two are made at once; one
   const outcomes = await db.begin(async (tx) => {
     await tx`lock table application in share row exclusive mode`;
     const both = Promise.allSettled(['one', 'two'].map((name) => json(`sandbox application --name ${name}`)));
-    const waiting = () => db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    const waiting = () => lockWaits(db);
     await until('both have counted, or wait until they may', async () => (await waiting()).length === 2);
     return { both };
   });

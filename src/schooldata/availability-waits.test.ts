@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { earlier } from '../../test/earlier.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
@@ -96,7 +97,7 @@ test('a collection that ends while somebody looks whether it has is not followed
     await recordCollected(tx, estab, 'SchoolData', { rowCount: 1, changed: false });
     looking = sweepWaits(db, { estab });
     await until('whoever looks stands at the lock', async () =>
-      (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+      (await lockWaits(db)).length > 0);
   });
   assert.equal(await looking, 0);
   assert.equal(await sweepWaits(db, { estab }), 1);
@@ -249,7 +250,7 @@ test('killed between ending the wait and the commit: nothing has happened, and t
     db<{ pid: number }[]>`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into lane%'`;
   // It has ended the wait and is about to put the call into the outbox; what lost its connection is tried once more.
   await until('it dies', async () => {
-    for (const { pid } of await stuck()) await db`select pg_terminate_backend(${pid})`;
+    for (const { pid } of await stuck()) await db`select pg_terminate_backend(${pid}::int)`;
     return isDead;
   });
   await dying;
@@ -294,7 +295,7 @@ test('as many open waits as an application may have, over all its schools, and t
   assert.deepEqual([refused.status, Number(refused.headers.get('retry-after')) > 0], [429, true]);
   assert.match(refused.body.ExceptionMessage ?? '', new RegExp(`has ${mostOpenWaits} requests with a callbackUrl open.*without callbackUrl`));
   assert.equal((await get('Students')).status, 200);
-  await db`update availability_wait set done_at = now() where (estab, id) in (select estab, id from availability_wait
+  await db`update availability_wait set done_at = now() where estab = ${estab} and id in (select id from availability_wait
       where estab = ${estab} and done_at is null limit 1)`;
   assert.equal((await ask('Students')).status, 202);
   await db`delete from availability_wait where estab = ${estab}`;

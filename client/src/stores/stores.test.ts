@@ -133,7 +133,7 @@ test('a connection that is lost in the middle fails what was under way, and noth
           if (text !== 'commit') return query(text, values);
           const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
           const closed = new Promise((resolve) => stream.once('close', resolve));
-          await pool.query('select pg_terminate_backend($1)', [(await query('select pg_backend_pid() as pid')).rows[0]?.pid]);
+          await pool.query('select pg_terminate_backend($1::int)', [(await query('select pg_backend_pid() as pid')).rows[0]?.pid]);
           await closed;
           return query(text, values);
         },

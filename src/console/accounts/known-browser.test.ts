@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { lockWaits } from '../../../test/lock-waits.ts';
 import { codeAt, wrongCodes } from '../../../test/totp.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
@@ -78,7 +79,7 @@ test('of two wrong tries at once in two processes the second sees the first: tha
     await tx`insert into wrong_try (kind, client, address) select kind, client, address from wrong_try limit 1`;
     let answered = false;
     const sent = { trying: tryPassword(known).finally(() => (answered = true)) };
-    const waits = async () => answered || (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0;
+    const waits = async () => answered || (await lockWaits(db)).length > 0;
     await until('the second waits for the first', waits);
     return sent;
   });

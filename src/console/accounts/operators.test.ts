@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { lockWaits } from '../../../test/lock-waits.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
 import { sendForgotten } from '../../operators/links.ts';
@@ -156,7 +157,7 @@ test('the last admin who can sign in stays admin and stays, whoever is only invi
   await held`select from console_account for update`;
   const sent = Promise.all([admin.send(at('second@trust.example', '/remove')), second.send(at(boss, '/remove'))]);
   await until('both wait', async () => {
-    const waiting = await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    const waiting = await lockWaits(db);
     return waiting.length === 2;
   });
   await held`commit`;
@@ -256,8 +257,8 @@ test('cut off before its commit, choosing a password has used up no link, set no
   const back = createVisitor(url);
   await back.open(pathname);
   const given = { password: 'something new and long', repeated: 'something new and long' };
-  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$;
-    create trigger fail before insert on console_session for each row execute function fail()`);
+  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$`);
+  await db.unsafe('create trigger fail before insert on console_session for each row execute function fail()');
   try {
     assert.equal((await back.send(pathname, given)).status, 500);
   } finally {

@@ -285,8 +285,8 @@ test('cut off at any step nothing is half done: a code that was taken has opened
   const visitor = await signIn(url, name);
   await visitor.open('/console/second-factor');
   // What comes last in the transaction fails: as if the process had died before its commit.
-  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$;
-    create trigger fail before insert on console_session for each row execute function fail()`);
+  await db.unsafe(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$`);
+  await db.unsafe('create trigger fail before insert on console_session for each row execute function fail()');
   try {
     for (const code of [codeOf(secret), codes[0] ?? '']) assert.equal((await visitor.twin().send('/console/second-factor', { code })).status, 500);
   } finally {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { lockWaits } from '../../../test/lock-waits.ts';
 import { codeAt } from '../../../test/totp.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, goodPassword, signIn, type Seen, type Visitor } from '../../../test/visitor.ts';
@@ -30,7 +31,7 @@ async function meanwhile(change: (tx: Tx) => Promise<unknown>, send: () => Promi
     await change(tx);
     let answered = false;
     const sending = send().finally(() => (answered = true));
-    const waits = async () => answered || (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0;
+    const waits = async () => answered || (await lockWaits(db)).length > 0;
     await until('it waits for the account', waits);
     return { sending };
   });

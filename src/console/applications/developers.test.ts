@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
+import { lockWaits } from '../../../test/lock-waits.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
 import { inboxUrl } from '../../notifications/inbox/address.ts';
@@ -187,7 +188,7 @@ test('of two who remove each other at once one stays; one who is being removed i
     await tx`select from console_account where sign_in_name = 'dev@app.example' for update`;
     sent = invite(dev, 'eve@app.example');
     await until('the invitation waits', async () =>
-      (await db`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length > 0);
+      (await lockWaits(db)).length > 0);
     await tx`delete from console_account where sign_in_name = 'dev@app.example'`;
   });
   assert.equal((await sent)?.status, 403);

@@ -6,6 +6,7 @@ import { request as httpRequest } from 'node:http';
 import { beforeEach, test } from 'node:test';
 import { enter } from '../../../test/console.ts';
 import { useReceiver } from '../../../test/delivery.ts';
+import { lockWaits } from '../../../test/lock-waits.ts';
 import { useService } from '../../../test/service.ts';
 import { smallPackage } from '../../../test/small-school.ts';
 import { until } from '../../../test/until.ts';
@@ -171,8 +172,7 @@ test('an inbox that is removed while it takes a call is unknown to the caller, o
       await tx`lock table inbox_call in share mode`;
       answer = way === 'outside' ? fetch(at(inbox), { method: 'POST', body: 'x' })
         : handOver.call({ method: 'POST', url: at(inbox), headers: {}, body: Buffer.from('x') });
-      await until('it is about to be added', async () => (await db`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%inbox_call%'`).length > 0);
+      await until('it is about to be added', async () => (await lockWaits(db, '%inbox_call%')).length > 0);
       await tx`delete from inbox where id = ${inbox.id}`;
     });
     assert.equal((await answer)?.status, 404, way);
