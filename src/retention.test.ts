@@ -195,7 +195,7 @@ test('versions that nothing is dated by go, and what is left reads as before', a
 /** Since the purge. Whichever schools have their turn in this hour. */
 async function passAnHour(): Promise<void> {
   for (const table of ['roster', 'roster_standing', ...allResources.map(historyTable)])
-    await db`update ${db(table)} set purged_at = ${earlier(db, 'purged_at', '61 minutes')} where purged_at is not null`;
+    await db`update ${db(table)} set purged_at = (purged_at at time zone 'UTC' - interval '61 minutes') at time zone 'UTC' where purged_at is not null`;
   await forgetInOnePlace(db, config);
 }
 
