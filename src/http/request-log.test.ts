@@ -207,3 +207,9 @@ test('a request that comes while the service ends, on a connection that it has, 
   await closing;
   assert.ok(log.lines().some(isLast));
 });
+
+test('of several failures that are told as one the log has each', () => {
+  service.app.log.error({ err: new AggregateError([new Error('first', { cause: new Error('deeper') }), new Error('second')], '2 failed') }, 'gone through');
+  const line = log.lines().find(({ msg }) => msg === 'gone through');
+  for (const words of ['2 failed', 'first', 'deeper', 'second']) assert.ok(JSON.stringify(line?.err).includes(`"message":"${words}"`), words);
+});

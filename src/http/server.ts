@@ -117,11 +117,12 @@ function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, s
   socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
 }
 
-type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string };
+type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string; errors?: readonly Fault[] };
 
 /** Of an error what says where it came from; not the rows that PostgreSQL quotes in the details of its own. */
 function describeFault(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
   if (!(fault instanceof Error)) return { type: typeof fault, message: String(fault), stack: '' };
-  const { name, message, stack = '', code, constraint, table, routine, cause } = fault;
-  return { type: name, message, stack, code, constraint, table, routine, ...(cause ? { cause: describeFault(cause as Fault) } : {}) };
+  const { name, message, stack = '', code, constraint, table, routine, cause, errors } = fault;
+  const [why, each] = [cause ? { cause: describeFault(cause as Fault) } : {}, Array.isArray(errors) ? { errors: errors.map(describeFault) } : {}];
+  return { type: name, message, stack, code, constraint, table, routine, ...why, ...each };
 }
