@@ -11,6 +11,7 @@ import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { tellFailingTargets } from './mail/failing-targets.ts';
+import { eraseDelivered } from './notifications/deliver.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';
@@ -40,6 +41,7 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'ending waits for data', everyMs: second, run: () => sweepWaits(db) },
     { name: 'telling applications that data is there', everyMs: 5 * second, run: () => completeInstallations(db, seal) },
     { name: 'telling of held and failing collections', everyMs: minute, run: () => tellTroubles(db, tellingOf(config)) },
+    { name: 'erasing secrets that have arrived', everyMs: minute, once: true, run: () => eraseDelivered(db) },
     { name: 'expiring invitations', everyMs: minute, run: () => expireInvitations(db) },
     { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },

@@ -2,12 +2,14 @@
 import type { Seal } from '../access/seal.ts';
 import { readMoment } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
+import { isUnavailable } from '../db/unavailable.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
+import { attemptAll } from '../roster/go-through.ts';
 import { databases } from './databases.ts';
 import type { EventFaults } from './event-faults.ts';
 import { keepAnswer } from './kept-answer.ts';
@@ -29,11 +31,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   return {
     longestSeconds: outboundLimits.totalMs / 1000,
     async run(work, isHeld = () => true) {
-      // The stored copy is erased once it arrived; a worker that died right after, or could not erase the secret itself, has delivered it.
-      if (work.payload.sealed && !work.body) {
-        await eraseSecret(db, work);
-        return { success: true, state: 'done', detail: { message: 'was delivered before' } };
-      }
+      // The stored copy is erased once it arrived; a worker that died right after has delivered it.
+      if (work.payload.sealed && !work.body) return { success: true, state: 'done', detail: { message: 'was delivered before' } };
       const received = now();
       if (work.payload.tellsState !== undefined && (await isOutdated(db, work, { justSaid: 'holds' })))
         return { success: false, state: 'cancelled', errorClass: 'outdated', detail: { message: 'how it stands was told anew meanwhile' } };
@@ -102,6 +101,8 @@ type Asked = { work: ClaimedWork; resolve(found: Found | undefined): void; rejec
  */
 function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promise<Found | undefined> {
   let asked: Asked[] = [];
+  /** They wait for locks: one after the other, and no others wait for them. */
+  let judging = Promise.resolve();
 
   async function answer(): Promise<void> {
     const batch = asked;
@@ -131,9 +132,8 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
         if (row?.webhookId && one.work.payload.event === 'database' && !mayHave(row, one.work)) held.push({ row, more, one });
         else settle(one, row ? [row, ...more] : []);
       }
-      // They wait for locks; the others do not wait for them.
       for (const { row, more, one } of held)
-        await judgeAgain(db, one.work, row).then((now) => settle(one, [now, ...more]), one.reject);
+        judging = judging.then(() => judgeAgain(db, one.work, row).then((now) => settle(one, [now, ...more]), one.reject));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -191,9 +191,23 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
 async function eraseSecret(db: Db, { estab, id, payload }: ClaimedWork): Promise<void> {
   const { secretId, last } = payload as { secretId: string; last: boolean };
   if (!last) return;
-  // First what keeps it from being sent again: secrets lie on every node of a spread database, and one that is away may be long in coming back.
+  // First what keeps it from being sent again: secrets lie on every node of a spread database, and one may be away. Then the chore erases it.
   await db`update outbox set body = null where estab = ${estab} and (id = ${id} or (payload ->> 'secretId' = ${secretId} and state <> 'running'))`;
-  await db`update school_secret set sealed = null where estab = ${estab} and id = ${secretId} and sealed is not null`;
+  await eraseOne(db, estab, secretId).catch((error: unknown) => {
+    if (!isUnavailable(error)) throw error;
+  });
+}
+
+const eraseOne = (db: Db, estab: string, secretId: string) =>
+  db`update school_secret set sealed = null where estab = ${estab} and id = ${secretId} and sealed is not null`;
+
+/** Those whose last form has arrived, and that were not erased then. */
+export async function eraseDelivered(db: Db): Promise<void> {
+  const left = await db<{ estab: string; id: string }[]>`
+    select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox o
+      where o.estab = s.estab and o.rp = s.rp and o.payload ->> 'secretId' = s.id::text and (o.payload ->> 'last')::boolean and o.state = 'done')`;
+  const erasing = left.map(({ estab, id }) => () => eraseOne(db, estab, id));
+  await attemptAll(erasing, (count) => `${count} of ${left.length} secrets that have arrived could not be erased`);
 }
 
 /** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */
