@@ -2,16 +2,15 @@
 import { atOnce } from '../at-once.ts';
 import type { Db } from './connect.ts';
 import { findCitus, knowsNotes, listNodes, type DataNode } from './distribution.ts';
-import { DatabaseUnavailable, isUnavailable } from './unavailable.ts';
+import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts';
 
 /** bytes: of the tables that lie by school or everywhere; null where it could not be asked. */
 export type NodeLoad = Readonly<{ node: string; coordinator: boolean; answers: boolean; schools: number; bytes: number | null }>;
 
 /** One that is gone may not refuse a connection either. */
-const longestConnectMs = 3_000;
-/** Nor does it answer over a connection that was there before. */
-const longestAnswerMs = 4_000;
-/** Connections are few where this is asked. */
+const longestConnectMs = 2_000;
+/** Nor does it answer over a connection that was there before. Below what others wait for a connection, which are few where this is asked. */
+const longestAnswerMs = 2_500;
 const askedAtOnce = 2;
 
 /** None, where the database is on one node. */
@@ -34,9 +33,15 @@ async function doesAnswer(db: Db, { name, port }: DataNode): Promise<boolean> {
       return row?.answers === true;
     });
   } catch (error) {
-    if (!isUnavailable(error) || (error instanceof DatabaseUnavailable && error.why !== 'silent')) throw error;
+    if (!isOfNode(error)) throw error;
     return false;
   }
+}
+
+/** What the coordinator itself lacks is told as that. */
+function isOfNode(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return error.why === 'silent';
+  return isServerError(error) && (error.code === sqlStates.queryCanceled || error.code.startsWith('08'));
 }
 
 export async function readNodeLoads(db: Db): Promise<NodeLoad[]> {
