@@ -51,11 +51,11 @@ export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arri
   return added ? { kind: 'taken', answer: found.answer } : { kind: 'unknown' };
 }
 
-/** Whether it is one of those that are taken in its minute. */
+/** Whether it is one of those that are taken in its minute, or in the next one, if that has begun meanwhile. */
 async function countCall(db: Db, { id, minute }: Found): Promise<boolean> {
   const { count } = await db`
-    update inbox set minute = ${minute}, minute_calls = case when minute = ${minute} then minute_calls + 1 else 1 end
-    where id = ${id} and not (minute = ${minute} and minute_calls >= ${inboxLimits.callsPerMinute})`;
+    update inbox set minute = greatest(minute, ${minute}), minute_calls = case when minute >= ${minute} then minute_calls + 1 else 1 end
+    where id = ${id} and not (minute >= ${minute} and minute_calls >= ${inboxLimits.callsPerMinute})`;
   return count > 0;
 }
 
