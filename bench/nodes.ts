@@ -29,7 +29,10 @@ const path = `/ims/oneroster/v1p1/users?limit=100&filter=familyName~'a'&sort=giv
 export async function benchNodes(): Promise<void> {
   if (citusUrl === undefined) throw new Error('TEST_CITUS_URL must name the coordinator of a cluster of two nodes');
   const { nodes, coordinator, close } = await openNodes(citusUrl);
-  if (nodes.length < 3) throw new Error('TEST_CITUS_URL must name the coordinator of a cluster of two nodes, beside it');
+  if (nodes.length < 3) {
+    await close();
+    throw new Error('TEST_CITUS_URL must name the coordinator of a cluster of two nodes, beside it');
+  }
   const [name, folder] = [`bench_${randomBytes(4).toString('hex')}`, mkdtempSync(join(tmpdir(), 'schoolbell-nodes-'))];
   await makeOnEach(nodes, name);
   const databaseUrl = urlOf(coordinator, name);

@@ -8,7 +8,12 @@ import { namesOf } from './scope.ts';
 import type { Tables } from './tables.ts';
 import { visitNodes } from './visit-nodes.ts';
 
-export type Placed = Readonly<{ isOfSchool(table: string): boolean; isOfCoordinator(table: string): boolean; placeOf(table: string): Place | undefined; columns(table: string): readonly string[] }>;
+export type Placed = Readonly<{
+  isOfSchool(table: string): boolean;
+  isOfCoordinator(table: string): boolean;
+  placeOf(table: string): Place | undefined;
+  columns(table: string): readonly string[];
+}>;
 
 export function placedBy(places: ReadonlyMap<string, Place>, tables: Tables): Placed {
   return {
