@@ -224,7 +224,7 @@ export const offenders: Offenders = [
         "f5daa1705cea select 'secrets' as words, count(*)::int as count from application_secret where rp = $n union all se",
         "a466a06c9971 select estab from authorisation where rp = $n and state <> 'Revoked' order by estab",
         '51119384cf44 delete from lane where (key = any($n) or starts_with(key, $n)) and not exists (select from outbox o',
-        'f682e5207dfe insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select d.estab,',
+        '837e40a0fca5 insert into past_decision (estab, rp, application, number, at, state, actor, scopes) select estab, r',
       ],
       'src/notifications/deliveries.ts': [
         "a6045b559f3a select o.estab, o.id, o.rp, o.lane, o.payload ->> 'event' as event, case when o.lane like 'webhook %",
@@ -256,7 +256,7 @@ export const offenders: Offenders = [
         "88d106a00d3a select a.estab, a.rp, case when a.state <> 'Approved' then a.state when a.installed_at is not null t",
       ],
       'src/collection/connector-settings.ts': [
-        '946a22c7d1d7 insert into connector_setting (estab, settings) select estab, $n::jsonb from establishment where con',
+        "1c8dc421a95b select estab from establishment where connector = 'demo' order by estab",
       ],
       'src/needs/check-live.ts': [
         "d86166daac26 select count(*)::int as schools from establishment where connector = 'demo'",
