@@ -181,7 +181,10 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     const [now] = await tx<
       Pick<Standing, 'state' | 'scopes'>[]
     >`select state, scopes from authorisation where estab = ${work.estab} and rp = ${work.rp} for share`;
-    const judged = now ? { ...row, ...now } : row;
+    // It may have waited long for its turn, and the registration have moved.
+    const [webhook] = await tx<Pick<Standing, 'webhookId' | 'url' | 'method' | 'databaseName'>[]>`
+      select id as "webhookId", url, method, database_name as "databaseName" from webhook where estab = ${work.estab} and id = ${row.webhookId}`;
+    const judged = { ...row, ...now, webhookId: null, ...webhook };
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = ${await readMoment(tx)} where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   });
@@ -201,11 +204,11 @@ async function eraseSecret(db: Db, { estab, id, payload }: ClaimedWork): Promise
 const eraseOne = (db: Db, estab: string, secretId: string) =>
   db`update school_secret set sealed = null where estab = ${estab} and id = ${secretId} and sealed is not null`;
 
-/** Those whose last form has arrived, and that were not erased then. */
+/** Those whose last form has arrived, as is seen by its body, and that were not erased then. */
 export async function eraseDelivered(db: Db): Promise<void> {
   const left = await db<{ estab: string; id: string }[]>`
-    select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox o
-      where o.estab = s.estab and o.rp = s.rp and o.payload ->> 'secretId' = s.id::text and (o.payload ->> 'last')::boolean and o.state = 'done')`;
+    select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox o where o.lane = 'callback ' || s.rp
+      and o.estab = s.estab and o.payload ->> 'secretId' = s.id::text and (o.payload ->> 'last')::boolean and o.body is null)`;
   const erasing = left.map(({ estab, id }) => () => eraseOne(db, estab, id));
   await attemptAll(erasing, (count) => `${count} of ${left.length} secrets that have arrived could not be erased`);
 }

@@ -90,6 +90,20 @@ test('resumed at the moment when a call finds it paused: the event is told', asy
   assert.equal(receiver.arrivals.length, 1);
 });
 
+test('resumed and moved while a call is judged once more: it goes where it is wanted now', async () => {
+  await changeLater();
+  await db`update authorisation set state = 'Paused' where estab = ${school.estab}`;
+  await db.begin(async (tx) => {
+    await tx`select from authorisation where estab = ${school.estab} for update`;
+    await hurry(school.estab);
+    await until('it is judged', async () => (await lockWaits(db)).length > 0);
+    await tx`update webhook set url = ${`${receiver.origin}/moved`} where estab = ${school.estab} and id = ${id}`;
+    await tx`update authorisation set state = 'Approved' where estab = ${school.estab}`;
+  });
+  await settled(school.estab);
+  assert.deepEqual(receiver.arrivals.map(({ url }) => url), ['/moved']);
+});
+
 test('a call that is judged once more keeps no other waiting', async () => {
   const others = [await delivering.addSchool(), await delivering.addSchool()];
   for (const other of others) await register(other, `${receiver.origin}/other`);

@@ -128,7 +128,7 @@ async function repeatApproval(tx: Tx, seal: Seal, { estab, rp }: Pair): Promise<
       and s.id = a.announced_secret
     where a.estab = ${estab} and a.rp = ${rp} and s.sealed is not null
       and not exists (select from outbox o where o.estab = a.estab and o.rp = a.rp and o.payload ->> 'secretId' = s.id::text
-        and (o.payload ->> 'last')::boolean = (a.installed_at is not null) and o.state in ('waiting', 'running', 'done'))`;
+        and (o.payload ->> 'last')::boolean = (a.installed_at is not null) and (o.state in ('waiting', 'running', 'done') or o.body is null))`;
   if (kept) await announceApproval(tx, seal, { estab, rp, secretId: kept.id, schoolSecret: seal.open(kept.sealed), installed: kept.installed });
 }
 

@@ -179,6 +179,7 @@ test('the secret is stored sealed until the last form has arrived, and then eras
   receiver.answer = () => 200;
   await hurry();
   await arrived('the first form', async () => (await stored(estab))[0]?.state === 'done');
+  await eraseDelivered(db);
   assert.deepEqual(await sealed(), [true], 'needed for the second form');
   await load();
   await arrived('the last form', async () => (await stored(estab))[1]?.state === 'done');
@@ -226,6 +227,24 @@ test('a secret that cannot be erased at once is delivered once, and erased later
   }
   await eraseDelivered(db);
   assert.deepEqual([await sealed(), forms(rp).length], [[false], 1]);
+});
+
+test('a secret whose form has arrived is erased, and not sent again, although its worker died and the school paused then', async () => {
+  await load();
+  await approveOnPage();
+  await gotForms(1);
+  await settled();
+  // As if it had died between the form and the secret.
+  const text = service.seal.seal('a secret that has arrived');
+  await db`update school_secret set sealed = ${text} where estab = ${estab}`;
+  await db`
+    update outbox set state = 'waiting', settled_at = null, due_at = now() + interval '1 hour' where estab = ${estab} and body is null and kind = 'call'`;
+  await run('pause', { rp, estab });
+  await run('resume', { rp, estab });
+  await settled();
+  assert.equal(forms(rp).length, 1);
+  await eraseDelivered(db);
+  assert.deepEqual(await sealed(), [false]);
 });
 
 test('no secret is erased before its last form has arrived', async () => {
