@@ -250,6 +250,17 @@ test('an import of another school, and one that never was, are the same 404', as
     await refused(fetch(`${at(other)}/${unknown}`, { headers: bearer(its) }), 404, /no such import/);
 });
 
+test('one that was taken and is not to be seen yet, as where the node of its school was just lost, is told to ask again', async () => {
+  const id = await sent(await zip(smallPackage()));
+  const ofIt = db`estab = ${estab} and payload ->> 'upload' = ${id}`;
+  await until('its work is settled', async () => (await db`select from outbox where ${ofIt} and state = 'done'`).length === 1);
+  const look = () => fetch(`${at()}/${id}`, { headers: bearer() });
+  await db`delete from upload_receipt where estab = ${estab} and id = ${id}`;
+  await refused(look(), 404, /no such import/);
+  await db`update outbox set state = 'waiting', settled_at = null, due_at = now() + interval '1 hour' where ${ofIt}`;
+  await refused(look(), 503, /Try again in a moment/);
+});
+
 test('thirty wrong tries in a minute are enough, and other verbs are told which are right', async () => {
   const guess = () => put(Buffer.from('PK'), bearer(`sb_upload_${randomBytes(32).toString('base64url')}`));
   for (let tries = 0; tries < 30; tries += 1) assert.equal((await guess()).status, 401);

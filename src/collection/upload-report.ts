@@ -1,5 +1,6 @@
 // In charge of what became of an uploaded package, as its sender reads it: also when the package itself is long gone.
 import type { Db } from '../db/connect.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { describeTrouble, renderSentence, type ImportReport } from './import-report.ts';
 
 /** Replaced: a newer one came before it was imported, or a person decided against it. */
@@ -24,6 +25,7 @@ export async function findUpload(db: Db, estab: string, id: string): Promise<Upl
     select r.id, r.taken_at as submitted, i.finished_at as finished, i.outcome, i.report,
       exists (select from upload u where u.estab = ${estab} and u.id = ${id}) as kept
     from upload_receipt r left join import_run i on i.estab = ${estab} and i.id = r.run where r.estab = ${estab} and r.id = ${id}`;
+  if (!row && work) throw new DatabaseUnavailable('lost', 'a package that was taken is not to be seen yet on the node of its school');
   if (!row) return undefined;
   const state = stateOf(row, work?.state);
   const ended = state !== 'Waiting' && state !== 'Importing';

@@ -1,5 +1,7 @@
 // In charge of what became of a writeback: the same object for whoever asks and for whoever is called.
+import { misLane } from '../collection/mis-answers.ts';
 import type { Sql, Tx } from '../db/connect.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 
 export type WritebackOutcome = Readonly<
@@ -34,6 +36,8 @@ export async function findOutcome(sql: Sql, estab: string, rp: string, trackingI
   const [row] = await sql<Row[]>`
     select tracking_id as "trackingId", status, submitted_at as "submittedAt", completed_at as "completedAt", attempts, message from writeback
       where estab = ${estab} and rp = ${rp} and tracking_id = ${trackingId}`;
+  if (!row && (await isUnderWay(sql, estab, rp, trackingId)))
+    throw new DatabaseUnavailable('lost', 'a writeback that was taken is not to be seen yet on the node of its school');
   if (!row) return undefined;
   const marks = await sql<Mark[]>`
     select index, student_id as "studentId", date, session, mark, previous_mark as "previousMark", result, code, message from writeback_mark
@@ -63,6 +67,14 @@ export async function findOutcome(sql: Sql, estab: string, rp: string, trackingI
       Message: mark.message,
     })),
   };
+}
+
+/** Its work is seen before it, where the database is spread and the node has not committed yet. */
+async function isUnderWay(sql: Sql, estab: string, rp: string, trackingId: string): Promise<boolean> {
+  const [work] = await sql`
+    select from outbox where estab = ${estab} and rp = ${rp} and lane = ${misLane(estab).key} and state in ('waiting', 'running')
+      and payload ->> 'trackingId' = ${trackingId.toLowerCase()} limit 1`;
+  return work !== undefined;
 }
 
 /** The caller's own query stays as it is; what happened is put behind it. */

@@ -91,6 +91,21 @@ test('with callbacks it answers 202, then posts the signed outcome to each Url, 
   await until('the one is told', () => receiver.arrivals.some(({ url }) => url === `/one?trackingid=${one.TrackingId}&completed=True`));
 });
 
+test('one that was taken and is not to be seen yet, as where the node of its school was just lost, is to be asked for again', async () => {
+  const school = await addSchool();
+  const { TrackingId } = await school.post([mark(0)]);
+  const stranger = open(school.estab, await service.addClient('another', [school.estab]));
+  await until('its work is settled', async () => (await school.work()).some(({ kind, state }) => kind === 'writeback' && state === 'done'));
+  await db`delete from writeback_mark where estab = ${school.estab} and tracking_id = ${TrackingId}`;
+  await db`delete from writeback where estab = ${school.estab} and tracking_id = ${TrackingId}`;
+  const look = async (asking: Pick<typeof school, 'ask'> = school) => (await asking.ask(`Writeback/${TrackingId}`)).status;
+  assert.equal(await look(), 404);
+  await db`
+    update outbox set state = 'waiting', settled_at = null, due_at = now() + interval '1 hour'
+    where estab = ${school.estab} and payload ->> 'trackingId' = ${TrackingId}`;
+  assert.deepEqual([await look(), await look(stranger)], [503, 404]);
+});
+
 test('a writeback is of one application at one school', async () => {
   const [school, other] = [await addSchool(), await addSchool()];
   const { TrackingId } = await school.post([mark(0)]);
