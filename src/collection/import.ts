@@ -15,6 +15,7 @@ import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { findMissing } from './find-missing.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
+import { joinByHash } from './join-by-hash.ts';
 import { MovedMeanwhile, watchLiveRoster, type WatchedRoster } from './live-roster.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
@@ -198,10 +199,7 @@ async function mergeRead(
   if (spooled.relies) await requireStanding(tx, estab, spooled.relies.taken);
   await renderRoster(tx, estab);
   if (spooled.bytes > bytesWorthHashing[spooled.relies ? 'part' : 'whole']) {
-    // Nobody knows how many rows will be staged; row by row, each lookup would then read all of them.
-    await tx`set local enable_nestloop = off`;
-    // Plans that the connection keeps from smaller imports do not know of that.
-    await tx`discard plans`;
+    await joinByHash(tx);
     // A school's rows are sorted once; on disk that takes a tenth of the import.
     await tx`set local work_mem = '128MB'`;
   }

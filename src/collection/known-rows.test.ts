@@ -173,3 +173,18 @@ test('the same rows under other columns are other rows', async () => {
   const report = await loadBoth(one, whole, csvPackage(others, { raw: { 'users.csv': swapped } }));
   assert.equal(report.changed, people);
 });
+
+test('when many of the few rows that changed are wrong, they are not looked for row by row', async () => {
+  const [wrong, all] = [1_200, 8_000];
+  const enrollments = Array.from({ length: all }, (_, at) => enrolment(`e${at}`, `p${at % people}`, `k${at % 20}`));
+  const files = { ...madeUpSchool(), enrollments };
+  const estab = await newSchool(files);
+  const given = enrollments.map((row, at) => (at < wrong ? { ...row, classSourcedId: 'nowhere' } : row));
+  const heard = await heardStatements(async () => {
+    const report = await service.load(estab, csvPackage({ ...files, enrollments: given }));
+    assert.deepEqual([report.outcome, report.problemsTotal], ['refused', wrong]);
+  });
+  const at = (start: string) => heard.findIndex((text) => text.trimStart().startsWith(start));
+  assert.ok(heard.some((text) => text.includes('d.roster_merged =')), 'what did not change was not read');
+  assert.ok(at('set local enable_nestloop = off') >= 0 && at('set local enable_nestloop = off') < at('delete from "stage_enrollment"'));
+});

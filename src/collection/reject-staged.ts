@@ -4,11 +4,14 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
+import { joinByHash } from './join-by-hash.ts';
 import { personParts } from './person-parts.ts';
 import { placeInSql, placeOf } from './place.ts';
 import { keptFaults, listedProblems, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import { staged, stagedRejected, stageTable } from './stage.ts';
+
+const fewRejected = 1_000;
 
 /** Of which collection the rows are, as they were noted; the file that they stand in, and its column that is wrong. */
 type Of = Readonly<{ collection: string; file: string; column: string | null }>;
@@ -33,9 +36,12 @@ export async function tellRejected(tx: Tx, reading: Reading, { collection, file,
   if (first) problems.count(first.total - rows.length, { file, line: null, column, value: null, rule: first.rule });
 }
 
+type Fallen = Readonly<{ count: number; which: Fragment; givesParts?: boolean }>;
+
 /** which: of the rows r that were rejected. What they give to others falls with them, unless somebody else has it. */
-export async function takeOutRejected(tx: Tx, reading: Reading, resource: Resource, which: Fragment, givesParts = true): Promise<void> {
+export async function takeOutRejected(tx: Tx, reading: Reading, resource: Resource, { count, which, givesParts = true }: Fallen): Promise<void> {
   const { estab, number } = reading;
+  if (count > fewRejected) await joinByHash(tx);
   const fallen = tx`r.collection = ${resource.collection} and r.line = s.line and r.sourced_id = s.sourced_id and ${which}`;
   for (const { file, column, key } of givesParts && resource === collections.users ? personParts : [])
     await tx`

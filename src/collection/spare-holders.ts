@@ -39,7 +39,7 @@ export async function spareHolders(tx: Tx, reading: Reading): Promise<number> {
       insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
       select ${estab}::text, ${number}::int, ${users.collection}, s.line, s.sourced_id, l.fault, true
       from ${staged(tx, users, reading)} s join losers l on l.sourced_id = s.sourced_id where s.status = 'active'`;
-    if (count > 0) await takeOutRejected(tx, reading, users, tx`r.dependent`);
+    if (count > 0) await takeOutRejected(tx, reading, users, { count, which: tx`r.dependent` });
     spared += count;
   }
   return spared;

@@ -113,7 +113,7 @@ async function rejectDependants(tx: Tx, stage: Stage, resource: Resource, field:
     )
     insert into stage_rejected (estab, reading, collection, line, sourced_id, fault, dependent)
     select ${reading.estab}::text, ${reading.number}::int, ${resource.collection}, line, sourced_id, fault, true from faulty`;
-  if (count > 0) await takeOutRejected(tx, reading, resource, tx`r.dependent`);
+  if (count > 0) await takeOutRejected(tx, reading, resource, { count, which: tx`r.dependent` });
   return count;
 }
 
@@ -170,5 +170,5 @@ async function reject(
     from faulty`;
   if (count === 0) return;
   await tellRejected(tx, reading, { collection, file, column }, problems);
-  await takeOutRejected(tx, reading, resource, tx`r.fault > ${known}`, givesParts);
+  await takeOutRejected(tx, reading, resource, { count, which: tx`r.fault > ${known}`, givesParts });
 }
