@@ -145,7 +145,15 @@ test('a flood fills nothing: so many a minute, of each so much, and of all the n
     insert into inbox_call (inbox, method, verdict, answer, bytes, head, body)
     select inbox, method, verdict, answer, bytes, head, body from inbox_call cross join generate_series(1, ${inboxLimits.keptCalls * 2})
     where seq = ${large?.seq ?? ''}`;
-  await db`update inbox set minute = '-infinity'`;
+  const full = (minute: string) =>
+    db`update inbox set minute = date_trunc('minute', now()) + ${minute}::interval, minute_calls = ${inboxLimits.callsPerMinute}`;
+  // One that was read just before the next minute began counts there.
+  await full('1 minute');
+  assert.equal((await post('too many')).status, 429);
+  // The server's clock was put back.
+  await full('1 hour');
+  assert.equal((await post('back in time')).status, 200);
+  await full('-1 hour');
   assert.equal((await post('the newest')).status, 200);
   const kept = await callsOf(inbox);
   assert.deepEqual([kept.length, (await requireCall(db, seal, inbox, kept[0]?.seq ?? '')).body.toString()], [inboxLimits.keptCalls, 'the newest']);

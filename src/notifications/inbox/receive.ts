@@ -23,11 +23,12 @@ export type Received = Readonly<{ kind: 'taken'; answer: InboxAnswer } | { kind:
 export const inboxLimits = { callsPerMinute: 120, keptCalls: 100, keptBytes: 64 * 1024 } as const;
 const longest = { path: 4096, id: 200, method: 20, headers: 60, name: 100, value: 2000 } as const;
 
-type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; minute: Date; seconds: number; wait: number };
+type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; minute: Date; nextMinute: Date; seconds: number; wait: number };
 
 export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arrival): Promise<Received> {
   const [found] = await db<Found[]>`
-    select id, rp, answer, sealed_key as "sealedKey", date_trunc('minute', now()) as minute, extract(epoch from now())::float8 as seconds,
+    select id, rp, answer, sealed_key as "sealedKey", date_trunc('minute', now()) as minute,
+      date_trunc('minute', now()) + interval '1 minute' as "nextMinute", extract(epoch from now())::float8 as seconds,
       ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from inbox where key = ${key}`;
   if (!found) return { kind: 'unknown' };
   if (!(await countCall(db, found))) return { kind: 'too many', wait: Math.max(1, found.wait) };
@@ -51,11 +52,12 @@ export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arri
   return added ? { kind: 'taken', answer: found.answer } : { kind: 'unknown' };
 }
 
-/** Whether it is one of those that are taken in its minute, or in the next one, if that has begun meanwhile. */
-async function countCall(db: Db, { id, minute }: Found): Promise<boolean> {
+/** Whether it is one of those that are taken in its minute, or in the next one, if that has begun meanwhile. A clock may have been put back. */
+async function countCall(db: Db, { id, minute, nextMinute }: Found): Promise<boolean> {
+  const begun = db`(minute between ${minute} and ${nextMinute})`;
   const { count } = await db`
-    update inbox set minute = greatest(minute, ${minute}), minute_calls = case when minute >= ${minute} then minute_calls + 1 else 1 end
-    where id = ${id} and not (minute >= ${minute} and minute_calls >= ${inboxLimits.callsPerMinute})`;
+    update inbox set minute = case when ${begun} then minute else ${minute} end, minute_calls = case when ${begun} then minute_calls + 1 else 1 end
+    where id = ${id} and not (${begun} and minute_calls >= ${inboxLimits.callsPerMinute})`;
   return count > 0;
 }
 
