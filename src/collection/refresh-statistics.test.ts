@@ -33,7 +33,8 @@ test('a table is counted after an import that is much of it', async () => {
   assert.equal(await countedAfter('first', 600), tableAndHistory);
   assert.ok((await rowsKnown('first')) >= 600);
   assert.equal(await countedAfter('second', 600), tableAndHistory);
-  // Of few schools each is known by itself.
+  // Of few schools each is known by itself, however many others have; a piece of a table is out of reach here.
+  if (citusUrl === undefined) await db`update pg_class set reltuples = 10_000 where oid = 'roster_user'::regclass`;
   assert.equal(await countedAfter('third', 600), tableAndHistory);
   // In each of a few pieces, where there are some.
   const many = citusUrl === undefined ? 120 : 720;

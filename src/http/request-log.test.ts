@@ -212,4 +212,8 @@ test('of several failures that are told as one the log has each', () => {
   service.app.log.error({ err: new AggregateError([new Error('first', { cause: new Error('deeper') }), new Error('second')], '2 failed') }, 'gone through');
   const line = log.lines().find(({ msg }) => msg === 'gone through');
   for (const words of ['2 failed', 'first', 'deeper', 'second']) assert.ok(JSON.stringify(line?.err).includes(`"message":"${words}"`), words);
+  const errors = Array.from({ length: 4_000 }, (_, at) => new Error(`school ${at}`));
+  service.app.log.error({ err: new AggregateError(errors, 'many failed') }, 'of very many the first');
+  const { err } = log.lines().find(({ msg }) => msg === 'of very many the first') as unknown as { err: { errors: unknown[]; errorsTotal: number } };
+  assert.deepEqual([err.errors.length, err.errorsTotal], [10, 4_000]);
 });

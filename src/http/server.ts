@@ -119,10 +119,14 @@ function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, s
 
 type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string; errors?: readonly Fault[] };
 
+/** Of those told as one: a line of the log must not grow with the number of schools. */
+const mostFaults = 10;
+
 /** Of an error what says where it came from; not the rows that PostgreSQL quotes in the details of its own. */
 function describeFault(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
   if (!(fault instanceof Error)) return { type: typeof fault, message: String(fault), stack: '' };
   const { name, message, stack = '', code, constraint, table, routine, cause, errors } = fault;
-  const [why, each] = [cause ? { cause: describeFault(cause as Fault) } : {}, Array.isArray(errors) ? { errors: errors.map(describeFault) } : {}];
+  const why = cause ? { cause: describeFault(cause as Fault) } : {};
+  const each = Array.isArray(errors) ? { errors: errors.slice(0, mostFaults).map(describeFault), errorsTotal: errors.length } : {};
   return { type: name, message, stack, code, constraint, table, routine, ...why, ...each };
 }
