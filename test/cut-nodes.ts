@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTo, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Db } from '../src/db/connect.ts';
 import { listNodes } from '../src/db/distribution.ts';
+import { until } from './until.ts';
 
 export type NodeState = 'there' | 'ended' | 'silent';
 /** group: as Citus numbers the nodes. */
@@ -11,13 +12,21 @@ export type CutNode = { group: number; set(state: NodeState): Promise<void>; clo
 
 /** Those for schools, from now on behind our ports. */
 export async function cutNodes(db: Db): Promise<CutNode[]> {
+  // Told of a change before it runs there, the server would crash (Citus 14.0.1).
+  await until('what looks after the database runs', async () => (await db`
+    select from pg_stat_activity where datname = current_database() and application_name like 'Citus Maintenance Daemon%'`).length > 0);
   const cut: CutNode[] = [];
-  for (const { group, name, port } of (await listNodes(db)).filter((node) => node.group !== 0)) {
-    const { ourPort, ...node } = await openPort(name, port);
-    await db`select citus_update_node(nodeid, '127.0.0.1', ${ourPort}::int) from pg_dist_node where groupid = ${group}`;
-    cut.push({ group, ...node });
+  try {
+    for (const { group, name, port } of (await listNodes(db)).filter((node) => node.group !== 0)) {
+      const { ourPort, ...node } = await openPort(name, port);
+      cut.push({ group, ...node });
+      await db`select citus_update_node(nodeid, '127.0.0.1', ${ourPort}::int) from pg_dist_node where groupid = ${group}`;
+    }
+    return cut;
+  } catch (error) {
+    for (const node of cut) node.close();
+    throw error;
   }
-  return cut;
 }
 
 async function openPort(host: string, behind: number): Promise<Omit<CutNode, 'group'> & { ourPort: number }> {

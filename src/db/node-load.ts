@@ -2,7 +2,7 @@
 import { atOnce } from '../at-once.ts';
 import type { Db } from './connect.ts';
 import { findCitus, knowsNotes, listNodes, type DataNode } from './distribution.ts';
-import { DatabaseUnavailable, isServerError, sqlStates } from './unavailable.ts';
+import { isServerError, isSilent, sqlStates } from './unavailable.ts';
 
 /** bytes: of the tables that lie by school or everywhere; null where it could not be asked. */
 export type NodeLoad = Readonly<{ node: string; coordinator: boolean; answers: boolean; schools: number; bytes: number | null }>;
@@ -40,8 +40,7 @@ async function doesAnswer(db: Db, { name, port }: DataNode): Promise<boolean> {
 
 /** What the coordinator itself lacks is told as that. */
 function isOfNode(error: unknown): boolean {
-  if (error instanceof DatabaseUnavailable) return error.why === 'silent';
-  return isServerError(error) && (error.code === sqlStates.queryCanceled || error.code.startsWith('08'));
+  return isSilent(error) || (isServerError(error) && error.code === sqlStates.queryCanceled);
 }
 
 export async function readNodeLoads(db: Db): Promise<NodeLoad[]> {
