@@ -22,6 +22,7 @@ export async function copySchool(db: Db, estab: string, copies: number): Promise
   const place = ({ name }: Table) => (firstOnes.includes(name) ? firstOnes.indexOf(name) : firstOnes.length);
   for (const table of tables.toSorted((a, b) => place(a) - place(b))) await copyRows(db, table, estab, copies);
   for (let copy = 1; copy <= copies; copy += 1) await noteStanding(db, `${estab}-${copy}`);
+  await db`vacuum analyze roster_standing`;
 }
 
 async function copyRows(db: Db, { name, columns }: Table, estab: string, copies: number): Promise<void> {
