@@ -11,7 +11,7 @@ import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
 import { tellFailingTargets } from './mail/failing-targets.ts';
-import { eraseDelivered } from './notifications/deliver.ts';
+import { eraseDelivered } from './notifications/erase-secrets.ts';
 import { completeInstallations } from './onboarding/installation.ts';
 import { expireInvitations } from './onboarding/invitations.ts';
 import { tellingOf, tellTroubles } from './onboarding/tell-troubles.ts';

@@ -77,7 +77,7 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
     if (hours.size === 0) return;
     try {
       // Of an application that is gone by now nothing is kept; what was asked of a school that is gone is a line of no school. What goes in this very
-      // moment may leave a line, for as long as lines are kept.
+      // moment may leave a line or a sum of its hour, for as long as those are kept.
       const { estabs, rps } = await findThere(db, lines, [...hours.values()]);
       const isKept = ({ rp }: { rp: string }) => rp === '' || rps.has(rp);
       const keptLines = lines.filter(isKept).map((line) => (line.estab === null || estabs.has(line.estab) ? line : { ...line, estab: null }));

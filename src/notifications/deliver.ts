@@ -2,15 +2,14 @@
 import type { Seal } from '../access/seal.ts';
 import { readMoment } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
-import { isUnavailable } from '../db/unavailable.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
-import { attemptAll } from '../roster/go-through.ts';
 import { databases } from './databases.ts';
+import { eraseSecret } from './erase-secrets.ts';
 import type { EventFaults } from './event-faults.ts';
 import { keepAnswer } from './kept-answer.ts';
 import { isOutdated } from './outdated.ts';
@@ -188,29 +187,6 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
     if (!mayHave(judged, work)) await tx`update webhook set missed_at = ${await readMoment(tx)} where estab = ${work.estab} and id = ${row.webhookId}`;
     return judged;
   });
-}
-
-/** A school secret is kept readable until the last form that carries it has arrived. */
-async function eraseSecret(db: Db, { estab, id, payload }: ClaimedWork): Promise<void> {
-  const { secretId, last } = payload as { secretId: string; last: boolean };
-  if (!last) return;
-  // First what keeps it from being sent again: secrets lie on every node of a spread database, and one may be away. Then the chore erases it.
-  await db`update outbox set body = null where estab = ${estab} and (id = ${id} or (payload ->> 'secretId' = ${secretId} and state <> 'running'))`;
-  await eraseOne(db, estab, secretId).catch((error: unknown) => {
-    if (!isUnavailable(error)) throw error;
-  });
-}
-
-const eraseOne = (db: Db, estab: string, secretId: string) =>
-  db`update school_secret set sealed = null where estab = ${estab} and id = ${secretId} and sealed is not null`;
-
-/** Those whose last form has arrived, as is seen by its body, and that were not erased then. */
-export async function eraseDelivered(db: Db): Promise<void> {
-  const left = await db<{ estab: string; id: string }[]>`
-    select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox o where o.lane = 'callback ' || s.rp
-      and o.estab = s.estab and o.payload ->> 'secretId' = s.id::text and (o.payload ->> 'last')::boolean and o.body is null)`;
-  const erasing = left.map(({ estab, id }) => () => eraseOne(db, estab, id));
-  await attemptAll(erasing, (count) => `${count} of ${left.length} secrets that have arrived could not be erased`);
 }
 
 /** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { citusUrl } from '../../test/spread-database.ts';
-import { eraseDelivered } from '../notifications/deliver.ts';
+import { eraseDelivered } from '../notifications/erase-secrets.ts';
 import { approve } from './approve.ts';
 import { completeInstallations } from './installation.ts';
 

@@ -173,7 +173,9 @@ export const offenders: Offenders = [
       'src/mail/failing-targets.ts': [
         '23ab392edbd3 select l.key, o.estab, o.id, o.rp, o.event, o.url, p.name, p.contact from lane l cross join lateral',
       ],
-      'src/notifications/deliver.ts': ['3a38e077e3b1 select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox'],
+      'src/notifications/erase-secrets.ts': [
+        '3a38e077e3b1 select s.estab, s.id from school_secret s where s.sealed is not null and exists (select from outbox',
+      ],
       'src/onboarding/installation.ts': [
         '4450362d3bf7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
         'd76b265dfcb7 select a.estab, a.rp, s.id as "secretId", s.sealed from authorisation a left join school_secret s on',
