@@ -55,7 +55,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { schoolPageRoutes } from './onboarding/routes.ts';
 import { schoolRegisterRoutes } from './onboarding/school-register.ts';
 import { followRoutes } from './reference/describe-surfaces.ts';
-import { docsRoutes } from './reference/docs-routes.ts';
+import { docsRoutes, maxSearchesPerMinute } from './reference/docs-routes.ts';
 import { referenceRoutes } from './reference/routes.ts';
 import { listsFolder } from './roster/sweep-lists.ts';
 import { openReadings } from './rostering/readings.ts';
@@ -164,7 +164,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const steady = createTokens(keys, config.publicUrl, now, sandbox?.findTokenSeconds);
   const tokens = sandbox ? refuseAtTimes(steady, sandbox.requireAnswer) : steady;
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
-  app.addHook('onClose', () => limit.close());
+  const searchLimit = createRateLimit(changes, maxSearchesPerMinute, now);
+  app.addHook('onClose', async () => void (await Promise.all([limit.close(), searchLimit.close()])));
   tellStanding(app, limit);
   const requireCaller = createSchoolCaller(callers, tokens, limit);
   const allowed = parseAllowList(config.outboundAllow);
@@ -198,7 +199,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     scriptRoutes(api);
     startRoutes(api, config, parts.demo);
     referenceRoutes(api, readSurfaces, config.publicUrl);
-    docsRoutes(api, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
+    docsRoutes(api, searchLimit, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
     accessRoutes(api, { db: tries, tokens, keys });
     // Those that name schemas each by itself: what serialises an answer is made with all schemas that its route can see.
     api.register(async (scope) => notificationRoutes(scope, { db: changes, requireCaller, requireTarget }));

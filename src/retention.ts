@@ -241,7 +241,7 @@ export const retention: readonly Kept[] = [
     less: nobody,
   },
   {
-    what: 'Wrong tries, and how often a credential was used',
+    what: 'Wrong tries, how often a credential was used, and how often an address searched the reference',
     where: ['wrong_try', 'request_count'],
     ends: { until: '10 minutes', forget: forgetOldCounts },
     less: nobody,

@@ -36,7 +36,7 @@ export async function judgeTry<T>(db: Db, client: string, address: string, find:
 
 /** Until the transaction ends nobody else's try of the same client and address is judged. */
 export async function takeTurn(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`${kind} ${keptName(tried)} ${keptAddress(tried)}`}, 0))`;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${kind} ${keptName(tried)} ${networkOf(tried.address)}`}, 0))`;
 }
 
 export async function requireTriesLeft(sql: Sql, limit: TryLimit, tried: Tried): Promise<void> {
@@ -52,7 +52,7 @@ export async function requireTriesLeft(sql: Sql, limit: TryLimit, tried: Tried):
 export async function findUsedUp(sql: Sql, { kind, minutes, most }: TryLimit, tried: Tried): Promise<{ most: number; wait: number } | undefined> {
   for (const [together, limit] of Object.entries(most) as [keyof TryLimit['most'], number][]) {
     const ofClient = together === 'address' ? sql`` : sql`and client = ${keptName(tried)}`;
-    const fromAddress = together === 'client' ? sql`` : sql`and address = ${keptAddress(tried)}`;
+    const fromAddress = together === 'client' ? sql`` : sql`and address = ${networkOf(tried.address)}`;
     const [row] = await sql<{ tries: number; wait: number }[]>`
       select count(*)::int as tries, ceil(60 * ${minutes}::int - extract(epoch from now() - min(tried_at)))::int as wait
       from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and tried_at > now() - make_interval(mins => ${minutes})
@@ -63,13 +63,13 @@ export async function findUsedUp(sql: Sql, { kind, minutes, most }: TryLimit, tr
 }
 
 export async function noteTry(sql: Sql, { kind }: TryLimit, tried: Tried): Promise<void> {
-  await sql`insert into wrong_try (kind, client, address) values (${kind}, ${keptName(tried)}, ${keptAddress(tried)})`;
+  await sql`insert into wrong_try (kind, client, address) values (${kind}, ${keptName(tried)}, ${networkOf(tried.address)})`;
 }
 
 const keptName = ({ client }: Tried) => client.slice(0, keptNameLength);
 
-/** An IPv6 network of 64 bits is one household's or one machine's: its addresses count as one. */
-function keptAddress({ address }: Tried): string {
+/** Returns the address that attempts are counted under: one household or machine owns a whole IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv6 ? `${new ipaddr.IPv6([...parsed.parts.slice(0, 4), 0, 0, 0, 0]).toString()}/64` : parsed.toString();

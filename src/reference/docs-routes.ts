@@ -1,6 +1,8 @@
-// In charge of the addresses of the reference. Its pages are the same for everybody: each is made when it is first asked for, and
-// kept. They hold nothing of a school, and need no credentials.
+// The pages at /docs. They are the same for every reader, contain nothing of a school and need no credentials, so each is rendered
+// once, at its first request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { tellStanding, type RateLimit } from '../access/rate-limit.ts';
+import { networkOf } from '../access/wrong-tries.ts';
 import { SchoolbellError } from '../errors.ts';
 import { changesPath, type Deprecation } from '../http/deprecations.ts';
 import { usePageErrors } from '../http/page-error.ts';
@@ -15,18 +17,27 @@ import { renderSearch } from './pages/search.ts';
 import { renderStart } from './pages/start.ts';
 import { renderSchemas, renderSurface, renderTag } from './pages/surface.ts';
 import { renderWebhooks } from './pages/webhooks.ts';
-import { makeIndex, type Index } from './search-index.ts';
+import { listEntries } from './search-entries.ts';
+import { createSearchIndex, type SearchIndex } from './search.ts';
 
 const hidden = { schema: { hide: true } } as const;
 /** Until the next version; a reader who comes back within the hour is not sent it again. */
 const reading = { 'cache-control': 'public, max-age=3600' } as const;
 
+/** Searches per minute from one network address. The page searches again as its reader types. */
+export const maxSearchesPerMinute = 120;
+
 type Told = Readonly<{ readSurfaces: ReadSurfaces; publicUrl: string; deprecations: readonly Deprecation[] }>;
 
-export function docsRoutes(app: FastifyInstance, told: Told): void {
+export function docsRoutes(app: FastifyInstance, searchLimit: RateLimit, told: Told): void {
   const kept = new Map<string, string>();
   let pages: ReadonlyMap<string, () => string> | undefined;
-  let index: Index | undefined;
+  let index: SearchIndex | undefined;
+
+  // Describing every route and reading the guides takes up to four seconds, in which no request would be answered.
+  app.addHook('onReady', async () => {
+    index = createSearchIndex(listEntries(told.readSurfaces(), readGuides()));
+  });
 
   const show = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const path = (request.url.split('?', 1)[0] ?? '').toLowerCase().replace(/\/+$/, '');
@@ -40,8 +51,10 @@ export function docsRoutes(app: FastifyInstance, told: Told): void {
   app.register(async (scope) => {
     usePageErrors(scope, { path: docsPath, label: 'To the reference' });
     for (const path of [docsPath, guidesPath, webhooksPath, changesPath]) scope.get(path, hidden, async (request, reply) => show(request, reply));
+    tellStanding(scope, searchLimit);
     scope.get(searchPath, hidden, async (request, reply) => {
-      index ??= makeIndex(told.readSurfaces(), readGuides());
+      searchLimit.count(request, `search ${networkOf(request.ip)}`);
+      if (!index) throw new Error('the search index is built before the first request');
       return sendScriptedPage(reply, renderSearch(index, (request.query as Query)['q']?.[0] ?? ''));
     });
     scope.get(`${docsPath}/:surface`, hidden, async (request, reply) => show(request, reply));

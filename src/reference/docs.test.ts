@@ -144,7 +144,11 @@ test('every word of a description is found', async () => {
   const texts = described.flatMap(({ description = '', parameters = [] }) => [description, ...parameters.map((one) => one.description ?? '')]);
   const words = new Set(texts.flatMap((text) => text.match(/[A-Za-z]{3,}/g) ?? []));
   const missing: string[] = [];
-  for (const word of words) if (!(await app.inject(`/docs/search?q=${word}`)).body.includes('<li><a href=')) missing.push(word);
+  // From a new address for every hundred words, because searches are limited per address.
+  for (const [at, word] of [...words].entries()) {
+    const { body } = await app.inject({ url: `/docs/search?q=${word}`, remoteAddress: `10.0.0.${Math.floor(at / 100)}` });
+    if (!body.includes('<li><a href=')) missing.push(word);
+  }
   assert.ok(words.size > 500);
   assert.deepEqual(missing, []);
 });

@@ -1,19 +1,19 @@
-// In charge of the page on which a developer finds something in the reference, as they type.
+// The search page of the reference. A script repeats the search as the reader types.
 import { html, type Html } from '../../http/html.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
 import { formatMany } from '../../http/pages/figures.ts';
 import { scriptPaths } from '../../http/pages/scripts.ts';
-import { search, type Found, type Index } from '../search-index.ts';
+import { search, type SearchIndex, type SearchResult } from '../search.ts';
 import { renderDocs, renderSearchForm } from './layout.ts';
 import { searchPath } from './links.ts';
 
 const most = 60;
 const longestWords = 200;
 
-export function renderSearch(index: Index, asked: string): string {
-  const words = asked.slice(0, longestWords).trim();
-  const { found, all } = search(index, words, most);
-  const told = words === '' ? '' : all > most ? `The first ${most} of ${all} places` : `${formatMany(all, 'place')} found`;
+export function renderSearch(index: SearchIndex, query: string): string {
+  const words = query.slice(0, longestWords).trim();
+  const { results, total } = search(index, words, most);
+  const told = words === '' ? '' : total > most ? `The first ${most} of ${total} places` : `${formatMany(total, 'place')} found`;
   return renderDocs({
     title: words === '' ? 'Search' : `Search: ${words}`,
     section: searchPath,
@@ -22,14 +22,14 @@ export function renderSearch(index: Index, asked: string): string {
     body: html`<h1>Search</h1>
 <div data-search>${renderSearchForm(words)}</div>
 <p class="unseen" id="search-words" role="status">${told}</p>
-<div id="found">${renderFound(words, found, told)}</div>`,
+<div id="found">${renderResults(words, results, told)}</div>`,
   });
 }
 
-function renderFound(words: string, found: readonly Found[], told: string): Html {
+function renderResults(words: string, results: readonly SearchResult[], told: string): Html {
   if (words === '') return renderEmpty('Type what is to be done, a path, a parameter, a header, a field, a status, or any word of a guide or a description.');
-  if (found.length === 0) return renderEmpty(html`Nothing has all of <bdi>“${words}”</bdi>. Try fewer words, or the beginning of one.`);
-  return html`<p class="quiet">${told}</p><ul class="contents">${found.map(
+  if (results.length === 0) return renderEmpty(html`Nothing has all of <bdi>“${words}”</bdi>. Try fewer words, or the beginning of one.`);
+  return html`<p class="quiet">${told}</p><ul class="contents">${results.map(
     ({ kind, title, where, path, words: said, alike }) => html`<li><a href="${path}">${title}</a> <span class="quiet">${kind}, ${where}${
       alike > 0 && ` and ${alike} more`
     }</span>

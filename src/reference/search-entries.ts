@@ -1,5 +1,4 @@
-// In charge of finding things in the reference: guides, operations, parameters, headers, fields and events, by every word that is said of them. What
-// is called by a word comes before what only speaks of it.
+// The entries that a search in the reference can find: guides by section, operations, parameters, headers, fields and events.
 import type { Surface } from './describe-surfaces.ts';
 import { resolveReference, type Schema, type Tag } from './document.ts';
 import { listSections, type Guide, type GuideGroup } from './guides.ts';
@@ -9,27 +8,16 @@ import { plainWords } from './pages/prose.ts';
 import { placeOperations } from './pages/surface.ts';
 import { placeEvents } from './pages/webhooks.ts';
 import { listFields, type Field } from './schema-fields.ts';
+import type { Entry } from './search.ts';
 
-type Kind = 'Guide' | 'Operation' | 'Parameter' | 'Header' | 'Field' | 'Event' | 'Group';
-export type Entry = Readonly<{ kind: Kind; title: string; where: string; path: string; words: string }>;
-/** In small letters: what it is called, where it is, and all that is said of it. */
-type Indexed = Entry & Readonly<{ titles: string; places: string; said: string }>;
-export type Index = readonly Indexed[];
-
-export function makeIndex(surfaces: readonly Surface[], guides: readonly GuideGroup[]): Index {
+/** Returns one entry for each thing of a name at an address: the same field can occur in several answers of one operation. */
+export function listEntries(surfaces: readonly Surface[], guides: readonly GuideGroup[]): readonly Entry[] {
   const ofGuides = guides.flatMap((group) => group.guides).flatMap(listGuide);
   const entries = [...surfaces.flatMap(listSurface), ...placeEvents(surfaces).flatMap(listEvent), ...ofGuides];
-  // The same field of the same thing is found once.
-  const distinct = [...new Map(entries.map((entry) => [JSON.stringify([entry.kind, entry.title, entry.path]), entry])).values()];
-  return distinct.map((entry) => ({
-    ...entry,
-    titles: entry.title.toLowerCase(),
-    places: entry.where.toLowerCase(),
-    said: entry.words.toLowerCase(),
-  }));
+  return [...new Map(entries.map((entry) => [JSON.stringify([entry.kind, entry.title, entry.path]), entry])).values()];
 }
 
-/** Found by the heading under which it stands. */
+/** Returns an entry for each section, under its heading. */
 function listGuide(guide: Guide): Entry[] {
   return listSections(guide).map(({ title, anchor, words }) => ({
     kind: 'Guide',
@@ -73,7 +61,7 @@ function listOperation(placed: Placed, path: string): Entry[] {
   ];
 }
 
-/** Where the page of the operation says what each is; the others on that page lead to the same place. */
+/** A page describes each header once; every operation on it links to that place. */
 function listHeaders({ document, operation: { responses, tags: [tag = ''] = [] } }: Placed, path: string): Entry[] {
   const headers = Object.values(responses).flatMap(({ headers: given = {} }) => Object.entries(given));
   return headers.map(([title, header]) => ({
@@ -99,41 +87,4 @@ function listEvent(placed: Placed): Entry[] {
 
 function entryOf({ path: title, description, values }: Field, where: string, path: string): Entry {
   return { kind: 'Field', title, where, path, words: `${plainWords(description)} ${values.join(' ')}`.trim() };
-}
-
-const weights = { titles: 9, places: 3, said: 1 } as const;
-const kindOrder: Readonly<Record<Kind, number>> = { Guide: 3, Operation: 4, Event: 4, Group: 3, Parameter: 2, Header: 2, Field: 1 };
-
-/** alike: how many others say the same of something of the same name, and come after it. */
-export type Found = Entry & Readonly<{ alike: number }>;
-
-/** All words must occur; parts of words do too, after whole words and beginnings. */
-export function search(index: Index, asked: string, most: number): { found: readonly Found[]; all: number } {
-  const words = asked.toLowerCase().split(/[\s,;]+/).filter((word) => word !== '').slice(0, 12);
-  if (words.length === 0) return { found: [], all: 0 };
-  const scored = index.flatMap((entry) => {
-    const scores = words.map((word) => scoreOf(entry, word));
-    return scores.includes(0) ? [] : [{ entry, score: scores.reduce((sum, one) => sum + one, kindOrder[entry.kind] / 10) }];
-  });
-  const ranked = scored.toSorted((a, b) => b.score - a.score || a.entry.title.length - b.entry.title.length);
-  const together = new Map<string, Found>();
-  for (const { entry } of ranked) {
-    const [, , surface] = entry.path.split('/');
-    const key = JSON.stringify([entry.kind, entry.title, entry.words, surface]);
-    const first = together.get(key);
-    together.set(key, first ? { ...first, alike: first.alike + 1 } : { ...entry, alike: 0 });
-  }
-  return { found: [...together.values()].slice(0, most), all: together.size };
-}
-
-function scoreOf(entry: Indexed, word: string): number {
-  const at = (text: string): number => {
-    const found = text.indexOf(word);
-    if (found < 0) return 0;
-    if (text === word) return 4;
-    const isWord = (index: number) => !/[\p{L}\p{N}]/u.test(text.charAt(index));
-    for (let next = found; next >= 0; next = text.indexOf(word, next + 1)) if (isWord(next - 1)) return isWord(next + word.length) ? 3 : 2;
-    return 1;
-  };
-  return Math.max(...(Object.keys(weights) as (keyof typeof weights)[]).map((field) => weights[field] * at(entry[field])));
 }
