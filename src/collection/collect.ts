@@ -24,6 +24,7 @@ import { Problems, SourceError } from './problem.ts';
 import { spoolMarks } from './read-source.ts';
 import { beginReading, noteMerged, Overtaken, requireNewest } from './reading.ts';
 import { openSpoolFile } from './spool.ts';
+import { changedMarks, refreshStatistics } from './refresh-statistics.ts';
 import { clearStage, stageMarks } from './stage.ts';
 import { isImported, isReplaced, openUpload } from './uploads.ts';
 
@@ -218,7 +219,7 @@ export async function collectMarks(
     const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
     if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool, problems);
     if (problems.total > 0) throw new SourceError(attendanceFile, 'has problems');
-    return await db.begin(async (tx) => {
+    const written = await db.begin(async (tx) => {
       await lockMarks(tx, estab);
       await requireNewest(tx, reading, 'Attendance');
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
@@ -233,8 +234,10 @@ export async function collectMarks(
       await clearStage(tx, reading);
       await beforeCommit?.(tx);
       await sealMarks(tx, estab, merged);
-      return undefined;
+      return merged.written;
     });
+    await refreshStatistics(db, estab, [changedMarks(written)]);
+    return undefined;
   } catch (error) {
     if (error instanceof Overtaken) return { message: error.message, held: false, overtaken: true };
     if (!(error instanceof SourceError)) throw error;

@@ -59,6 +59,10 @@ export async function compareStage(tx: Tx, reading: Reading, modes: Modes, known
   return { reading, counts, few, empty };
 }
 
+/** Whether a collection that had records changes in more rows than are looked up by their keys. */
+export const hasManyChanges = ({ counts, few, empty }: Changes): boolean =>
+  [...counts.keys()].some((resource) => !few.has(resource) && !empty.has(resource));
+
 async function noteChanges(tx: Tx, reading: Reading, resource: Resource, mode: 'bulk' | 'delta'): Promise<Map<Change, number>> {
   const { estab, number } = reading;
   const live = tx`(select sourced_id, status, record, late, v1p2, shared from ${tx(resource.table)} where estab = ${estab})`;

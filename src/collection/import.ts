@@ -7,7 +7,7 @@ import { announceChange } from '../notifications/announce.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks, type MarksCount } from './attendance.ts';
-import { compareStage, type Changes } from './compare-stage.ts';
+import { compareStage, hasManyChanges, type Changes } from './compare-stage.ts';
 import { recordCollected, recordFailure, recordRefused } from './component-databases.ts';
 import { MisError, type ImportKind, type RosterReading } from './connector.ts';
 import { countDependants, keepFaults, spoolFaults } from './faults.ts';
@@ -15,7 +15,7 @@ import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { findMissing } from './find-missing.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
-import { joinByHash } from './join-by-hash.ts';
+import { joinByHash } from '../db/join-by-hash.ts';
 import { MovedMeanwhile, watchLiveRoster, type WatchedRoster } from './live-roster.ts';
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
@@ -24,7 +24,7 @@ import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster, type Spooling } from './read-source.ts';
 import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
-import { refreshStatistics } from './refresh-statistics.ts';
+import { listChangedTables, refreshStatistics } from './refresh-statistics.ts';
 import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { mergeWhenRead } from './stage-ahead.ts';
@@ -97,7 +97,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
       refused.ignored = [...spooled.ignored];
       return mergeRead(tx, run, opened, spooled, already, read.copy());
     });
-    await refreshStatistics(db, report);
+    await refreshStatistics(db, estab, listChangedTables(report));
     return report;
   } catch (error) {
     const said = await explain(error, read);
@@ -225,6 +225,8 @@ async function mergeRead(
   await nameStagedAdministrators(tx, reading);
   tell({ step: 'comparing', records });
   const changes = await compareStage(tx, reading, modes, known);
+  // A package of a few rows can delete a whole school.
+  if (hasManyChanges(changes)) await joinByHash(tx);
   report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
   if (report.shrinkage.length > 0 && !options.force && !(options.approved && (await isApproved(tx, changes, report.shrinkage, options.approved))))
     return recordEnd(tx, run, source, { ...report, outcome: 'held' }, problems, changes);

@@ -1,4 +1,4 @@
-// In charge of what the planner knows after an import.
+// Refreshes the planner's statistics of tables in which an import or a fetch changed many rows.
 import type { Db } from '../db/connect.ts';
 import { knowsNotes } from '../db/distribution.ts';
 import { isUnavailable } from '../db/unavailable.ts';
@@ -6,44 +6,51 @@ import { allResources } from '../roster/collections.ts';
 import { historyTable } from './history.ts';
 import type { ImportReport } from './import-report.ts';
 
+/** A table, its history, and how many rows of it changed. */
+export type ChangedTable = Readonly<{ table: string; history: string; rows: number }>;
+
 const fewestRows = 500;
-/** Of all that is counted in a table. */
+/** A share of the rows that the statistics count in a table. */
 const leastShare = 0.1;
-/** Of so many the planner knows each by itself, and takes one more for empty; of more it knows how large schools are. */
+/** The statistics list up to this many schools one by one and take any other school for empty. With more schools they hold an average. */
 const manySchools = 100;
 
+export const changedMarks = (rows: number): ChangedTable => ({ table: 'attendance_mark', history: 'attendance_history', rows });
+
+export function listChangedTables({ collections, marks }: ImportReport): ChangedTable[] {
+  const rosters = allResources.map((resource) => {
+    const { added = 0, changed = 0, removed = 0 } = collections[resource.collection] ?? {};
+    return { table: resource.table, history: historyTable(resource), rows: added + changed + removed };
+  });
+  return [...rosters, changedMarks(marks?.written ?? 0)];
+}
+
 /**
- * Without fresh statistics the planner takes a school that was just loaded for an empty one, and joins row by row. Where the database is spread this
- * is about the pieces that the school lies in, on its own node: the others may be away, and know nothing new. What was imported stays so where
- * that cannot be had; PostgreSQL gathers them by itself, later.
+ * Without fresh statistics the planner takes a school that was just loaded for empty and joins row by row. On a database that is spread over
+ * nodes, only the shards of this school are analysed, on their node: other nodes may be away, and nothing changed there. If the database does
+ * not answer, the import stays valid and PostgreSQL gathers the statistics by itself later.
  */
-export async function refreshStatistics(db: Db, report: ImportReport): Promise<void> {
-  if (report.outcome !== 'done') return;
-  await refresh(db, report).catch((error: unknown) => {
+export async function refreshStatistics(db: Db, estab: string, changed: readonly ChangedTable[]): Promise<void> {
+  const many = changed.filter(({ rows }) => rows >= fewestRows);
+  if (many.length === 0) return;
+  await refresh(db, estab, many).catch((error: unknown) => {
     if (!isUnavailable(error)) throw error;
   });
 }
 
-async function refresh(db: Db, { estab, collections }: ImportReport): Promise<void> {
-  const differing = allResources.flatMap((resource) => {
-    const { added = 0, changed = 0, removed = 0 } = collections[resource.collection] ?? {};
-    const rows = added + changed + removed;
-    return rows < fewestRows ? [] : [{ resource, rows }];
-  });
-  if (differing.length === 0) return;
+async function refresh(db: Db, estab: string, changed: readonly ChangedTable[]): Promise<void> {
   const spread = await knowsNotes(db);
-  for (const { resource, rows } of differing) {
-    const { table } = resource;
+  for (const { table, history, rows } of changed) {
     const whole = spread ? await findPiece(db, table, estab) : table;
     const [known] = await db<{ rows: number | null; schools: number | null }[]>`
       select k.rows, k.schools from roster r cross join lateral known_statistics(${whole}) k where r.estab = ${estab}`;
     if ((known?.schools ?? 0) > manySchools && rows < (known?.rows ?? 0) * leastShare) continue;
-    for (const each of [table, historyTable(resource)])
+    for (const each of [table, history])
       await db`select gather_statistics(${spread ? await findPiece(db, each, estab) : each}) from roster where estab = ${estab}`;
   }
 }
 
-/** What the table is called on the node, where it is many. */
+/** Returns the name of the school's shard of a table, which is a table of its own on its node. */
 async function findPiece(db: Db, table: string, estab: string): Promise<string> {
   const [row] = await db<{ name: string }[]>`
     select shard_name(${table}::text::regclass, get_shard_id_for_distribution_column(${table}::text::regclass, ${estab}::text)) as name`;

@@ -4,7 +4,7 @@
 import type { Fragment, Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
-import { joinByHash } from './join-by-hash.ts';
+import { joinByHash } from '../db/join-by-hash.ts';
 import { personParts } from './person-parts.ts';
 import { placeInSql, placeOf } from './place.ts';
 import { keptFaults, listedProblems, type Problems } from './problem.ts';

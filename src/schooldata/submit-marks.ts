@@ -98,20 +98,19 @@ async function findSame(sql: Db | Tx, who: SchoolCaller, { key, hash }: { key: s
 }
 
 async function withPrevious(db: Db, estab: string, good: Awaited<ReturnType<typeof judgeMarks>>['good']) {
-  const rows = await db<{ studentId: string; date: string; session: string; mark: string | null }[]>`
-    select m.student_id as "studentId", to_char(m.date, 'YYYY-MM-DD') as date, m.session, m.mark from attendance_mark m
-    join unnest(${good.map((row) => row.date)}::date[], ${good.map((row) => row.studentId)}::text[],
-      ${good.map((row) => row.session)}::text[]) as given (date, student_id, session) on m.date = given.date and m.student_id = given.student_id
-        and m.session = given.session
-    where m.estab = ${estab}`;
-  const found = new Map(rows.map((row) => [`${row.date} ${row.session} ${row.studentId}`, row.mark]));
-  return good.map(({ line, studentId, date, session, mark }) => ({
+  // A subquery for each mark: a join could compare each with every stored mark of a school that the statistics do not include.
+  const rows = await db<{ previousMark: string | null }[]>`
+    select (select m.mark from attendance_mark m where m.estab = ${estab} and m.date = given.date and m.student_id = given.student_id
+      and m.session = given.session) as "previousMark"
+    from unnest(${good.map((row) => row.date)}::date[], ${good.map((row) => row.studentId)}::text[], ${good.map((row) => row.session)}::text[])
+      with ordinality as given (date, student_id, session, place) order by place`;
+  return good.map(({ line, studentId, date, session, mark }, at) => ({
     index: line,
     studentId,
     date,
     session,
     mark,
-    previousMark: found.get(`${date} ${session} ${studentId}`) ?? null,
+    previousMark: rows[at]?.previousMark ?? null,
   }));
 }
 

@@ -2,6 +2,7 @@
 // own, unless somebody has changed it since.
 import { atOnce } from '../at-once.ts';
 import type { Db } from '../db/connect.ts';
+import { withHashJoins } from '../db/join-by-hash.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isTrackingId } from './outcome.ts';
 import { enqueueWriteback } from './submit-marks.ts';
@@ -37,14 +38,14 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
     >`select tracking_id as "trackingId", status from writeback where estab = ${estab} and undo_of = ${trackingId}
       and status in ('Pending', 'Completed')`;
     if (before) throw new SchoolbellError('conflict', `it was taken back already by ${before.trackingId} (${before.status})`);
-    const rows = await tx<Row[]>`
+    const rows = await withHashJoins(tx, async () => tx<Row[]>`
       select m.index, m.student_id as "studentId", m.date, m.session, h.previous_mark as "previousMark", h.previous_minutes_late as "previousMinutesLate",
         h.previous_notes as "previousNotes", o.version = h.version as same
       from writeback_mark m
       join attendance_history h on h.estab = ${estab} and h.tracking_id = m.tracking_id and h.date = case when m.result = 'Written' then m.date::date end
         and h.student_id = m.student_id and h.session = m.session
       join attendance_mark o on o.estab = ${estab} and o.date = h.date and o.student_id = h.student_id and o.session = h.session
-      where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result = 'Written' order by m.index`;
+      where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result = 'Written' order by m.index`);
     const back = rows.filter((row) => row.same);
     if (back.length === 0) throw new SchoolbellError('conflict', rows.length === 0 ? 'it changed nothing' : 'every mark that it wrote has been changed since');
     const [undo] = await tx<{ trackingId: string }[]>`

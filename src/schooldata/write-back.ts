@@ -7,7 +7,7 @@ import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import { forMis } from '../collection/mis-answers.ts';
 import { readClock } from '../db/clock.ts';
-import type { Db, Tx } from '../db/connect.ts';
+import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
@@ -76,10 +76,15 @@ function describe({ status, message }: End): Outcome {
 async function leaveChanged(db: Db, estab: string, { trackingId, undoOf }: Turn): Promise<void> {
   await db`
     update writeback_mark m set result = 'Failed', code = 'ChangedSince', message = 'the mark was changed since; it is left alone'
-    where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and not exists (
-      select from attendance_history h join attendance_mark o on o.estab = ${estab} and o.date = h.date and o.student_id = h.student_id
-        and o.session = h.session and o.version = h.version
-      where h.estab = ${estab} and h.tracking_id = ${undoOf} and h.date = m.date::date and h.student_id = m.student_id and h.session = m.session)`;
+    where m.estab = ${estab} and m.tracking_id = ${trackingId} and m.result is null and ${writtenBy(db, estab)} is distinct from ${undoOf}::uuid`;
+}
+
+/** The writeback whose entry is the stored mark for the student, date and session of a row m: a subquery, so that each is found by its key. */
+function writtenBy(db: Db, estab: string): Fragment {
+  return db`(
+    select h.tracking_id from attendance_mark o join attendance_history h on h.estab = ${estab} and h.date = o.date and h.student_id = o.student_id
+      and h.session = o.session and h.version = o.version
+    where o.estab = ${estab} and o.date = m.date::date and o.student_id = m.student_id and o.session = m.session)`;
 }
 
 async function selectPending(db: Db, estab: string, trackingId: string): Promise<MarkRow[]> {
