@@ -78,7 +78,10 @@ export async function change({ db, seal, publicUrl }: Deciding, what: Change, gi
   return { state, stopped };
 }
 
-/** Takes optional scopes away or gives them back, without a new secret: the application goes on with the one it has. Gives what holds now. */
+/**
+ * Takes optional scopes away or gives them back, without a new secret: the application goes on with the one it has. Returns the granted scopes.
+ * A choice that changes nothing leaves no entry and sends no receipt.
+ */
 export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { scopes: readonly string[]; actor: Actor }): Promise<string[]> {
   return db.begin(async (tx) => {
     const [row] = await tx<{ scopes: string[]; required: string[]; optional: string[] }[]>`
@@ -88,11 +91,13 @@ export async function changeScopes({ db, publicUrl }: Deciding, given: Pair & { 
     // What is required is not a matter of choice here; what is asked for no more is not granted any more.
     const open = [...row.required, ...row.optional];
     const scopes = open.filter((scope) => given.scopes.includes(scope) || (row.required.includes(scope) && row.scopes.includes(scope)));
+    const changed = { added: scopes.filter((one) => !row.scopes.includes(one)), removed: row.scopes.filter((one) => !scopes.includes(one)) };
+    if (changed.added.length === 0 && changed.removed.length === 0) return scopes;
     await tx`update authorisation set scopes = ${scopes}, changed_at = now() where estab = ${given.estab} and rp = ${given.rp}`;
     await record(tx, given, 'Scopes changed', scopes);
-    if (scopes.join() !== row.scopes.join()) await announceState(tx, given);
+    await announceState(tx, given);
     await announceMissing(tx, given);
-    await sendReceipt(tx, publicUrl, given, 'changed', scopes);
+    await sendReceipt(tx, publicUrl, given, changed, scopes);
     return scopes;
   });
 }

@@ -1,4 +1,4 @@
-// In charge of what the mails to schools say, as text and as HTML. Names typed by others are shown as text.
+// The mails that schools get about applications, as text and as HTML. Names that others typed are shown as text.
 import { scopeDescriptions, type Scope } from '../access/scopes.ts';
 import { writeLetter, type Letter } from '../mail/letter.ts';
 import { linkDays } from './links.ts';
@@ -21,8 +21,11 @@ export function renderSignIn(given: { school: string; link: string }): Letter {
   ]);
 }
 
+/** The scopes that a decision added to a grant and took away from it. */
+export type ScopeChange = Readonly<{ added: readonly string[]; removed: readonly string[] }>;
+
 type Receipt = {
-  what: 'approved' | 'declined' | 'paused' | 'resumed' | 'revoked' | 'changed';
+  what: 'approved' | 'declined' | 'paused' | 'resumed' | 'revoked' | ScopeChange;
   actor: string;
   school: string;
   application: string;
@@ -32,23 +35,42 @@ type Receipt = {
   publicUrl: string;
 };
 
-const said: Readonly<Record<Receipt['what'], string>> = {
+const decisions: Readonly<Record<Extract<Receipt['what'], string>, string>> = {
   approved: 'may read data of',
   declined: 'was declined by',
   paused: 'was paused by',
   resumed: 'may read data again of',
   revoked: 'may no longer read data of',
-  changed: 'may now read other data of',
 };
+
+function describeDecision(what: Receipt['what']): string {
+  if (typeof what === 'string') return decisions[what];
+  if (what.added.length === 0) return 'may now read less data of';
+  return what.removed.length === 0 ? 'may now read more data of' : 'may now read other data of';
+}
+
+function listScopes(heading: string, scopes: readonly string[]): string[] {
+  if (scopes.length === 0) return [];
+  return [heading, ...scopes.map((scope) => `– ${scopeDescriptions[scope as Scope].description} (${scope})`)];
+}
+
+function listGrant(what: Receipt['what'], scopes: readonly string[]): string[] {
+  if (typeof what === 'string') return listScopes('It may use:', scopes);
+  const kept = scopes.filter((scope) => !what.added.includes(scope));
+  return [...listScopes('It may no longer use:', what.removed), ...listScopes('It may now also use:', what.added), ...listScopes('It may still use:', kept)];
+}
+
+const takesAway = (what: Receipt['what']) => (typeof what === 'string' ? what === 'revoked' : what.removed.length > 0);
 
 /** For the school's files: what was decided, when and by whom. */
 export function renderReceipt({ what, actor, school, application, scopes, at, timeZone, publicUrl }: Receipt): Letter {
+  const decision = describeDecision(what);
   const when = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long', timeZone }).format(at);
-  return writeLetter(`Receipt: “${application}” ${said[what]} ${school}`, [
-    `“${application}” ${said[what]} ${school}.`,
+  return writeLetter(`Receipt: “${application}” ${decision} ${school}`, [
+    `“${application}” ${decision} ${school}.`,
     `Decided on ${when}, ${actor === 'school' ? 'on the pages of the school' : 'by the operator on behalf of the school'}.`,
-    ...(scopes.length > 0 ? ['It may use:', ...scopes.map((scope) => `– ${scopeDescriptions[scope as Scope].description} (${scope})`)] : []),
-    ...(what === 'revoked' ? ['Data that the application has read before is with the application; ask it to delete what it no longer needs.'] : []),
+    ...listGrant(what, scopes),
+    ...(takesAway(what) ? ['The application still has the data that it has read before. Ask it to delete what it no longer needs.'] : []),
     { link: `${publicUrl}/school`, label: 'Change this at any time' },
   ]);
 }
