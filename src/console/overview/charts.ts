@@ -1,8 +1,9 @@
-// In charge of the charts of the first page: requests and deliveries of the last day and the last fortnight.
+// The charts of the overview: requests and delivery attempts of the last day and the last fortnight.
 import { readRequestHours, type RequestCount } from '../../access/requests.ts';
 import type { Db } from '../../db/connect.ts';
 import { html, type Html } from '../../http/html.ts';
 import { renderChart } from '../../http/pages/chart.ts';
+import { formatCount, formatMany } from '../../http/pages/figures.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { readDeliveryHours, type DeliveryCount } from '../../outbox/delivery-hours.ts';
 import { applicationsPath, deliveriesPath } from '../links.ts';
@@ -26,7 +27,10 @@ export async function readTraffic(db: Db, now: number): Promise<Traffic[]> {
 
 const titles = { hour: 'last 24 hours', day: 'last 14 days' } as const;
 
-/** A bar counts what was settled then, and lists go by when a delivery was made, days before it fails: no time leads from one to the other. */
+/**
+ * Delivery charts count attempts: a delivery that keeps failing is shown while it is retried, not days later when it is given up.
+ * Bars do not link to lists: a bar goes by the time of an attempt, and a list by the time at which its deliveries were created.
+ */
 export function renderTraffic(all: readonly Traffic[]): Html {
   return html`<section aria-labelledby="traffic-title">
 <h2 id="traffic-title">Requests and deliveries</h2>
@@ -43,15 +47,24 @@ ${all.map(({ span, requests }) => html`<div class="card">${renderChart({
 `)}
 ${all.map(({ span, deliveries }) => html`<div class="card">${renderChart({
   id: `deliveries-${span.by}`,
-  title: `Deliveries, ${titles[span.by]}`,
-  of: ['delivery', 'deliveries'],
+  title: `Delivery attempts, ${titles[span.by]}`,
+  of: ['attempt', 'attempts'],
   each: span.by,
   badly: 'failed',
-  bars: spreadBars(span, deliveries, ({ delivered, failed }) => ({ value: delivered + failed, bad: failed })),
+  bars: spreadBars(span, deliveries, ({ tries: value, failedTries: bad }) => ({ value, bad })),
   every: labelled[span.by],
-})}<p><a href="${deliveriesPath}">All deliveries</a> · <a href="${addressOf(deliveriesPath, { state: 'failed' })}">All that failed</a></p></div>
+})}<p>${renderSettled(deliveries)} <a href="${deliveriesPath}">All deliveries</a> ·
+<a href="${addressOf(deliveriesPath, { state: 'waiting' })}">Waiting or retried</a> ·
+<a href="${addressOf(deliveriesPath, { state: 'failed' })}">Given up</a></p></div>
 `)}
 </div>
-<p class="hint">Times are UTC. Deliveries are counted each minute, requests each second: of a process that was killed, those of its last second are missing.</p>
+<p class="hint">Times are UTC. Attempts are counted every minute and requests every second. If a process is killed, the requests of its last second are
+missing.</p>
 </section>`;
+}
+
+function renderSettled(counts: readonly DeliveryCount[]): string {
+  const sum = (of: 'delivered' | 'failed') => counts.reduce((total, one) => total + one[of], 0);
+  const failed = sum('failed');
+  return `${formatMany(sum('delivered'), 'delivery', 'deliveries')} arrived, ${formatCount(failed)} ${failed === 1 ? 'was' : 'were'} given up.`;
 }

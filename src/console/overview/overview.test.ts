@@ -278,7 +278,7 @@ test('four charts, each with its table: of nothing, of one, of many', async () =
   await db`truncate request_hour, delivery_hour`;
   assert.deepEqual(await words(), [
     '0 requests, 0 refused or failed; at most 0 in an hour.', '0 requests, 0 refused or failed; at most 0 in a day.',
-    '0 deliveries, 0 failed; at most 0 in an hour.', '0 deliveries, 0 failed; at most 0 in a day.',
+    '0 attempts, 0 failed; at most 0 in an hour.', '0 attempts, 0 failed; at most 0 in a day.',
   ]);
   const empty = await page();
   assert.deepEqual(['requests-hour', 'deliveries-day'].map((id) => barsOf(chart(empty, id))), [24, 14]);
@@ -291,14 +291,34 @@ test('four charts, each with its table: of nothing, of one, of many', async () =
   await db`
     insert into outbox (estab, id, rp, kind, lane, payload, due_at, state, settled_at)
     select '3805001', 'd' || n, 'app', 'call', 'done', '{}', now(), case when n % 4 = 0 then 'failed' else 'done' end, now() from generate_series(1, 12) n`;
+  await db`
+    insert into outbox_attempt (estab, id, number, success, detail) select '3805001', 'd' || n, 1, n % 4 > 0, '{}' from generate_series(1, 12) n`;
   await countDeliveryHours(db);
   const [day, , deliveries] = await words();
-  assert.deepEqual([day, deliveries], ['23,001 requests, 346 refused or failed; at most 1,000 in an hour.', '12 deliveries, 3 failed; at most 12 in an hour.']);
+  assert.deepEqual([day, deliveries], ['23,001 requests, 346 refused or failed; at most 1,000 in an hour.', '12 attempts, 3 failed; at most 12 in an hour.']);
   const text = await page();
   assert.match(chart(text, 'requests-hour'), /<table[^]*<td class="number"><div>1,000<\/div>/);
   await db`update outbox set created_at = now() - interval '5 days' where id = 'd4'`;
   const [, below = ''] = /id="deliveries-hour">[^]*?<\/figure>(<p>[^]*?<\/p>)/.exec(text) ?? [];
   const ways = [...below.matchAll(/href="([^"]+)"/g)].map(([, way = '']) => way.replaceAll('&amp;', '&'));
-  assert.equal(ways.length, 2);
-  for (const way of ways) assert.match((await viewer.get(way)).text, /href="\/console\/deliveries\/d4"/, `${way}: made days ago and failed now`);
+  assert.deepEqual(ways, ['/console/deliveries', '/console/deliveries?state=waiting', '/console/deliveries?state=failed']);
+  assert.match(below, /9 deliveries arrived, 3 were given up/);
+  for (const way of ways.filter((one) => !one.includes('waiting'))) assert.match((await viewer.get(way)).text, /href="\/console\/deliveries\/d4"/, `${way}: made days ago and failed now`);
+});
+
+test('the delivery charts show the failed attempts of a delivery that will be tried again', async () => {
+  await db`truncate outbox, outbox_attempt, delivery_hour cascade`;
+  await db`insert into lane (key, width, lasting) values ('retried', 1, false)`;
+  await db`
+    insert into outbox (estab, id, rp, kind, lane, payload, due_at, state, attempts)
+    values ('3805001', 'retried', 'app', 'call', 'retried', '{}', now() + interval '5 hours', 'waiting', 2)`;
+  await db`insert into outbox_attempt (estab, id, number, success, detail) select '3805001', 'retried', n, false, '{}' from generate_series(1, 2) n`;
+  await countDeliveryHours(db);
+  const text = await page();
+  for (const by of ['hour', 'day'])
+    assert.match(/<desc[^>]*>([^<]*)</.exec(chart(text, `deliveries-${by}`))?.[1] ?? '', /\b2 failed/, `the chart by ${by}`);
+  const [, below = ''] = /id="deliveries-hour">[^]*?<\/figure>(<p>[^]*?<\/p>)/.exec(text) ?? [];
+  assert.match(below, /0 deliveries arrived, 0 were given up/);
+  const waiting = [...below.matchAll(/href="([^"]+)"/g)].map(([, way = '']) => way).find((way) => way.includes('state=waiting'));
+  assert.match((await viewer.get(waiting ?? '')).text, /href="\/console\/deliveries\/retried"/);
 });
