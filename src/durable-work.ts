@@ -83,6 +83,7 @@ export async function findRefusal(sql: Sql, work: Work): Promise<string | undefi
   const { state, kind, hasBody, lost } = work;
   if (lost) return 'The process that did this has ended without a word. Any worker that runs takes it over by itself; if none does, start one.';
   if (state === 'running') return 'This is under way right now; look at it again in a moment.';
+  if (findEnding(work)?.outcome === 'held') return 'This import waits for a decision. It goes on when somebody approves it, and is not tried again.';
   if (kind === mailKind && (state === 'done' || state === 'failed')) {
     if (hasBody) return undefined;
     return 'This mail was sent, and its text erased: its links are for the receiver alone. Let them ask for a new one.';
@@ -93,8 +94,9 @@ export async function findRefusal(sql: Sql, work: Work): Promise<string | undefi
 /** Of a collection that was read but not merged: which import says more of it. */
 export function findEnding({ kind, state, said }: Work): Ending | undefined {
   const { import: id, outcome } = said ?? {};
-  if (kind !== collectKind || state !== 'failed' || typeof id !== 'string' || (outcome !== 'held' && outcome !== 'refused')) return undefined;
-  return { import: id, outcome };
+  if (kind !== collectKind || typeof id !== 'string') return undefined;
+  const isKnown = (outcome === 'held' && state === 'done') || (outcome === 'refused' && state === 'failed');
+  return isKnown ? { import: id, outcome } : undefined;
 }
 
 /** What ended while somebody looked at it is not done twice. */
@@ -112,7 +114,6 @@ async function findCollectRefusal(sql: Sql, work: Work): Promise<string | undefi
     const database = databaseOf(payload);
     return database !== undefined && (await isAskable(sql, estab, database)) ? undefined : noSource;
   }
-  if (findEnding(work)?.outcome === 'held') return 'A package that was held goes on when somebody approves it, and is not tried again.';
   return 'A package is not tried again: put right what was wrong with it, and upload it anew.';
 }
 

@@ -80,8 +80,9 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
         if (trouble.overtaken) return end('cancelled', trouble.message);
+        if (trouble.held) return { ...end('done', trouble.message, endingOf(trouble)), errorClass: heldClass };
         // What was half written, or moved while it was read, is right a moment later.
-        const again = !trouble.held && work.attempts === 0 && upload === undefined;
+        const again = work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message, endingOf(trouble)), ...(again ? { delaySeconds: retries[0] } : {}) };
       } catch (error) {
         if (error instanceof LostClaim) return end('cancelled', error.message);
@@ -94,6 +95,9 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
     },
   };
 }
+
+/** Error class of an attempt whose import waits for approval. Its work is done: a decision about the import is recorded with the import. */
+const heldClass = 'waits_for_approval';
 
 /** What of an import stands with the work that made it, for those who look at that. */
 export type Ending = { import: string; outcome: 'held' | 'refused' };

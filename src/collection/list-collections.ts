@@ -41,7 +41,7 @@ async function readEndings(sql: Sql, estab: string, ids: readonly string[]): Pro
   return new Map(rows.map((row) => [row.import, row]));
 }
 
-/** import: of one that failed, where it was read. */
+/** import: of one that was read but not merged. */
 type Found = Omit<ListedCollection, 'ending'> & { import: string | null };
 
 async function listOf(sql: Sql, estab: string, name: DatabaseName, before: number | undefined, most: number): Promise<Found[]> {
@@ -49,7 +49,7 @@ async function listOf(sql: Sql, estab: string, name: DatabaseName, before: numbe
     select o.seq::float8 as number, o.id, ${name} as database, o.state, o.attempts, o.created_at as "askedAt",
       case when o.state = 'waiting' then o.due_at end as due, o.settled_at as "settledAt",
       case when o.payload ? 'upload' then 'package' when (o.payload ->> 'full')::boolean then 'everything' else 'changes' end as what,
-      o.payload ? 'approved' as approved, last.message, case when o.state = 'failed' then last.import end as import
+      o.payload ? 'approved' as approved, last.message, case when o.state in ('done', 'failed') then last.import end as import
     from outbox o
       left join lateral (select a.detail ->> 'message' as message, a.detail ->> 'import' as import from outbox_attempt a
         where a.estab = ${estab} and a.id = o.id order by a.number desc limit 1) last on true

@@ -5,15 +5,16 @@ import { ownFault, type Finished } from './settle.ts';
 
 export type WarnLog = { warn(details: object, message: string): void };
 
+const messages = { failed: 'work failed', waiting: 'work failed; it will be tried again', done: 'work needs a decision by a person' } as const;
+
 /** What is tried again is no failure yet, unless it says that somebody should look at it. What was cancelled is nobody's fault. */
 export function tellFailure(log: WarnLog, { work, outcome }: Finished): void {
   const { success, state, alarming = false, errorClass, detail, delaySeconds } = outcome;
   if (success || state === 'cancelled' || errorClass === ownFault) return;
-  const ended = state === 'failed';
-  if (!ended && !alarming) return;
+  if (state !== 'failed' && !alarming) return;
   const reason = clean(typeof detail.message === 'string' ? detail.message : (errorClass ?? 'unknown'));
-  const details = { ...describeWork(work), class: errorClass, reason, ...(ended ? {} : { againInSeconds: Math.round(delaySeconds ?? 0) }) };
-  log.warn(details, ended ? 'work failed' : 'work failed; it will be tried again');
+  const details = { ...describeWork(work), class: errorClass, reason, ...(state === 'waiting' ? { againInSeconds: Math.round(delaySeconds ?? 0) } : {}) };
+  log.warn(details, messages[state]);
 }
 
 /** Which work it is, and whose. The kind is that of the metrics. */

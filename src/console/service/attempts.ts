@@ -40,6 +40,12 @@ function sayDetail(detail: Readonly<Record<string, unknown>>): HtmlValue {
   return html`${said.map((one) => html`<p>${one}</p>`)}`;
 }
 
+function renderOutcome(success: boolean, errorClass: string | null): HtmlValue {
+  if (success) return renderBadge({ badge: 'Done', tone: 'good' });
+  if (errorClass === 'waits_for_approval') return renderBadge({ badge: 'Import waits for approval', tone: 'wait' });
+  return html`${renderBadge({ badge: 'Failed', tone: 'bad' })} <span class="quiet">${describeClass(errorClass)}</span>`;
+}
+
 export function renderAttempts(attempts: readonly WorkAttempt[], now: number): HtmlValue {
   if (attempts.length === 0) return html`<section><h2>Attempts</h2><p class="quiet">There was none yet.</p></section>`;
   const table = renderTable({
@@ -49,9 +55,7 @@ export function renderAttempts(attempts: readonly WorkAttempt[], now: number): H
     rows: attempts.map(({ number, at, success, errorClass, detail, next }) => [
       String(number),
       renderAgo(at, now),
-      success
-        ? renderBadge({ badge: 'Done', tone: 'good' })
-        : html`${renderBadge({ badge: 'Failed', tone: 'bad' })} <span class="quiet">${describeClass(errorClass)}</span>`,
+      renderOutcome(success, errorClass),
       sayDetail(detail),
       next && renderAgo(next, now),
     ]),

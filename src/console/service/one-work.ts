@@ -30,7 +30,7 @@ ${renderFacts([
   work.state === 'running' && ['Under way since', renderAgo(work.since, now(), 'an unknown time')],
   work.state === 'running' && ['By', renderProcess(work.by, await listProcesses(db), now())],
   work.state === 'waiting' && ['Due', renderAgo(work.due, now())],
-  work.error !== null && work.state !== 'done' && ['Why', work.error],
+  work.error !== null && (work.state !== 'done' || ending) && ['Why', work.error],
   ending && ['Import', renderEnding(work.estab, ending)],
   ['Attempts', String(work.attempts)],
   ['Asked for', renderAgo(work.created, now())],

@@ -7,6 +7,8 @@ import { hiddenIn, zip } from '../../../../test/onboarding.ts';
 import { smallPackage, smallSchool, user } from '../../../../test/small-school.ts';
 import { until } from '../../../../test/until.ts';
 import { saveSource } from '../../../collection/change-source.ts';
+import { listCollections } from '../../../collection/list-collections.ts';
+import { countDay } from '../../../outbox/tally.ts';
 
 const { service, enter } = await useConsole();
 const { db, url, seal } = service;
@@ -255,6 +257,27 @@ test('the work of a package that is held or refused says so, leads to the decisi
   assert.match(refused, new RegExp(`href="${school}/imports/${(await runs())[0]?.id}"`));
   assert.doesNotMatch(refused, new RegExp(`id="retry"|href="${school}/held"`));
   assert.match((await listed())[0] ?? '', / Refused /);
+});
+
+test('an import that waits, or was discarded, is no failed work: not in the lists, the counts or the metrics', async () => {
+  const settled = async () => (await countDay(db)).settled.find(({ kind, state }) => kind === 'collect' && state === 'failed')?.value ?? 0;
+  const before = await settled();
+  const seen = hiddenIn(await hold(60, 5)).import ?? '';
+  await until('its work has ended', async () => (await db`select from outbox where estab = ${estab} and state in ('waiting', 'running')`).length === 0);
+  const failures = async () => ({
+    rows: (await db`select from outbox where estab = ${estab} and state = 'failed'`).length,
+    listed: rowsIn((await admin.get(`/console/work?state=failed&estab=${estab}`)).text, 'work').length,
+    said: / Failed /.test(rowsIn((await admin.get(`${school}/source`)).text, 'collections')[0] ?? ''),
+    collections: (await listCollections(db, estab, { most: 5 })).filter(({ state }) => state === 'failed').length,
+    settled: (await settled()) - before,
+  });
+  const none = { rows: 0, listed: 0, said: false, collections: 0, settled: 0 };
+  const ending = async () => (await listCollections(db, estab, { most: 1 }))[0]?.ending;
+  assert.deepEqual(await failures(), none);
+  assert.deepEqual({ ...(await ending()) }, { import: seen, outcome: 'held', decision: null });
+  await admin.post(`${school}/held/discard`, { import: seen });
+  assert.deepEqual(await failures(), none);
+  assert.equal((await ending())?.decision, 'discarded');
 });
 
 test('an admin approves what was seen, and only that; a viewer decides nothing', async () => {
