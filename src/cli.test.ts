@@ -1,7 +1,7 @@
 // Covers the command line on a real database, beside a running service that shows the effect of each command at once;
 // and, in a handful of real processes, how a command ends and what it prints where.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -309,6 +309,7 @@ test('a folder and a zip are imported, refused and held, and every answer is one
   assert.deepEqual(await json('export --estab 1234567', zip), {
     estab: '1234567', version: 1, file: zip, collections: { orgs: 1, users: 60 }, leftOut: 0,
   });
+  assert.equal(statSync(zip).mode & 0o777, 0o600, 'a roster is only for the person who exported it');
   assert.deepEqual(numbers(await json('import --estab 1234567', zip)), [0, 0, 0, 61, 0]);
   const edition = await json<{ collections: object }>('export --oneroster 1.2 --estab 1234567', join(folder, 'whole-1p2.zip'));
   assert.deepEqual(edition.collections, { orgs: 1, users: 60 });

@@ -17,6 +17,9 @@ import { profilesOf, rolesOf, type Cells, type OrgsBeside } from './export-peopl
 import { cellOf, metadataOf, readShown, type ExportReading, type Ref, type Shown } from './export-rows.ts';
 import { profileParts, roleParts } from './person-parts.ts';
 
+/** The file names everybody at the school, so only the account that exported it may read it. */
+const fileMode = 0o600;
+
 /** leftOut: active records that cannot be without one that left, such as an enrolment of a person who did. */
 export type Exported = { collections: Record<string, number>; leftOut: number };
 
@@ -31,7 +34,7 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
   const exported: Exported = { collections: {}, leftOut: 0 };
-  const output = createWriteStream(half, { flags: 'wx' });
+  const output = createWriteStream(half, { flags: 'wx', mode: fileMode });
   await once(output, 'open').catch((error: NodeJS.ErrnoException) => cannotWrite(path, error));
   const writing = pipeline(zip.outputStream, output);
   writing.catch(() => {});
