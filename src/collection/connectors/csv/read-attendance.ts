@@ -6,6 +6,7 @@ import { SourceError, type Problems } from '../../problem.ts';
 import { checkValue, idRule, textRule } from '../../value-rules.ts';
 import type { CsvPackage, PackageFile } from './package.ts';
 import { readCsv, type CsvRecord } from './read-csv.ts';
+import { unescapeNotes } from './write-csv.ts';
 
 export const attendanceColumns = ['studentSourcedId', 'date', 'session', 'mark', 'minutesLate', 'notes'] as const;
 const requiredColumns = attendanceColumns.slice(0, 4);
@@ -65,7 +66,8 @@ function createMarkCheck(header: CsvRecord): MarkCheck {
     }
     let failed = false;
     const read = (column: Column, findFault: (text: string) => string | undefined): string => {
-      const text = (cells[at[column]] ?? '').trim();
+      const cell = (cells[at[column]] ?? '').trim();
+      const text = column === 'notes' ? unescapeNotes(cell) : cell;
       const rule = findFault(text);
       if (rule !== undefined) {
         failed = true;

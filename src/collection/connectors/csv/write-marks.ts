@@ -4,7 +4,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MisError, type MarksToWrite } from '../../connector.ts';
 import { attendanceColumns } from './read-attendance.ts';
-import { renderCsvRow } from './write-csv.ts';
+import { escapeNotes, renderCsvRow } from './write-csv.ts';
 
 const fileMode = 0o640;
 
@@ -15,7 +15,10 @@ export async function writeMarksFile(folder: string, { trackingId, marks }: Mark
   const content = Buffer.from(
     [
       attendanceColumns,
-      ...marks.map(({ studentId, date, session, mark, minutesLate, notes }) => [studentId, date, session, mark ?? '', String(minutesLate ?? ''), notes ?? '']),
+      // Applications write the notes. The marks come from a fixed set of codes, and some of them look like formulas.
+      ...marks.map(({ studentId, date, session, mark, minutesLate, notes = '' }) => [
+        studentId, date, session, mark ?? '', String(minutesLate ?? ''), escapeNotes(notes),
+      ]),
     ]
       .map(renderCsvRow)
       .join(''),
