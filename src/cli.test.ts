@@ -50,9 +50,9 @@ const tokenM = async (rp: string, secret: string) =>
 
 const commands: Record<string, string[]> = {
   start: [],
-  'school add': ['--estab', '--name', '--email', '--oneroster-version', '--scope'],
+  'school add': ['--estab', '--name', '--email', '--oneroster-version', '--scope', '--client-secret-file <path or ->'],
   'school list': ['--state'],
-  'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url', '--oneroster-version', '--scope'],
+  'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url', '--oneroster-version', '--scope', '--client-secret-file <path or ->'],
   'school link': ['--estab'],
   'school refuse': ['--estab'],
   'school pause': ['--estab'],

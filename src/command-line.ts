@@ -71,16 +71,20 @@ export type Ran = { code: 0 | 1; stdout: string; stderr: string };
 
 /** ask: puts a question to whoever sits at the terminal, if somebody does. */
 export async function runCommandLine(args: readonly string[], env?: Record<string, string | undefined>, ask?: Ask): Promise<Ran> {
-  try {
-    return await answer(args, env, ask);
-  } catch (error) {
-    // What has a code is about the world outside (the database is away, a file cannot be written); the rest is our fault.
-    const expected = error instanceof SourceError || error instanceof ConfigError || (error as { code?: string }).code !== undefined;
-    return { code: 1, stdout: '', stderr: `schoolbell: ${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}\n` };
-  }
+  const warnings: string[] = [];
+  const ran = await answer(args, env, ask, (warning) => warnings.push(`schoolbell: warning: ${warning}\n`)).catch(describeFailure);
+  return { ...ran, stderr: warnings.join('') + ran.stderr };
 }
 
-async function answer(args: readonly string[], env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Ran> {
+function describeFailure(error: unknown): Ran {
+  // What has a code is about the world outside (the database is away, a file cannot be written); the rest is our fault.
+  const expected = error instanceof SourceError || error instanceof ConfigError || (error as { code?: string }).code !== undefined;
+  return { code: 1, stdout: '', stderr: `schoolbell: ${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}\n` };
+}
+
+type Env = Record<string, string | undefined> | undefined;
+
+async function answer(args: readonly string[], env: Env, ask: Ask, warn: (words: string) => void): Promise<Ran> {
   if (args[0] === '--version') return say(args.includes('--json') ? JSON.stringify({ version }) : `schoolbell ${version}`);
   const found = findCommand(args);
   if (!found) {
@@ -93,6 +97,7 @@ async function answer(args: readonly string[], env: Record<string, string | unde
   const { command, rest } = found;
   if (rest.includes('--help')) return say(helpOf(command));
   const { given, json } = parseGiven(command, rest);
+  for (const [name, { warning }] of Object.entries(command.options)) if (warning !== undefined && given.options[name] !== undefined) warn(warning);
   const { data, lines, failed } = await run(command, given, env, ask);
   return say(json ? JSON.stringify(data, null, 2) : lines.join('\n'), failed);
 }
@@ -128,7 +133,7 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
   return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
 }
 
-async function run(command: AnyCommand, given: Given, env: Record<string, string | undefined> | undefined, ask: Ask): Promise<Outcome> {
+async function run(command: AnyCommand, given: Given, env: Env, ask: Ask): Promise<Outcome> {
   const withoutDatabase = 'runAlone' in command && command.needsNoDatabase?.(given) === true;
   const config = readConfig(env, withoutDatabase ? ['DATABASE_URL', 'SECRET_KEY'] : []);
   if ('runAlone' in command) return command.runAlone(config, given, ask);

@@ -39,6 +39,7 @@ test('defaults', () => {
     metricsPort: undefined,
     adminPassword: undefined,
     backupPassphrase: undefined,
+    sourceClientSecret: undefined,
     purgeAfterDays: 90,
     shrinkLimitPercent: 20,
     listCacheMb: 4096,

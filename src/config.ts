@@ -33,6 +33,8 @@ export type Config = Readonly<{
   metricsPort: number | undefined;
   /** Encrypts backups, and opens them; undefined: whoever writes one names a file that holds it. */
   backupPassphrase: string | undefined;
+  /** The client secret of a OneRoster provider, for commands that set or try a source. */
+  sourceClientSecret: string | undefined;
   /** Of the first operator; undefined: made at the first start with the embedded database, and no console without it. */
   adminPassword: string | undefined;
   purgeAfterDays: number;
@@ -48,7 +50,7 @@ export type Config = Readonly<{
 export const variables = [
   'HOST', 'PORT', 'METRICS_PORT', 'PUBLIC_URL', 'TRUST_PROXY', 'DATA_DIR', 'DATABASE_URL', 'DATABASE_READ_URL', 'SECRET_KEY', 'ROLE', 'DEMO',
   'SMTP_URL', 'MAIL_FROM', 'OUTBOUND_ALLOW', 'RATE_LIMIT_PER_MINUTE', 'PURGE_AFTER_DAYS', 'SHRINK_LIMIT_PERCENT', 'ADMIN_PASSWORD', 'BACKUP_PASSPHRASE',
-  'LIST_CACHE_MB', 'LOG_LEVEL',
+  'SOURCE_CLIENT_SECRET', 'LIST_CACHE_MB', 'LOG_LEVEL',
 ] as const;
 export type Variable = (typeof variables)[number];
 
@@ -177,6 +179,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     metricsPort: text('METRICS_PORT') === undefined ? undefined : number('METRICS_PORT', 0, 1, 65535),
     adminPassword,
     backupPassphrase,
+    sourceClientSecret: text('SOURCE_CLIENT_SECRET'),
     purgeAfterDays: number('PURGE_AFTER_DAYS', 90, 1, 36_500),
     shrinkLimitPercent: number('SHRINK_LIMIT_PERCENT', 20, 0, 100),
     listCacheMb: number('LIST_CACHE_MB', 4096, 0, 100_000_000),

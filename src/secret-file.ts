@@ -1,6 +1,10 @@
-// In charge of secrets that the first start makes and keeps in a file: whole or not there, whoever else starts or dies.
+// Secrets in files: those that the first start creates, whole or not at all, whichever process starts or dies beside it; and those that an
+// operator names on the command line.
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { SchoolbellError } from './errors.ts';
 
 const shortest = 32;
 
@@ -28,4 +32,12 @@ function read(file: string): string {
   if (secret.length < shortest)
     throw new Error(`${file} holds fewer than ${shortest} characters: it was damaged; put back the one that this data was made with`);
   return secret;
+}
+
+/** Returns the first line, without the spaces around it, of the file that an option names; `-` is standard input. */
+export async function readSecretLine(option: string, path: string): Promise<string> {
+  const content = await (path === '-' ? text(process.stdin) : readFile(path, 'utf8')).catch((error: Error) => {
+    throw new SchoolbellError('invalid_request', `${option} cannot be read: ${error.message}`, { cause: error });
+  });
+  return (content.split(/\r?\n/)[0] ?? '').trim();
 }

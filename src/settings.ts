@@ -36,6 +36,7 @@ const values: Readonly<Record<Variable, (config: Config) => string>> = {
     return databaseUrls === undefined ? `in the file ${join(dataDir, adminPasswordFile)}` : 'not set';
   },
   BACKUP_PASSPHRASE: ({ backupPassphrase }) => (backupPassphrase === undefined ? none : 'set'),
+  SOURCE_CLIENT_SECRET: ({ sourceClientSecret }) => (sourceClientSecret === undefined ? none : 'set'),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 

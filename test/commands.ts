@@ -22,7 +22,7 @@ export function useCommands(settings: Settings) {
 
   async function json<T = Record<string, unknown>>(line: string, ...more: string[]): Promise<T> {
     const { code, out, err } = await schoolbell(line, ...more, '--json');
-    assert.deepEqual([code, err], [0, ''], `${line}: ${err}`);
+    assert.deepEqual([code, err.replaceAll(/^schoolbell: warning: .*\n/gm, '')], [0, ''], `${line}: ${err}`);
     return JSON.parse(out) as T;
   }
 
@@ -43,12 +43,13 @@ export function assertFailed(result: Run, reason: RegExp, line = ''): void {
   assert.doesNotMatch(result.err, /\n\s+at |node_modules/, 'a stack is no message');
 }
 
-/** A real process in that folder, with no settings but the given. */
-export function runProcess(folder: string, env: Settings, args: readonly string[]): Promise<Run> {
+/** Runs a real process in that folder, with only these settings and with `input` on its standard input. */
+export function runProcess(folder: string, env: Settings, args: readonly string[], input = ''): Promise<Run> {
   const cli = join(import.meta.dirname, '../src/cli.ts');
   return new Promise((resolve) => {
-    execFile(process.execPath, [cli, ...args], { cwd: folder, env: { PATH: process.env.PATH ?? '', ...env }, timeout: longestMs }, (error, out, err) => {
+    const child = execFile(process.execPath, [cli, ...args], { cwd: folder, env: { PATH: process.env.PATH ?? '', ...env }, timeout: longestMs }, (error, out, err) => {
       resolve({ code: error ? (typeof error.code === 'number' ? error.code : -1) : 0, out, err });
     });
+    child.stdin?.end(input);
   });
 }

@@ -1,15 +1,11 @@
-// In charge of finding the passphrase of backups: in the file that is named, else in BACKUP_PASSPHRASE.
-import { readFile } from 'node:fs/promises';
+// The passphrase of backups, from the file that an option names, or else from BACKUP_PASSPHRASE.
 import { shortestPassphrase, type Config } from '../config.ts';
 import { SchoolbellError } from '../errors.ts';
+import { readSecretLine } from '../secret-file.ts';
 
-/** The first line of the file is it; what stands around it is not. */
 export async function findPassphrase({ backupPassphrase }: Pick<Config, 'backupPassphrase'>, passphraseFile?: string): Promise<string | undefined> {
   if (passphraseFile === undefined) return backupPassphrase;
-  const text = await readFile(passphraseFile, 'utf8').catch((error: Error) => {
-    throw new SchoolbellError('invalid_request', `--passphrase-file cannot be read: ${error.message}`, { cause: error });
-  });
-  const passphrase = (text.split(/\r?\n/)[0] ?? '').trim();
+  const passphrase = await readSecretLine('--passphrase-file', passphraseFile);
   if ([...passphrase].length < shortestPassphrase)
     throw new SchoolbellError('invalid_request', `the passphrase in ${passphraseFile} needs at least ${shortestPassphrase} characters, in its first line`);
   return passphrase;

@@ -9,8 +9,8 @@ import { parseInstant } from '../http/parameters.ts';
 /** Puts a question to a person and gives the answer; undefined where nobody is there to be asked. */
 export type Ask = ((question: string) => Promise<string>) | undefined;
 
-/** secret: what is given stands in no record. */
-export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true };
+/** `secret` keeps the value out of the audit log. `warning` is printed on standard error if the option is given. */
+export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true; warning?: string };
 export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
 export type Context = { db: Db; seal: Seal; config: Config };
 

@@ -1,8 +1,10 @@
 // Covers the commands on a school's source and its imports: what is shown, a source that is tried before it is saved, none at
 // all, the demo of one school, and who would go with what is held.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { useCommands } from '../../test/commands.ts';
+import { runProcess, useCommands } from '../../test/commands.ts';
 import { useFakeProvider } from '../../test/fake-provider.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage, smallSchool, user } from '../../test/small-school.ts';
@@ -13,7 +15,7 @@ import { createOutbound } from '../http/outbound.ts';
 const service = await useService();
 const { db } = service;
 const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir, OUTBOUND_ALLOW: '127.0.0.0/8' };
-const { schoolbell, json, assertFails } = useCommands(settings);
+const { run, schoolbell, json, assertFails } = useCommands(settings);
 const connectorOf = async (estab: string) => (await db`select connector from establishment where estab = ${estab}`)[0]?.connector;
 
 type Source = { source: Record<string, string>; databases: { name: string; status: string }[]; collections: { state: string }[]; found?: string };
@@ -45,6 +47,32 @@ test('a source is tried with --test, before it is saved and later; its secret is
   assert.deepEqual((await json<Source>('school source --estab tried')).source, shown.source, 'what is only tried is not saved');
   fake.stop();
   await assertFails(/./, 'school source --estab tried --test');
+});
+
+test('a client secret comes from a file, from standard input or from the environment, and one on the command line gets a warning', async () => {
+  const fake = await useFakeProvider();
+  await service.addSchool('secret');
+  const trial = `school source --estab secret --connector oneroster --url ${fake.url} --client-id id --test`;
+  const file = join(service.dataDir, 'client-secret');
+  writeFileSync(file, '  secret \r\nsecond line\n', { mode: 0o600 });
+  const fromFile = await schoolbell(`${trial} --client-secret-file`, file);
+  assert.deepEqual([fromFile.code, fromFile.err], [0, '']);
+  const fromInput = await runProcess(service.dataDir, settings, [...trial.split(' '), '--client-secret-file', '-'], 'secret\n');
+  assert.deepEqual([fromInput.code, fromInput.err], [0, '']);
+  const fromEnvironment = await run(trial.split(' '), { ...settings, SOURCE_CLIENT_SECRET: 'secret' });
+  assert.deepEqual([fromEnvironment.code, fromEnvironment.err], [0, '']);
+  assert.equal(fake.logins.length, 3);
+
+  const { code, err } = await schoolbell(`${trial} --client-secret secret`);
+  assert.equal(code, 0);
+  assert.match(err, /^schoolbell: warning: .*--client-secret .*--client-secret-file.*\n$/);
+  await assertFails(/^schoolbell: warning: .*\n.*client id and secret|401/, `${trial} --client-secret wrong`);
+
+  await assertFails(/--client-secret-file .*no such file/, `${trial} --client-secret-file`, join(service.dataDir, 'nowhere'));
+  writeFileSync(file, '\nsecret\n');
+  await assertFails(/first line.* is empty/, `${trial} --client-secret-file`, file);
+  await assertFails(/either --client-secret or --client-secret-file/, `${trial} --client-secret secret --client-secret-file`, file);
+  await assertFails(/--client-secret-file does not go with/, 'school source --estab secret --connector csv --test --client-secret-file', file);
 });
 
 test('what a provider was told to be holds when it is read', async () => {

@@ -5,7 +5,9 @@ import { readDatabases } from '../collection/component-databases.ts';
 import { parseProviderOptions, readSettings, type SourceSettings } from '../collection/connector-settings.ts';
 import { renderSentence } from '../collection/import-report.ts';
 import { listCollections } from '../collection/list-collections.ts';
+import type { Config } from '../config.ts';
 import { SchoolbellError } from '../errors.ts';
+import { readSecretLine } from '../secret-file.ts';
 import { withConnectors } from './collect.ts';
 import { optionalText, text, type Command, type Context, type Given } from './command.ts';
 import { renderPairs, renderTable } from './table.ts';
@@ -20,7 +22,17 @@ const setupFields = {
   'oneroster-version': { value: '<1.1|1.2>', help: 'oneroster: which version the provider speaks; not given, it is found out' },
   scope: { value: '<scopes>', help: 'oneroster: what tokens are asked for, as the provider names it, or none; not given, the scopes of the standard' },
   'client-id': { value: '<id>', help: 'oneroster: the credentials' },
-  'client-secret': { value: '<secret>', help: 'oneroster: the credentials; not given, the one that is kept for this address stays', secret: true },
+  'client-secret': {
+    value: '<secret>',
+    help: 'oneroster: the credentials, visible to every user of this machine; better --client-secret-file',
+    secret: true,
+    warning: 'every user of this machine can read --client-secret in the list of processes; use --client-secret-file <path or -> or SOURCE_CLIENT_SECRET',
+  },
+  'client-secret-file': {
+    value: '<path or ->',
+    help: 'oneroster: a file with the client secret in its first line; - is standard input. Without it, SOURCE_CLIENT_SECRET, ' +
+      'and else the secret that is stored for this address',
+  },
 } as const;
 
 /** What a school gets its data from, and whether that is asked first. */
@@ -42,7 +54,7 @@ export const sourceCommands: readonly Command[] = [
       const { estab } = await requireEstablishment(db, text(given, 'estab'));
       const settings = await readSettings(db, seal, estab);
       const source = withoutSecret(settings);
-      const [setup, test] = [parseSetup(given), given.options.test === true];
+      const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
       if (setup && !test) throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
       const found = test ? (await prepare(context, estab, setup ?? settings, true)).found : undefined;
       const [databases, collections] = [await readDatabases(db, estab), await listCollections(db, estab, { most: listed })];
@@ -85,12 +97,12 @@ export const sourceCommands: readonly Command[] = [
 
 const setupOptions = {
   csv: ['folder'],
-  oneroster: ['url', 'token-url', 'oneroster-version', 'scope', 'client-id', 'client-secret'],
+  oneroster: ['url', 'token-url', 'oneroster-version', 'scope', 'client-id', 'client-secret', 'client-secret-file'],
   demo: [],
   none: [],
 } as const;
 
-function parseSetup(given: Given): SourceSetup | undefined {
+async function parseSetup(config: Config, given: Given): Promise<SourceSetup | undefined> {
   const kind = optionalText(given, 'connector');
   if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
     throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
@@ -109,8 +121,18 @@ function parseSetup(given: Given): SourceSetup | undefined {
   const url = optionalText(given, 'url');
   if (url === undefined) throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider');
   const options = parseProviderOptions({ version: optionalText(given, 'oneroster-version'), scope: optionalText(given, 'scope') });
-  const credentials = { clientId: text(given, 'client-id'), clientSecret: text(given, 'client-secret') };
+  const credentials = { clientId: text(given, 'client-id'), clientSecret: await readClientSecret(config, given) };
   return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), ...options, ...credentials };
+}
+
+/** Returns the client secret from an option or the environment, or an empty text: the stored one then stays. */
+async function readClientSecret({ sourceClientSecret = '' }: Config, given: Given): Promise<string> {
+  const [typed, file] = [optionalText(given, 'client-secret'), optionalText(given, 'client-secret-file')];
+  if (typed !== undefined && file !== undefined) throw new SchoolbellError('invalid_request', 'give either --client-secret or --client-secret-file');
+  if (file === undefined) return typed ?? sourceClientSecret;
+  const secret = await readSecretLine('--client-secret-file', file);
+  if (secret !== '') return secret;
+  throw new SchoolbellError('invalid_request', `the first line of ${file === '-' ? 'standard input' : file} is empty; the client secret belongs there`);
 }
 
 function withoutSecret(settings: SourceSettings): Readonly<Record<string, string | undefined>> {
@@ -127,7 +149,7 @@ function prepare(context: Context, estab: string, setup: SourceSetup, test: bool
 
 /** What a command is to save, if anything; found: what there is to be said of a source that was tried. */
 export async function prepareGiven(context: Context, estab: string, given: Given): Promise<{ setup: SourceSetup | undefined; found: string | undefined }> {
-  const [setup, test] = [parseSetup(given), given.options.test === true];
+  const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
   if (!setup) return { setup, found: undefined };
   const prepared = await prepare(context, estab, setup, test);
   return { setup: prepared.setup, found: test ? prepared.found : undefined };
