@@ -52,7 +52,7 @@ const commands: Record<string, string[]> = {
   start: [],
   'school add': ['--estab', '--name', '--email', '--oneroster-version', '--scope', '--client-secret-file <path or ->'],
   'school list': ['--state'],
-  'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url', '--oneroster-version', '--scope', '--client-secret-file <path or ->'],
+  'school edit': ['--estab', '--name', '--email', '--time-zone', '--connector', '--folder', '--url', '--oneroster-version', '--scope'],
   'school link': ['--estab'],
   'school refuse': ['--estab'],
   'school pause': ['--estab'],
