@@ -30,42 +30,6 @@ AS $function$
   where c.oid = to_regclass(of)
 $function$;
 
-CREATE OR REPLACE FUNCTION public.note_import_end()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  insert into import_end (estab, id, started_at, finished_at, outcome) values (new.estab, new.id, new.started_at, new.finished_at, new.outcome)
-    on conflict (estab, id) do nothing;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.note_standing()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to, records, pupils)
-    select r.estab, r.id, r.version, r.kept_from, v.instant, r.purged_at, r.rendered_to, t.records, t.pupils
-    from roster r left join roster_version v on v.estab = r.estab and v.version = r.version
-      cross join lateral (select coalesce(sum(count), 0)::int as records,
-          coalesce(sum(count) filter (where collection = 'users' and kind = 'student'), 0)::int as pupils
-        from roster_total where estab = r.estab and status = 'active') t
-    where r.estab = new.estab
-    on conflict (estab) do update set roster_id = excluded.roster_id, version = excluded.version, kept_from = excluded.kept_from,
-      instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to, records = excluded.records, pupils = excluded.pupils;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.note_unnamed()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  insert into unnamed_link (hash, estab, expires_at) values (new.hash, new.estab, new.expires_at) on conflict (hash) do nothing;
-  return null;
-end $function$;
-
 CREATE OR REPLACE FUNCTION public.presence_id(estab text, sourced_id text)
  RETURNS text
  LANGUAGE sql
@@ -535,7 +499,6 @@ CREATE INDEX import_run_ended ON public.import_run USING btree (estab, finished_
 CREATE INDEX import_run_finished ON public.import_run USING btree (finished_at);
 CREATE INDEX import_run_held ON public.import_run USING btree (estab, finished_at) WHERE (outcome = 'held'::text);
 CREATE INDEX import_run_when ON public.import_run USING btree (estab, started_at);
-CREATE TRIGGER note_import_end AFTER INSERT ON public.import_run FOR EACH ROW EXECUTE FUNCTION note_import_end();
 
 create table inbox (
   id uuid default gen_random_uuid() not null,
@@ -643,8 +606,8 @@ create table login (
 CREATE UNIQUE INDEX login_username ON public.login USING btree (estab, lower(username));
 
 create table login_session (
-  hash bytea not null,
   estab text collate "C" not null,
+  hash bytea not null,
   presence_id text collate "C" not null,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
@@ -652,7 +615,6 @@ create table login_session (
   constraint login_session_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
 );
 CREATE INDEX login_session_login ON public.login_session USING btree (estab, presence_id);
-CREATE TRIGGER note_unnamed AFTER INSERT ON public.login_session FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table manual_user (
   estab text collate "C" not null,
@@ -790,8 +752,8 @@ create table reading (
 );
 
 create table registration_link (
-  hash bytea not null,
   estab text collate "C" not null,
+  hash bytea not null,
   presence_id text collate "C" not null,
   expires_at timestamp with time zone not null,
   invitation uuid,
@@ -800,7 +762,6 @@ create table registration_link (
   constraint registration_link_estab_presence_id_fkey FOREIGN KEY (estab, presence_id) REFERENCES login(estab, presence_id) ON DELETE CASCADE
 );
 CREATE INDEX registration_link_login ON public.registration_link USING btree (estab, presence_id);
-CREATE TRIGGER note_unnamed AFTER INSERT ON public.registration_link FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create unlogged table request_count (
   credential text not null,
@@ -853,12 +814,9 @@ CASE
     WHEN (history_to = version) THEN history_from
     ELSE version
 END) stored,
-  rendered_to integer default 0 not null,
-  rendered_later integer default 0 not null,
   constraint roster_pkey PRIMARY KEY (estab),
   constraint roster_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
-CREATE TRIGGER note_standing AFTER INSERT OR UPDATE ON public.roster FOR EACH ROW EXECUTE FUNCTION note_standing();
 
 create table roster_academic_session (
   estab text collate "C" not null,
@@ -904,10 +862,10 @@ create table roster_academic_session_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_academic_session_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_academic_session_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -967,11 +925,11 @@ create table roster_class_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
   lacks text[] collate "C",
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_class_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_class_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1021,11 +979,11 @@ create table roster_course_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
   lacks text[] collate "C",
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_course_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_course_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1087,11 +1045,11 @@ create table roster_demographics_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
   kinds text[] collate "C",
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_demographics_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_demographics_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1143,11 +1101,11 @@ create table roster_enrollment_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
   kinds text[] collate "C",
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_enrollment_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_enrollment_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1160,17 +1118,6 @@ create table roster_milestone (
   preceding jsonb not null,
   constraint roster_milestone_pkey PRIMARY KEY (estab, collection, sourced_id),
   constraint roster_milestone_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
-);
-
-create table roster_mixed_total (
-  estab text collate "C" not null,
-  collection text not null,
-  kind text not null,
-  kinds text not null,
-  status text not null,
-  count integer not null,
-  constraint roster_mixed_total_pkey PRIMARY KEY (estab, collection, kind, kinds, status),
-  constraint roster_mixed_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
 create table roster_org (
@@ -1213,10 +1160,10 @@ create table roster_org_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_org_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_org_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1229,7 +1176,6 @@ create table roster_standing (
   kept_from integer not null,
   instant timestamp with time zone,
   purged_at timestamp with time zone,
-  rendered_to integer not null,
   swept_at timestamp with time zone default '-infinity'::timestamp with time zone not null,
   records integer default 0 not null,
   pupils integer default 0 not null,
@@ -1241,9 +1187,10 @@ create table roster_total (
   estab text collate "C" not null,
   collection text not null,
   kind text not null,
+  kinds text default ''::text not null,
   status text not null,
   count integer not null,
-  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, status),
+  constraint roster_total_pkey PRIMARY KEY (estab, collection, kind, kinds, status),
   constraint roster_total_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
 
@@ -1328,8 +1275,6 @@ create table roster_user_history (
   record text not null,
   late text not null,
   place integer,
-  until_version integer not null,
-  purged_at timestamp with time zone,
   v1p2 text,
   shared integer,
   lacks text[] collate "C",
@@ -1342,6 +1287,8 @@ create table roster_user_history (
   primary_org_id text collate "C",
   user_profiles jsonb,
   roles jsonb,
+  until_version integer not null,
+  purged_at timestamp with time zone,
   constraint roster_user_history_pkey PRIMARY KEY (estab, sourced_id, version),
   constraint roster_user_history_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
@@ -1356,7 +1303,6 @@ create table roster_version (
   constraint roster_version_pkey PRIMARY KEY (estab, version),
   constraint roster_version_estab_fkey FOREIGN KEY (estab) REFERENCES roster(estab) ON DELETE CASCADE
 );
-CREATE TRIGGER note_standing AFTER INSERT ON public.roster_version FOR EACH ROW EXECUTE FUNCTION note_standing();
 
 create table roster_version_set (
   name text collate "C" not null,
@@ -1382,16 +1328,14 @@ create table sandbox_fault (
 CREATE INDEX sandbox_fault_until ON public.sandbox_fault USING btree (until);
 
 create table school_link (
-  hash bytea not null,
   estab text collate "C" not null,
+  hash bytea not null,
   invitation uuid,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
   constraint school_link_pkey PRIMARY KEY (estab, hash),
   constraint school_link_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
-CREATE INDEX school_link_estab ON public.school_link USING btree (estab);
-CREATE TRIGGER note_unnamed AFTER INSERT ON public.school_link FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table school_secret (
   estab text collate "C" not null,
@@ -1407,15 +1351,13 @@ create table school_secret (
 CREATE INDEX school_secret_rp ON public.school_secret USING btree (estab, rp);
 
 create table school_session (
-  hash bytea not null,
   estab text collate "C" not null,
+  hash bytea not null,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
   constraint school_session_pkey PRIMARY KEY (estab, hash),
   constraint school_session_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
 );
-CREATE INDEX school_session_estab ON public.school_session USING btree (estab);
-CREATE TRIGGER note_unnamed AFTER INSERT ON public.school_session FOR EACH ROW EXECUTE FUNCTION note_unnamed();
 
 create table service_process (
   tag text not null,
@@ -1675,18 +1617,8 @@ create table token_key (
   created_at timestamp with time zone default now() not null,
   trusted_until timestamp with time zone,
   constraint token_key_pkey PRIMARY KEY (kid),
-  constraint token_key_signs CHECK (((trusted_until IS NULL) = (sealed_private_jwk IS NOT NULL)))
+  constraint token_key_check CHECK (((trusted_until IS NULL) = (sealed_private_jwk IS NOT NULL)))
 );
-
-create table unnamed_link (
-  hash bytea not null,
-  estab text collate "C" not null,
-  expires_at timestamp with time zone not null,
-  constraint unnamed_link_pkey PRIMARY KEY (hash),
-  constraint unnamed_link_estab_fkey FOREIGN KEY (estab) REFERENCES establishment(estab) ON DELETE CASCADE
-);
-CREATE INDEX unnamed_link_estab ON public.unnamed_link USING btree (estab);
-CREATE INDEX unnamed_link_expiry ON public.unnamed_link USING btree (expires_at);
 
 create table upload (
   estab text collate "C" not null,
@@ -1798,10 +1730,10 @@ create table writeback_mark (
 CREATE INDEX writeback_mark_open ON public.writeback_mark USING btree (estab, student_id, date, session) WHERE (result IS NULL);
 
 create unlogged table wrong_try (
+  kind text default 'secret'::text not null,
   client text not null,
   address text not null,
-  tried_at timestamp with time zone default now() not null,
-  kind text default 'secret'::text not null
+  tried_at timestamp with time zone default now() not null
 );
 CREATE INDEX wrong_try_address ON public.wrong_try USING btree (kind, address, tried_at);
 CREATE INDEX wrong_try_age ON public.wrong_try USING btree (tried_at);

@@ -6,7 +6,6 @@ import { authorise } from '../src/access/authorisations.ts';
 import { addEstablishment } from '../src/access/establishments.ts';
 import { createPseudonym } from '../src/access/pseudonym.ts';
 import { createSeal } from '../src/access/seal.ts';
-import { renderRosters } from '../src/collection/render-editions.ts';
 import { createForgetPeople, forgetFiles, forgetInOnePlace } from '../src/forget.ts';
 import { tellingOf, tellTroubles } from '../src/onboarding/tell-troubles.ts';
 import { visitSchools } from '../src/visit-schools.ts';
@@ -125,7 +124,7 @@ async function benchChores({ db, folder, add, judge }: Bench, schools: number): 
   add(`${schools} schools: chores of an hour, the first time`, describe(first));
   const again = await timeEach(hourly(new Date(Date.now() + 3_600_000)));
   judge(`${schools} schools: chores of an hour, seconds`, sum(again), `${sum(again).toFixed(1)} (${describe(again)})`, { bar: 10, goal: 2, atMost: true });
-  const others = await timeEach({ rendering: () => renderRosters(db), 'telling of troubles': () => tellTroubles(db, tellingOf(config)) });
+  const others = await timeEach({ 'telling of troubles': () => tellTroubles(db, tellingOf(config)) });
   add(`${schools} schools: chores of a minute`, describe(others));
 }
 

@@ -1,6 +1,6 @@
 // In charge of a release: what is committed and tested becomes a version, with its number wherever that stands, a dated section of the
 // changelog, both packages, their checksums and a list of all that is in them. Made in a folder of its own: where anything fails, nothing is changed.
-//   npm run release -- 0.2.0 [--test] [--dry-run]      npm run release -- 0.2.0 --tagged
+//   npm run release -- 0.2.0 [--test] [--dry-run]
 import { createHash } from 'node:crypto';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -13,12 +13,11 @@ const root = join(import.meta.dirname, '..');
 const bin = join(root, 'node_modules/.bin');
 /** What is read by people and names a version, beside what npm reads. */
 const pages = ['README.md', 'client/README.md', 'docs/*.md', 'docs/guides/*.md', 'Containerfile', 'compose.yaml', 'ops/**/*.{yaml,service}'];
-const usage = 'Usage: npm run release -- <version> [--test] [--dry-run], and after it was tagged: npm run release -- <version> --tagged';
+const usage = 'Usage: npm run release -- <version> [--test] [--dry-run]';
 
 /** What is wrong, in words, and how it would be right. */
 class Refusal extends Error {}
 
-const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' }).trim();
 const versionIn = (text: string) => (JSON.parse(text) as { version: string }).version;
 
 function requireStep(from: string, to: string): void {
@@ -35,6 +34,15 @@ function dateChangelog(text: string, version: string, day: string): string {
   return `${before}## Unreleased\n\n## ${version} - ${day}\n${rest}`;
 }
 
+/** From its release on, a migration never changes; the tests compare it with its checksum. */
+function addSums(tree: string): string {
+  const sums = readFileSync(join(tree, 'migrations/sums.txt'), 'utf8');
+  const added = globSync('*.sql', { cwd: join(tree, 'migrations') }).toSorted().filter((file) => !sums.includes(`  ${file}\n`));
+  return sums + added.map((file) => `${hashFile(join(tree, 'migrations', file))}  ${file}\n`).join('');
+}
+
+const hashFile = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
 /** The files that change, with what they hold then. */
 function describeChanges(tree: string, from: string, to: string, day: string): Map<string, string> {
   const read = (file: string) => readFileSync(join(tree, file), 'utf8');
@@ -49,6 +57,7 @@ function describeChanges(tree: string, from: string, to: string, day: string): M
     ['package-lock.json', once(read('package-lock.json'), 2)],
     ['client/package.json', once(read('client/package.json'))],
     ['CHANGELOG.md', dateChangelog(read('CHANGELOG.md'), to, day)],
+    ['migrations/sums.txt', addSums(tree)],
     ...globSync('openapi/*.json', { cwd: tree }).map((file) => [file, once(read(file)).replaceAll(`Schoolbell/${from}`, `Schoolbell/${to}`)] as const),
     ...globSync(pages, { cwd: tree }).map((file) => [file, read(file).replaceAll(named, `$1${to}`)] as const),
   ]);
@@ -94,7 +103,7 @@ function makeFiles(tree: string, into: string, version: string): void {
   run(join(tree, 'client'), process.execPath, 'build.ts');
   for (const folder of [tree, join(tree, 'client')]) run(folder, 'npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', into);
   writeFileSync(join(into, `schoolbell-${version}.cdx.json`), listParts(tree));
-  const sums = readdirSync(into).toSorted().map((file) => `${createHash('sha256').update(readFileSync(join(into, file))).digest('hex')}  ${file}\n`);
+  const sums = readdirSync(into).toSorted().map((file) => `${hashFile(join(into, file))}  ${file}\n`);
   writeFileSync(join(into, 'SHA256SUMS'), sums.join(''));
 }
 
@@ -114,13 +123,18 @@ function release(version: string, { test = false, dryRun = false }): string[] {
     if (dryRun) return [`would change ${[...changes.keys()].join(', ')}`, `would make release/${version}`];
     for (const [file, text] of changes) writeFileSync(join(staged, file), text);
     makeFiles(staged, join(folder, version), version);
+    const dump = `test/released/${version}.backup`;
+    run(staged, process.execPath, 'test/dump-release.ts', join(folder, 'dump'));
     mkdirSync(join(root, 'release'), { recursive: true });
     // Of one that was cut off.
     rmSync(`${into}.half`, { recursive: true, force: true });
     cpSync(join(folder, version), `${into}.half`, { recursive: true });
     for (const [file, text] of changes) writeFileSync(join(root, file), text);
+    mkdirSync(join(root, 'test/released'), { recursive: true });
+    cpSync(join(folder, 'dump'), join(root, dump));
     renameSync(`${into}.half`, into);
-    return [`changed ${[...changes.keys()].join(', ')}`, ...readdirSync(into).map((file) => `made release/${version}/${file}`), '', ...nextSteps(version)];
+    const made = [dump, ...readdirSync(into).map((file) => `release/${version}/${file}`)];
+    return [`changed ${[...changes.keys()].join(', ')}`, ...made.map((file) => `made ${file}`), '', ...nextSteps(version)];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -128,26 +142,16 @@ function release(version: string, { test = false, dryRun = false }): string[] {
 
 const nextSteps = (version: string) => [
   'Read the difference; then:',
-  `  git commit -am "Version ${version}" && git tag -a v${version} -m "Schoolbell ${version}"`,
-  `  npm run -s release -- ${version} --tagged && git commit -am "The version before is ${version}"`,
+  `  git add -A && git commit -m "release: version ${version}" && git tag -a v${version} -m "Schoolbell ${version}"`,
   `  npm publish release/${version}/schoolbell-${version}.tgz && npm publish release/${version}/schoolbell-client-${version}.tgz`,
   '  git push --follow-tags',
 ];
 
-/** From now on the upgrade test shares its database with this version. */
-function noteTagged(version: string): string[] {
-  const commit = git('rev-parse', '--verify', `v${version}^{commit}`);
-  const found = versionIn(git('show', `${commit}:package.json`));
-  if (found !== version) throw new Refusal(`v${version} is a commit of version ${found}`);
-  writeFileSync(join(root, 'test/version-before'), `${commit}\n`);
-  return [`test/version-before names ${commit}`];
-}
-
 try {
-  const options = { test: { type: 'boolean' }, 'dry-run': { type: 'boolean' }, tagged: { type: 'boolean' } } as const;
+  const options = { test: { type: 'boolean' }, 'dry-run': { type: 'boolean' } } as const;
   const { values, positionals: [version, ...more] } = parseArgs({ options, allowPositionals: true });
   if (version === undefined || more.length > 0 || !/^\d+\.\d+\.\d+$/.test(version)) throw new Refusal(usage);
-  const lines = values.tagged ? noteTagged(version) : release(version, { test: values.test ?? false, dryRun: values['dry-run'] ?? false });
+  const lines = release(version, { test: values.test ?? false, dryRun: values['dry-run'] ?? false });
   console.log(lines.join('\n'));
 } catch (error) {
   const { stderr, stack } = error as { stderr?: string; stack?: string };

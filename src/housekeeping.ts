@@ -6,7 +6,6 @@ import { readSecretKeys, type Seal } from './access/seal.ts';
 import { backupCore } from './backup/core.ts';
 import { keepBackupPlan } from './backup/run-plan.ts';
 import { requestDue } from './collection/component-databases.ts';
-import { renderRosters } from './collection/render-editions.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
@@ -53,7 +52,6 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'forgetting', everyMs: hour, once: true, run: () => forgetInOnePlace(db, config) },
     { name: 'forgetting files', everyMs: hour, run: () => forgetFiles(db, config) },
     { name: 'backing up', everyMs: minute, run: () => keepBackupPlan(backing, new Date(now())) },
-    { name: 'rendering rosters for OneRoster 1.2', everyMs: minute, once: true, run: () => renderRosters(db) },
     { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log, new Date(now())) },
   ];
   const whose = (chore: Chore) => (chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : { ...chore, run: createNoting(db, chore) });

@@ -73,7 +73,6 @@ test('each kind ends when the table says, and not before', async () => {
   type Case = [table: string, insert: (at: Fragment, young: boolean) => Fragment];
   const cases: Case[] = [
     // First: those of links, sessions and imports are noted here as well.
-    ['unnamed_link', (at, young) => db`(hash, estab, expires_at) values (${Buffer.from([Number(young)])}, ${estab}, ${at})`],
     ['import_end', (at, young) => db`(estab, id, started_at, finished_at, outcome) values (${estab}, ${uuid(young)}, ${at}, ${at}, 'refused')`],
     ['attendance_history', (at, young) => db`(estab, date, session, student_id, version, at)
       values (${estab}, current_date, 'AM', 's', ${young ? 2 : 1}, ${at})`],

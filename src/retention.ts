@@ -22,7 +22,7 @@ import { forgetLeftDevelopers } from './operators/developers.ts';
 import type { Kept } from './kept.ts';
 import { forgetConsoleSessions } from './operators/sessions.ts';
 import { forgetInvitations } from './onboarding/invitations.ts';
-import { forgetLinks, forgetUnnamedLinks } from './onboarding/links.ts';
+import { forgetLinks } from './onboarding/links.ts';
 import { forgetInboxCalls } from './notifications/inbox/calls.ts';
 import { forgetDeliveryHours } from './outbox/delivery-hours.ts';
 import { forgetDeliveriesOf } from './outbox/forget-deliveries.ts';
@@ -42,7 +42,7 @@ const nobody = 'nobody';
 export const retention: readonly Kept[] = [
   {
     what: 'Rosters: people, classes, enrolments and what is counted of them',
-    where: [...allResources.map(({ table }) => table), 'roster', 'roster_standing', 'roster_total', 'roster_mixed_total', 'roster_milestone', 'roster_touch'],
+    where: [...allResources.map(({ table }) => table), 'roster', 'roster_standing', 'roster_total', 'roster_milestone', 'roster_touch'],
     ends: { until: 'while the source has it, then `PURGE_AFTER_DAYS`, and longer only while something that stays refers to it' },
     purged: { words: 'goes', forget: () => forgetTouchesOf },
     less: setting,
@@ -193,8 +193,8 @@ export const retention: readonly Kept[] = [
   },
   {
     what: 'Links and sessions of a school',
-    where: ['school_link', 'school_session', 'unnamed_link'],
-    ends: { until: 'until they expire: a link 30 days, a session 12 hours', forgetAt: forgetLinks, forget: forgetUnnamedLinks },
+    where: ['school_link', 'school_session'],
+    ends: { until: 'until they expire: a link 30 days, a session 12 hours', forgetAt: forgetLinks },
     less: 'the school, by signing out',
   },
   {

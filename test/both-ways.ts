@@ -9,7 +9,7 @@ import type { Service } from './service.ts';
 
 type Options = { partial?: boolean; force?: boolean };
 
-const measured = ['roster_total', 'roster_mixed_total', 'roster_milestone', 'roster_touch'];
+const measured = ['roster_total', 'roster_milestone', 'roster_touch'];
 
 export function bothWays({ db, load }: Pick<Service, 'db' | 'load'>) {
   const forget = (estab: string) => db`update reading set taken = null where estab = ${estab}`;
@@ -23,7 +23,7 @@ export function bothWays({ db, load }: Pick<Service, 'db' | 'load'>) {
           select string_agg(row, chr(10) order by row collate "C") as rows
           from (select (to_jsonb(t) - '{estab,head}'::text[])::text as row from ${db(table)} t where estab = ${estab}) t`
       )[0]?.rows;
-    tables.roster = await db`select version, history_from, history_to, rendered_to from roster where estab = ${estab}`;
+    tables.roster = await db`select version, history_from, history_to from roster where estab = ${estab}`;
     tables.versions = await db`select version from roster_version where estab = ${estab} order by version`;
     tables.database = await db`
       select name, status, message, row_count, refreshing_since, changed_at = updated_at as changed from component_database

@@ -38,23 +38,12 @@ export async function usePlainDatabase(): Promise<TestDatabase> {
   return { db, url };
 }
 
-const triggers = [['roster', 'note_standing'], ['roster_version', 'note_standing'], ['import_run', 'note_import_end']] as const;
-
-/**
- * What they note for the version before, this one notes itself: they would hide that it was forgotten somewhere, which only a database on several
- * nodes, where there are none, would show.
- */
-export async function switchTriggers(db: Db, how: 'enable' | 'disable'): Promise<void> {
-  for (const [table, trigger] of triggers) await db.unsafe(`alter table ${table} ${how} trigger ${trigger}`);
-}
-
 async function makeTemplate(admin: Db, url: string): Promise<void> {
   const half = `${template}_half`;
   await admin.unsafe(`drop database if exists ${half}`);
   await admin.unsafe(`create database ${half}`);
   const db = connect(url.replace(/\/[^/]*$/, `/${half}`), { max: 1, name: 'test template' });
   await migrate(db);
-  await switchTriggers(db, 'disable');
   await db.end({ timeout: 5 });
   await admin.unsafe(`alter database ${half} rename to ${template}`);
 }

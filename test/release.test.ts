@@ -104,6 +104,9 @@ test('a release has both packages, what they consist of and checksums, and its n
   const changelog = `# Changelog\n\n## Unreleased\n\n## ${minor} - ${day}\n\n- New\n\n## 0.1.0 - 2026-01-02\n\n- Old\n`;
   assert.equal(read('CHANGELOG.md'), changelog);
   assert.equal(inside(`schoolbell-${minor}.tgz`, 'CHANGELOG.md'), changelog);
+  const sums = read('migrations/sums.txt').split('\n').filter((line) => /^[0-9a-f]{64} {2}\d{4}_\w+\.sql$/.test(line));
+  assert.equal(sums.length, readdirSync(join(clone, 'migrations')).length - 1, 'every migration has its checksum');
+  assert.ok(existsSync(join(clone, `test/released/${minor}.backup`)), 'later versions test their upgrade from it');
   assert.match(read('compose.yaml'), /image: schoolbell:0\.2\.0$/m);
   assert.equal(read('package-lock.json').match(/"name": "schoolbell",\n\s*"version": "0\.2\.0"/g)?.length, 2);
   type Bom = { metadata: { component: { purl: string } }; components: { name: string; version: string }[] };
@@ -115,14 +118,4 @@ test('a release has both packages, what they consist of and checksums, and its n
   assert.deepEqual(bom.components.map(({ name, version }) => `${name}@${version}`).toSorted(), [...new Set(names)].toSorted());
   assert.ok(out.includes(`git tag -a v${minor}`) && out.includes(`npm publish release/${minor}/schoolbell-${minor}.tgz`), out);
   assert.doesNotMatch(git('status', '--porcelain'), /release\//, 'what was made is not committed');
-});
-
-test('once it is tagged, the version before is this one', () => {
-  assert.match(release(minor, '--tagged').err, /^release: fatal: /);
-  commit();
-  git('tag', '-a', `v${minor}`, '-m', minor);
-  git('tag', `v${patch}`);
-  assert.match(release(patch, '--tagged').err, /v0\.1\.1 is a commit of version 0\.2\.0/);
-  assert.equal(release(minor, '--tagged').code, 0);
-  assert.equal(read('test/version-before'), `${git('rev-parse', 'HEAD')}\n`);
 });

@@ -77,12 +77,6 @@ export async function makeOnEach(nodes: readonly TestNode[], name: string): Prom
   });
 }
 
-/** What triggers note of keys of the version before; on a spread database that does not run, and what it gave out has come along. */
-export async function noteUnnamed(db: Db, table: string): Promise<void> {
-  if (citusUrl === undefined) return;
-  await db`insert into unnamed_link (hash, estab, expires_at) select hash, estab, expires_at from ${db(table)} on conflict (hash) do nothing`;
-}
-
 async function within(node: TestNode | undefined, name: string, work: (db: Db) => Promise<unknown>): Promise<void> {
   const db = connect(urlOf(node, name), { max: 1, name: 'test template' });
   await work(db).finally(() => db.end({ timeout: 5 }));

@@ -1,40 +1,33 @@
-// The version before and this one on one database: what is to come is told; it is migrated while the version before is asked
-// without pause, and then both serve side by side, until the old one ends. And the way back, to the version before and forward again.
+// This version and a made-up next one on one database: the upgrade is announced; the database is migrated while this version answers requests
+// without pause; then both serve side by side until the older one ends. Then the way back to this version, and forward again.
+// And the database of each release, brought up to this version.
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { connect, type Db } from '../src/db/connect.ts';
-import { readMigrations } from '../src/db/migrations.ts';
+import { requestCollection } from '../src/collection/component-databases.ts';
+import { readConfig } from '../src/config.ts';
+import { isMigrated } from '../src/db/migrate.ts';
+import { restoreBackup } from '../src/backup/restore-backup.ts';
 import type { ForeseenUpgrade } from '../src/needs/check-upgrade.ts';
-import { withEmptyDatabase } from './generate.ts';
-import { command, home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
+import { dumpPassphrase, prepareSchool, type Secrets } from './filled-database.ts';
 import { freePort } from './free-port.ts';
-import { unheard } from './record-statements.ts';
+import { withEmptyDatabase } from './generate.ts';
+import { madeUpMigration, makeNextVersion } from './next-version.ts';
+import { command, home, longest, readyStatus, repository, start, stop, type Options, type Running } from './processes.ts';
 import { rootA, rootB, testSecretKey } from './service.ts';
 import { enrolment, smallPackage, smallSchool, user } from './small-school.ts';
 import { until } from './until.ts';
 
-/** From which one comes while it runs, and to which one can go back: the same, as soon as the first knows of newer schemas. */
-const commits = readFileSync(join(import.meta.dirname, 'version-before'), 'utf8').trim().split('\n');
-const [commit = '', lastCommit = commit] = commits;
-const isThere = (one: string) => spawnSync('git', ['cat-file', '-e', `${one}^{commit}`], { cwd: repository, stdio: 'ignore' }).status === 0;
-const missing = commits.find((one) => !isThere(one));
-const why = `the version before, ${missing}, is not in the history of this checkout (fetch all of it to run this)`;
-const skip = longest.skip || (missing === undefined ? false : why);
-
 const estab = 'S1';
 const rp = 'app';
 const pupils = 1_500;
-const [folder, dataDir, tree, lastTree] = [join(home, 'folder'), join(home, 'data'), join(home, 'before'), join(home, 'last')];
+const [folder, dataDir] = [join(home, 'folder'), join(home, 'data')];
 
-type Secrets = { clientId: string; clientSecret: string; schoolSecret: string };
 type Asked = { path: string; status: number; body: string };
 
 /** A term that is always under way; `more` pupils have joined. */
@@ -46,36 +39,6 @@ async function fill(more: number): Promise<void> {
     enrollments: [...smallSchool.enrollments, ...joined.map((id) => enrolment(`e-${id}`, id, 'k1'))],
   };
   for (const { name, open } of smallPackage(files).files.values()) writeFileSync(join(folder, name), await buffer(await open()));
-}
-
-function takeOut(one: string, place: string): void {
-  mkdirSync(place);
-  const archive = execFileSync('git', ['archive', one], { cwd: repository, maxBuffer: 256 * 1024 ** 2 });
-  execFileSync('tar', ['-x', '-C', place], { input: archive });
-  symlinkSync(join(repository, 'node_modules'), join(place, 'node_modules'));
-}
-
-/** A module of the version before. */
-const before = <T>(file: string) => import(pathToFileURL(join(tree, 'src', file)).href) as Promise<T>;
-
-/** A school with a folder and an application, made by the version before. */
-async function prepare(db: Db): Promise<Secrets> {
-  const { migrate } = await before<typeof import('../src/db/migrate.ts')>('db/migrate.ts');
-  const { addEstablishment } = await before<typeof import('../src/access/establishments.ts')>('access/establishments.ts');
-  const { addApplication } = await before<typeof import('../src/access/applications.ts')>('access/applications.ts');
-  const { authorise } = await before<typeof import('../src/access/authorisations.ts')>('access/authorisations.ts');
-  const { setConnector } = await before<typeof import('../src/collection/connector-settings.ts')>('collection/connector-settings.ts');
-  const { createSeal } = await before<typeof import('../src/access/seal.ts')>('access/seal.ts');
-  const { scopeNames } = await before<typeof import('../src/access/scopes.ts')>('access/scopes.ts');
-  const seal = createSeal([testSecretKey]);
-  await migrate(db);
-  await addEstablishment(db, { estab, name: 'A School', email: 'office@s1.example' });
-  await db.begin((tx) => setConnector(tx, seal, estab, { kind: 'csv', folder }));
-  const application = await addApplication(db, seal, {
-    rp, name: 'An application', callbackUrl: 'http://127.0.0.1:9/', scopes: scopeNames.join(','), redirectUris: [],
-  });
-  const { schoolSecret } = await authorise(db, { rp, estab });
-  return { ...application, schoolSecret };
 }
 
 /** The last weekday before today. */
@@ -127,9 +90,8 @@ async function useClient(url: string, { clientId, clientSecret, schoolSecret }: 
   };
 }
 
-test('a filled database is migrated under the version before, no request of which fails, and both serve it', { ...longest, skip }, async () => {
-  takeOut(commit, tree);
-  takeOut(lastCommit, lastTree);
+test('a filled database is migrated under this version, no request of which fails, and both versions serve it', longest, async () => {
+  const next = makeNextVersion(join(home, 'next'));
   mkdirSync(folder);
   await fill(0);
   const called: string[] = [];
@@ -142,9 +104,7 @@ test('a filled database is migrated under the version before, no request of whic
   const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/changed`;
 
   await withEmptyDatabase(async (databaseUrl, db) => {
-    const hidden = connect(databaseUrl, { max: 4, name: unheard });
-    after(() => hidden.end());
-    const secrets = await prepare(hidden);
+    const secrets = await prepareSchool(db, { estab, rp, connector: { kind: 'csv', folder } });
     const publicUrl = 'https://schoolbell.example';
     const options = async (more: Record<string, string> = {}): Promise<Options> => ({
       env: {
@@ -152,8 +112,7 @@ test('a filled database is migrated under the version before, no request of whic
         OUTBOUND_ALLOW: '127.0.0.0/8', LOG_LEVEL: 'warn', ...more,
       },
     });
-    // What it asks of the database is not held against today's rules.
-    const old = await start(dataDir, { ...(await options({ RECORDED_STATEMENTS: join(home, 'unheard') })), tree });
+    const old = await start(dataDir, await options());
     const pupilsOf = async (client: { b: (path: string) => Promise<Asked> }) => /"x\d+"/.test((await client.b('/users/x1')).body);
     const client = await useClient(old.url, secrets);
     await until('the school is collected', () => pupilsOf(client), old.output);
@@ -161,10 +120,9 @@ test('a filled database is migrated under the version before, no request of whic
     // ---- What is to come is told beside the old one, and nothing is changed.
     const versions = async () => (await db`select version from migration order by 1`).map((row) => row.version as number);
     const known = await versions();
-    const check = (await command(dataDir, ['upgrade', '--check'], await options())) as ForeseenUpgrade & { ok: boolean };
+    const check = (await command(dataDir, ['upgrade', '--check'], { ...(await options()), tree: next })) as ForeseenUpgrade & { ok: boolean };
     assert.equal(check.ok, true, JSON.stringify(check.checks));
-    const added = readMigrations().filter(({ version }) => !known.includes(version));
-    assert.deepEqual(check.pending.map(({ name, holdsMs }) => [name, holdsMs]), added.map(({ name }) => [name, 0]));
+    assert.deepEqual(check.pending.map(({ name, holdsMs }) => [name, holdsMs]), [[madeUpMigration.name, 0]]);
     assert.deepEqual([check.processes.length, await versions()], [1, known]);
 
     // ---- Asked without pause, and migrated meanwhile.
@@ -181,8 +139,8 @@ test('a filled database is migrated under the version before, no request of whic
     const written = () => client.mark((marks += 1) % pupils, marks % 2 === 0 ? 'I' : '/');
     const requests = client.requests(hook);
     const loads = [askOn(requests), askOn(requests.toReversed()), askOn([written])];
-    const young = await start(dataDir, await options({ ROLE: 'api' }));
-    assert.deepEqual(await versions(), readMigrations().map(({ version }) => version));
+    const young = await start(dataDir, { ...(await options({ ROLE: 'api' })), tree: next });
+    assert.deepEqual(await versions(), [...known, madeUpMigration.version]);
     const sinceThen = asked;
     await until('more was asked of the old one after that', () => asked > sinceThen + 100 || failed.length > 0);
     over.abort();
@@ -195,20 +153,18 @@ test('a filled database is migrated under the version before, no request of whic
     for (const path of ['/users?limit=200', '/enrollments?limit=5000', '/classes', '/demographics'])
       assert.equal((await newer.b(path)).body, (await client.b(path)).body, path);
     assert.equal(await readyStatus(young), 200);
-    // Versions without decision 15 are not ready on a schema that is newer than theirs.
-    if (existsSync(join(tree, 'src/db/migrations.ts'))) assert.equal(await readyStatus(old), 200);
+    assert.equal(await readyStatus(old), 200);
     const { status, body } = await newer.mark(1, 'N');
     assert.deepEqual([status, /"Status":"Completed"/.test(body)], [200, true], body);
     called.length = 0;
     await fill(1);
-    const { requestCollection } = await before<typeof import('../src/collection/component-databases.ts')>('collection/component-databases.ts');
-    await hidden.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
+    await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
     await until('the new one shows what the old one has collected', async () => (await newer.b(`/users/x${pupils}`)).status === 200, old.output);
     await until('the old one has told of it', () => called.length > 0, old.output);
 
     // ---- The old one ends; a worker of the new one goes on.
     await stop(old);
-    const worker: Running = await start(dataDir, await options({ ROLE: 'worker' }));
+    const worker: Running = await start(dataDir, { ...(await options({ ROLE: 'worker' })), tree: next });
     const last = await newer.mark(2, 'N');
     assert.match(last.body, /"Status":"Completed"/);
     assert.equal(await readyStatus(worker), 200);
@@ -218,22 +174,39 @@ test('a filled database is migrated under the version before, no request of whic
     const collected = async (running: Running, more: number) => {
       called.length = 0;
       await fill(more);
-      await hidden.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
+      await db.begin((tx) => requestCollection(tx, estab, 'SchoolData', { full: true }));
       const asking = await useClient(running.url, secrets);
       await until('it is collected', async () => (await asking.b(`/users/x${pupils + more - 1}`)).status === 200, running.output);
       await until('it is told', () => called.length > 0, running.output);
       assert.match((await asking.mark(more, 'N')).body, /"Status":"Completed"/);
       assert.equal((await asking.webhook(`${hook}/${more}`)).status, 200);
     };
-    const back = await start(dataDir, { ...(await options({ RECORDED_STATEMENTS: join(home, 'unheard') })), tree: lastTree });
+    const back = await start(dataDir, await options());
     await collected(back, 2);
     assert.equal(await readyStatus(back), 200);
     await stop(back);
 
     // ---- And forward again: nothing is migrated, and what the old one did meanwhile is there.
-    const again = await start(dataDir, await options());
+    const again = await start(dataDir, { ...(await options()), tree: next });
     assert.equal((await (await useClient(again.url, secrets)).b(`/users/x${pupils + 1}`)).status, 200);
     await collected(again, 3);
     await stop(again);
   });
+});
+
+/** The versions with a date in the changelog. */
+const released = [...readFileSync(join(repository, 'CHANGELOG.md'), 'utf8').matchAll(/^## (\d+\.\d+\.\d+) - /gm)].map(([, version = '']) => version);
+
+test('the database of each release can be brought up to this version', async () => {
+  for (const version of released) {
+    const file = join(repository, `test/released/${version}.backup`);
+    assert.ok(existsSync(file), `${file} is missing: npm run release writes it`);
+    await withEmptyDatabase(async (url, db) => {
+      const config = readConfig({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: join(home, `restored-${version}`) });
+      await restoreBackup({ config, file, passphrase: dumpPassphrase, deliveries: 'hold' });
+      assert.ok(await isMigrated(db), version);
+      const [{ users } = { users: 0 }] = await db<{ users: number }[]>`select count(*)::int as users from roster_user where status = 'active'`;
+      assert.equal(users, smallSchool.users.length, version);
+    });
+  }
 });

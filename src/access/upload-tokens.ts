@@ -81,9 +81,10 @@ export function createUploadCaller(db: Db, limit: RateLimit): RequireUploadCalle
   };
 }
 
-/** At the school that it names; one of the time before names none, and is known at its own school alone. When it was used is noted to the minute. */
+/** Finds the token at the school that it names, and records its use to the minute. */
 async function findToken(sql: Sql, token: string, asked: string): Promise<{ estab: string; id: string } | undefined> {
-  const estab = schoolOfKey(token.slice(uploadPrefix.length)) ?? asked;
+  const estab = schoolOfKey(token.slice(uploadPrefix.length));
+  if (estab === undefined) return undefined;
   const rows = await sql<{ id: string; hash: Uint8Array }[]>`select id, hash from upload_token where estab = ${estab} and hash = ${hashSecret(token)}`;
   const found = findMatch(token, rows);
   if (found && estab === asked)

@@ -1,10 +1,9 @@
 // In charge of what a backup consists of, by name: a head, every table as COPY's text in parts, keys, files, and an end that says
 // what has to have been there. A file that was cut has no end.
+import type { AppliedMigration } from '../db/migrations.ts';
 
 export const formatVersion = 1;
 export const entryNames = { head: 'head.json', keys: 'secret-keys.json', files: 'files/', tables: 'tables/', end: 'end.json' } as const;
-
-export type AppliedMigration = Readonly<{ version: number; name: string; checksum: string }>;
 
 export type Head = Readonly<{
   format: number;

@@ -40,17 +40,11 @@ export async function dropLinks(tx: Sql): Promise<() => Promise<void>> {
     select c.relname::text as name, pg_get_indexdef(c.oid) as definition from pg_class c join pg_index i on i.indexrelid = c.oid
     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'i'
       and not exists (select from pg_constraint k where k.conindid = c.oid) order by c.oid`;
-  // What they would write is in the backup.
-  const triggers = await tx<{ table: string }[]>`
-    select distinct t.tgrelid::regclass::text as table from pg_trigger t join pg_class c on c.oid = t.tgrelid
-    where not t.tgisinternal and c.relnamespace = current_schema()::regnamespace`;
-  for (const { table } of triggers) await tx`alter table ${tx(table)} disable trigger user`;
   for (const { table, name } of keys) await tx`alter table ${tx(table)} drop constraint ${tx(name)}`;
   for (const { name } of indexes) await tx`drop index ${tx(name)}`;
   return async () => {
     for (const { definition } of indexes) await tx.unsafe(definition);
     for (const { table, name, definition } of keys) await tx`alter table ${tx(table)} add constraint ${tx(name)} ${tx.unsafe(definition)}`;
-    for (const { table } of triggers) await tx`alter table ${tx(table)} enable trigger user`;
   };
 }
 

@@ -8,7 +8,7 @@ import { secretKeyFile, type Config } from '../config.ts';
 import { requireAlone } from '../db/alone.ts';
 import type { Connection, Db, Sql } from '../db/connect.ts';
 import { leaveTurn, makeSchema, migrateInside, takeTurn } from '../db/migrate.ts';
-import { readMigrations, type Migration } from '../db/migrations.ts';
+import { readMigrations, requireReleased, type Migration } from '../db/migrations.ts';
 import { describePlace, openBare } from '../db/open.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteStanding } from '../roster/standing.ts';
@@ -94,6 +94,7 @@ export async function restoreBackup(parts: RestoreParts): Promise<RestoreFacts> 
 /** Gives the migrations that were applied to it, in their order. */
 function requireKnown({ migrations, version: writtenBy }: Head): readonly Migration[] {
   const known = readMigrations();
+  requireReleased('backup', migrations, known);
   return migrations.map((applied) => {
     const own = known.find((one) => one.version === applied.version);
     if (!own)
@@ -102,8 +103,6 @@ function requireKnown({ migrations, version: writtenBy }: Head): readonly Migrat
         `the backup is of a newer version: Schoolbell ${writtenBy} with the migration ${applied.name}, which this one (${version}) does not have; install ` +
           `${writtenBy} or newer, and restore with that`,
       );
-    if (own.checksum !== applied.checksum)
-      throw new SchoolbellError('conflict', `the migration ${applied.name} of the backup is another than that of this version`);
     return own;
   });
 }

@@ -1,11 +1,8 @@
-// In charge of what a record shows of other records: the children of orgs and academic sessions, and of an administrator the
-// types of the organisations.
+// Derives the children of organisations and academic sessions.
 import type { Tx } from '../db/connect.ts';
-import { collections } from '../roster/collections.ts';
 import { renderReference } from '../roster/record.ts';
 import type { Resource } from '../roster/resource.ts';
 import { keepReplaced } from './history.ts';
-import { renderAdministrators } from './render-editions.ts';
 
 /** Children are the active records that name this one as their parent. A parent whose list changed has changed. */
 export async function deriveChildren(tx: Tx, estab: string, resource: Resource, version: number): Promise<void> {
@@ -24,17 +21,4 @@ export async function deriveChildren(tx: Tx, estab: string, resource: Resource, 
       place = case when p.version = ${version} then p.place end
     from unnest(${parents}::text[], ${late}::text[]) as given (sourced_id, late)
     where p.estab = ${estab} and p.sourced_id = given.sourced_id`;
-}
-
-/** To 1.2, what an administrator is depends on the organisation; gives whether that changed anybody. */
-export async function deriveAdministrators(tx: Tx, estab: string, version: number): Promise<boolean> {
-  const changed = await renderAdministrators(tx, estab, version);
-  if (changed.length === 0) return false;
-  const ids = changed.map(({ sourcedId }) => sourcedId);
-  await keepReplaced(tx, estab, collections.users, version, tx`t.sourced_id = any(${ids})`);
-  await tx`
-    update roster_user t set v1p2 = given.v1p2, version = ${version}, place = case when t.version = ${version} then t.place end
-    from unnest(${ids}::text[], ${changed.map(({ v1p2 }) => v1p2)}::text[]) as given (sourced_id, v1p2)
-    where t.estab = ${estab} and t.sourced_id = given.sourced_id`;
-  return true;
 }

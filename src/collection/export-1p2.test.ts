@@ -179,7 +179,6 @@ test("a provider's roster, where two people have one profileId, can be imported 
       jsonb_build_array(user_profiles -> 0 || '{"profileId": "urn:x"}') as profiles from roster_user where estab = ${estab}`;
   for (const { id, roles, profiles } of changed)
     await db`update roster_user set roles = ${db.json(roles)}, user_profiles = ${db.json(profiles)} where estab = ${estab} and sourced_id = ${id}`;
-  await db`update roster set rendered_to = 0 where estab = ${estab}`;
   const [whole, delta] = [await exportOf(estab, { edition: 'v1p2' }), await exportOf(estab, { edition: 'v1p2', leavers: true })];
   await newSchool(whole.path);
   const written = ['userProfiles.csv', 'roles.csv'].map((name) => parse(whole.files[name] ?? ''));

@@ -26,7 +26,7 @@ test('an import that commits while history is forgotten is not noted as what sto
 
   const forgetting = await db.begin(async (tx) => {
     await lockRoster(tx, estab);
-    await tx`update roster set version = 4, history_to = 4, rendered_to = 4 where estab = ${estab}`;
+    await tx`update roster set version = 4, history_to = 4 where estab = ${estab}`;
     await sealVersion(tx, estab, 4, null);
     const heard: string[] = [];
     const hear = (message: unknown) => heard.push((message as { text: string }).text);

@@ -22,7 +22,7 @@ import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
 import { Problems, SourceError, type Problem } from './problem.ts';
 import { readRosterSource, type SpooledRoster, type Spooling } from './read-source.ts';
-import { nameStagedAdministrators, renderRoster } from './render-editions.ts';
+import { nameStagedAdministrators } from './administrator-roles.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { listChangedTables, refreshStatistics } from './refresh-statistics.ts';
 import { findShrinkage } from './shrink-guard.ts';
@@ -197,7 +197,6 @@ async function mergeRead(
   await requireNewest(tx, reading, 'SchoolData');
   await run.live.requireUnmoved(tx);
   if (spooled.relies) await requireStanding(tx, estab, spooled.relies.taken);
-  await renderRoster(tx, estab);
   if (spooled.bytes > bytesWorthHashing[spooled.relies ? 'part' : 'whole']) {
     await joinByHash(tx);
     // A school's rows are sorted once; on disk that takes a tenth of the import.

@@ -1,17 +1,19 @@
-// In charge of what would be costly to find out at every read: how many records of each kind and status a collection
-// has, and its every thousandth key with how many of each precede it. Written with each version. Whoever is of several
-// kinds is counted by the main one, as everybody, and once more by all of them.
+// Counts the records of a collection by group, and the records before every thousandth key (a milestone), so that totals and deep offsets
+// need no scan. Both are written with each version.
+//
+// A group is "<kind> <status>", or "<kind>/<kinds> <status>" for people with several kinds, where kind is the main one and kinds are all of
+// them, separated by commas. Each record is in one group: OneRoster 1.1 selects groups by the main kind, 1.2 by any of the kinds.
 import type { Fragment, Sql, Tx } from '../db/connect.ts';
 import { kindColumns, type Resource } from '../roster/resource.ts';
 
 const rowsPerMilestone = 1000;
 
-/** Of a thousand keys in a row: how many are of this kind, these kinds, where they are several, and this status; and the first of the keys. */
+/** A number of records of one group among a thousand keys in a row, with the first of these keys. kinds: null if there is one kind. */
 export type Chunk = Readonly<{ chunk: number; first: string; kind: string; kinds: readonly string[] | null; status: string; count: number }>;
 
 export async function measureCollection(tx: Tx, estab: string, resource: Resource): Promise<void> {
   const { collection } = resource;
-  // All in one pass: of a million rows each takes a second.
+  // One pass counts everything: each pass over a million rows takes a second.
   const chunks = await tx<Chunk[]>`
     select chunk, min(min(sourced_id)) over (partition by chunk) as first, kind, kinds, status, count(*)::int as count
     from (
@@ -19,70 +21,50 @@ export async function measureCollection(tx: Tx, estab: string, resource: Resourc
         ${canBeMixed(resource) ? tx`kinds` : tx`null::text[] as kinds`}, status
       from ${tx(resource.table)} where estab = ${estab}) numbered
     group by chunk, kind, kinds, status order by chunk`;
-  const { totals, mixed, milestones } = measure(chunks);
-  for (const table of ['roster_total', 'roster_mixed_total', 'roster_milestone'])
-    await tx`delete from ${tx(table)} where estab = ${estab} and collection = ${collection}`;
+  const { totals, milestones } = measure(chunks);
+  for (const table of ['roster_total', 'roster_milestone']) await tx`delete from ${tx(table)} where estab = ${estab} and collection = ${collection}`;
   if (totals.length > 0)
     await tx`
-      insert into roster_total (estab, collection, kind, status, count) select ${estab}, ${collection}, g.kind, g.status, g.count
-      from jsonb_to_recordset(${tx.json(totals)}) as g (kind text, status text, count int)`;
-  if (mixed.length > 0)
-    await tx`
-      insert into roster_mixed_total (estab, collection, kind, kinds, status, count) select ${estab}, ${collection}, g.kind, g.kinds, g.status, g.count
-      from jsonb_to_recordset(${tx.json(mixed)}) as g (kind text, kinds text, status text, count int)`;
+      insert into roster_total (estab, collection, kind, kinds, status, count) select ${estab}, ${collection}, g.kind, g.kinds, g.status, g.count
+      from jsonb_to_recordset(${tx.json(totals)}) as g (kind text, kinds text, status text, count int)`;
   if (milestones.length > 0)
     await tx`
       insert into roster_milestone (estab, collection, sourced_id, preceding) select ${estab}, ${collection}, g.first, g.preceding
       from jsonb_to_recordset(${tx.json(milestones)}) as g (first text, preceding jsonb)`;
 }
 
-/** In the order of their keys. Each milestone says of every group how many precede it, also where they are none. */
+/** Takes chunks in the order of their keys. Each milestone counts the preceding records of every group, also of groups with none so far. */
 export function measure(chunks: readonly Chunk[]) {
-  const totals = new Map<string, { kind: string; status: string; count: number }>();
-  const mixed = new Map<string, { kind: string; kinds: string; status: string; count: number }>();
-  const preceding = new Map(chunks.flatMap((chunk) => labelsOf(chunk).map((label) => [label, 0])));
+  const totals = new Map<string, { kind: string; kinds: string; status: string; count: number }>();
+  const preceding = new Map(chunks.map((chunk) => [groupOfChunk(chunk), 0]));
   const milestones: { first: string; preceding: Record<string, number> }[] = [];
   let current = 0;
   for (const chunk of chunks) {
     if (chunk.chunk > current) milestones.push({ first: chunk.first, preceding: Object.fromEntries(preceding) });
     current = chunk.chunk;
     const { kind, kinds, status, count } = chunk;
-    const [label = '', mixedLabel] = labelsOf(chunk);
-    add(totals, label, { kind, status, count });
-    if (kinds && mixedLabel !== undefined) add(mixed, mixedLabel, { kind, kinds: kinds.join(','), status, count });
-    for (const one of labelsOf(chunk)) preceding.set(one, (preceding.get(one) ?? 0) + count);
+    const group = groupOfChunk(chunk);
+    const total = totals.get(group) ?? { kind, kinds: kinds?.join(',') ?? '', status, count: 0 };
+    total.count += count;
+    totals.set(group, total);
+    preceding.set(group, (preceding.get(group) ?? 0) + count);
   }
-  return { totals: [...totals.values()], mixed: [...mixed.values()], milestones };
+  return { totals: [...totals.values()], milestones };
 }
 
-/** What a row is counted as: see `groupsOf`. */
-const labelsOf = ({ kind, kinds, status }: Chunk) => [`${kind} ${status}`, ...(kinds ? [`${kind}/${kinds.join(',')} ${status}`] : [])];
+const groupOfChunk = ({ kind, kinds, status }: Chunk) => `${kind}${kinds ? `/${kinds.join(',')}` : ''} ${status}`;
 
-function add<T extends { count: number }>(sums: Map<string, T>, label: string, more: T): void {
-  const sum = sums.get(label);
-  if (sum) sum.count += more.count;
-  else sums.set(label, more);
-}
+const canBeMixed = (resource: Resource): boolean => kindColumns(resource).includes('kinds');
 
-/** Whether what was rendered and measured of a roster r holds for its version: one that does not know of 1.2 may have written it. */
-export const isSettled = (sql: Sql): Fragment => sql`r.rendered_to = r.version`;
-
-export const canBeMixed = (resource: Resource): boolean => kindColumns(resource).includes('kinds');
-
-/** All groups of an establishment with their counts, of one collection or of each. */
+/** All groups of a school with their counts, of one collection or of each. */
 export function groupTotals(sql: Sql, estab: string, collection?: string): Fragment {
-  const of = collection === undefined ? sql`` : sql`and collection = ${collection}`;
-  return sql`(select collection, ${mainGroup(sql, sql`t`)} as part, count from roster_total t where estab = ${estab} ${of}
-    union all select collection, kind || '/' || kinds || ' ' || status, count from roster_mixed_total where estab = ${estab} ${of})`;
+  const only = collection === undefined ? sql`` : sql`and collection = ${collection}`;
+  return sql`(select collection, kind || case when kinds = '' then '' else '/' || kinds end || ' ' || status as part, count
+    from roster_total where estab = ${estab} ${only})`;
 }
 
-/** What a row t is counted as. */
-export function groupsOf(sql: Sql, resource: Resource, t: Fragment): Fragment {
-  const main = mainGroup(sql, t);
-  return canBeMixed(resource) ? sql`array_remove(array[${main}, ${mixedGroup(sql, t)}], null)` : sql`array[${main}]`;
+/** The group of a row t. */
+export function groupOf(sql: Sql, resource: Resource, t: Fragment): Fragment {
+  const kinds = canBeMixed(resource) ? sql` || coalesce('/' || array_to_string(${t}.kinds, ','), '')` : sql``;
+  return sql`${t}.kind${kinds} || ' ' || ${t}.status`;
 }
-
-const mainGroup = (sql: Sql, t: Fragment): Fragment => sql`${t}.kind || ' ' || ${t}.status`;
-
-/** Its main kind, behind a slash all that it is of, and its status; nothing where it is of one. */
-const mixedGroup = (sql: Sql, t: Fragment): Fragment => sql`${t}.kind || '/' || array_to_string(${t}.kinds, ',') || ' ' || ${t}.status`;

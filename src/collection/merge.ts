@@ -6,7 +6,8 @@ import { allResources, collections } from '../roster/collections.ts';
 import { kindColumns, type Resource } from '../roster/resource.ts';
 import { noteStanding } from '../roster/standing.ts';
 import { changes, type Changes } from './compare-stage.ts';
-import { deriveAdministrators, deriveChildren } from './derive.ts';
+import { deriveAdministrators } from './administrator-roles.ts';
+import { deriveChildren } from './derive.ts';
 import { keepReplaced } from './history.ts';
 import { measureCollection } from './measure-collection.ts';
 import { derivePersonKinds, kindsByPerson } from './person-kinds.ts';
@@ -56,8 +57,7 @@ export async function finishVersion(tx: Tx, estab: string, version: number, touc
   for (const resource of touched) await measureCollection(tx, estab, resource);
   // A version that came about without its history being kept cannot be looked behind.
   await tx`
-    update roster set version = ${version}, history_to = ${version}, history_from = case when history_to = version then history_from else version end,
-      rendered_to = case when rendered_to = version then ${version} else rendered_to end
+    update roster set version = ${version}, history_to = ${version}, history_from = case when history_to = version then history_from else version end
     where estab = ${estab}`;
 }
 

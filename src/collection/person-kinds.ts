@@ -35,14 +35,3 @@ export async function derivePersonKinds(tx: Tx, estab: string, version: number, 
   }
   return moved;
 }
-
-/** Where they were not derived at all. To whoever may see such records they were not there yet, so that nothing has changed. */
-export async function correctPersonKinds(tx: Tx, estab: string): Promise<void> {
-  for (const resource of allResources) {
-    if (!resource.personColumn) continue;
-    const kinds = kindsByPerson(tx, resource, tx`t`, tx`p`);
-    await tx`
-      update ${tx(resource.table)} t set kinds = ${kinds} from ${tx(collections.users.table)} p
-      where p.estab = ${estab} and t.estab = ${estab} and t.${tx(resource.personColumn)} = p.sourced_id and t.kinds is distinct from ${kinds}`;
-  }
-}

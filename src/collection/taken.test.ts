@@ -64,7 +64,7 @@ test('what was completed out of the roster is left out once it has changed nothi
 
 /** As a purge does. */
 const moveRoster = (estab: string) => db`
-  update roster set version = version + 1, history_to = version + 1, rendered_to = version + 1 where estab = ${estab}`;
+  update roster set version = version + 1, history_to = version + 1 where estab = ${estab}`;
 
 const ways: Readonly<Record<string, (estab: string) => Promise<unknown>>> = {
   'another version of the product took it': (estab) => db`update reading set taken = taken || '{"by":"0.0.1"}' where estab = ${estab}`,

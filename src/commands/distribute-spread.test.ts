@@ -187,7 +187,7 @@ suite('on a real cluster', { skip: citusUrl === undefined && 'TEST_CITUS_URL nam
 
   test('who changes their mind on the way comes back, or goes out after all', async () => {
     const { json, schoolbell } = commands();
-    for (const halt of ['triggers', 'foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
+    for (const halt of ['numbers', 'foreign key inbox_rp_fkey taken away', 'table roster_user', 'foreign key inbox_rp_fkey put back']) {
       await runKilled(false, (step) => step === halt);
       await json('distribute --back --yes');
       await assertBack();

@@ -1,21 +1,23 @@
 // Covers the command that spreads the database where there is nothing to spread it by, and what others do with one that is half spread.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
 import { describeSchema } from '../../test/describe-schema.ts';
 import { useEmptyDatabases } from '../../test/empty-database.ts';
+import { madeUpMigration, makeNextVersion } from '../../test/next-version.ts';
+import { ended, launch } from '../../test/processes.ts';
 import { testSecretKey } from '../../test/service.ts';
 import { sumTables } from '../../test/sum-tables.ts';
 import { readConfig } from '../config.ts';
 import { connect, type Db } from '../db/connect.ts';
 import { planDistribution, runDistribution, usualShards } from '../db/distribute.ts';
-import { dropTriggers, endBack, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
+import { endBack, endOut, noteUnderWay, plainNumbers } from '../db/distribution-steps.ts';
 import { findUnderWay, knowsNotes } from '../db/distribution.ts';
 import { leaveTurn, makeSchema, migrate, onePerText, takeTurn } from '../db/migrate.ts';
-import { migrationsFolder, readMigrations } from '../db/migrations.ts';
+import { readMigrations } from '../db/migrations.ts';
 import { openDatabase } from '../db/open.ts';
 import { policies } from '../db/policies.ts';
 
@@ -78,28 +80,29 @@ test('a start that waits for its turn while the database is spread is refused, t
   await refused;
 });
 
-test('what was interrupted is ended also where a newer package has migrations to come, which are applied afterwards', async () => {
-  const folder = mkdtempSync(join(home, 'older-'));
-  const [newest, ...older] = readMigrations().toReversed();
-  for (const { name } of older) copyFileSync(join(migrationsFolder, name), join(folder, name));
+test('a newer version ends what was interrupted before it applies its migrations', async () => {
+  const tree = makeNextVersion(join(home, 'next'));
   const url = await databases.make();
-  const { assertFails, json, schoolbell } = useCommands(settingsOf(url));
+  const run = async (...args: string[]) => {
+    const running = launch('src/cli.ts', args, home, { env: settingsOf(url), tree });
+    return { code: await ended(running), out: running.output() };
+  };
   const applied = () => databases.look(url, async (db) => (await db`select max(version) as at from migration`)[0]?.at);
   await databases.look(url, async (db) => {
-    await migrate(db, { folder });
+    await migrate(db);
     await noteUnderWay(db, 'back');
     await db`insert into migration (version, name, checksum, breaks_before) values (9000, 'x', 'x', 9000)`;
   });
-  await assertFails(/at migration 9000, with which only versions .*: install a newer one/, 'distribute --back --yes');
+  const refused = await run('distribute', '--back', '--yes');
+  assert.deepEqual([refused.code, /at migration 9000, with which only versions .*: install a newer one/.test(refused.out)], [1, true], refused.out);
   await databases.look(url, (db) => db`delete from migration where version = 9000`);
-  await assertFails(/end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/, 'upgrade');
-  assert.equal((await json('distribute --back --dry-run')).underWay, 'back');
-  const { out } = await schoolbell('distribute --back --dry-run');
-  assert.match(out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
-  await json('distribute --back --yes');
-  assert.equal(await applied(), older[0]?.version, 'no migration runs before it is ended');
-  await json('upgrade');
-  assert.equal(await applied(), newest?.version);
+  assert.match((await run('upgrade')).out, /end it with npx schoolbell distribute, or undo it with npx schoolbell distribute --back/);
+  const foreseen = await run('distribute', '--back', '--dry-run');
+  assert.match(foreseen.out, /^DATABASE_URL \S+\nIt was being brought back to one node before, which was interrupted\.$/m);
+  assert.equal((await run('distribute', '--back', '--yes')).code, 0);
+  assert.equal(await applied(), readMigrations().at(-1)?.version, 'no migration runs before it has ended');
+  assert.equal((await run('upgrade')).code, 0);
+  assert.equal(await applied(), madeUpMigration.version);
 });
 
 test('what somebody else has ended or begun while the question stood is not done', async () => {
@@ -150,14 +153,10 @@ test('the way back ends also where a later version has dropped or renamed what w
     await migrate(db);
     await noteUnderWay(db, 'out');
     await plainNumbers(db, ['erasure', 'request_line', 'identity_audit', 'outbox', 'inbox_call']);
-    await dropTriggers(db, ['roster', 'roster_version', 'school_link', 'school_session', 'login_session', 'import_run']);
     await endOut(db);
     await db`alter table erasure rename to deletion`;
     await db`alter table request_line rename column number to counted`;
     await db`alter table identity_audit alter column number drop default`;
-    await db`drop table school_link`;
-    await db`alter table login_session rename to signed_in`;
-    await db`drop function note_import_end`;
   });
   await json('distribute --back --yes');
   assert.deepEqual(await readCounting(), [
@@ -166,8 +165,6 @@ test('the way back ends also where a later version has dropped or renamed what w
     'outbox seq a',
     `request_line counted nextval('request_line_number_seq'::regclass)`,
   ]);
-  const triggers = await databases.look(url, (db) => db`select tgrelid::regclass::text as table from pg_trigger where not tgisinternal order by 1`);
-  assert.deepEqual(triggers.map(({ table }) => table), ['registration_link', 'roster', 'roster_version', 'school_session']);
   assert.equal(await databases.look(url, knowsNotes), false);
 });
 

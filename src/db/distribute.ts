@@ -4,7 +4,7 @@ import { SchoolbellError } from '../errors.ts';
 import type { Connection, Sql } from './connect.ts';
 import { findCitus, findMisplaced, findUnderWay, isElsewhere, knowsNotes, listNodes, readLying, type DataNode, type Lying, type Way } from './distribution.ts';
 import {
-  dropLink, dropTriggers, endBack, endOut, listDroppedLinks, listLinks, moveTable, noteUnderWay, plainNumbers, reach, restoreLink, shareFunctions, shutOutOlder,
+  dropLink, endBack, endOut, listDroppedLinks, listLinks, moveTable, noteUnderWay, plainNumbers, reach, restoreLink, shareFunctions, shutOutOlder,
 } from './distribution-steps.ts';
 
 /** Of a version of Citus that was tried. */
@@ -93,7 +93,6 @@ export async function runDistribution(
     await step('functions', () => shareFunctions(connection));
     // Before foreign keys go, by which it is known which tables hang together.
     await step('numbers', () => plainNumbers(connection, reach(moving, links)));
-    await step('triggers', () => dropTriggers(connection, [...moving]));
   }
   for (const link of links.filter(({ table, to }) => moving.has(table) || moving.has(to)))
     await step(`foreign key ${link.name} taken away`, () => dropLink(connection, link));

@@ -5,10 +5,9 @@ import type { Sql } from './connect.ts';
 import { isElsewhere, readLying, type Lying, type Way } from './distribution.ts';
 import { countRows } from './estimate-rows.ts';
 import { placements } from './placement.ts';
-import { isServerError, sqlStates } from './unavailable.ts';
 
 export type Link = Readonly<{ table: string; name: string; definition: string; to: string }>;
-type Noted = 'under way' | 'foreign key' | 'trigger' | 'identity' | 'breaks';
+type Noted = 'under way' | 'foreign key' | 'identity' | 'breaks';
 
 export async function noteUnderWay(tx: Sql, way: Way): Promise<void> {
   await tx`create table if not exists distribution (
@@ -72,32 +71,6 @@ export async function restoreLink(tx: Sql, { table, name, definition }: Omit<Lin
   await forgetNoted(tx, 'foreign key', table, name);
 }
 
-/** Citus takes no table with triggers. Those that there are write what a version before does not know to write. */
-export async function dropTriggers(tx: Sql, tables: readonly string[]): Promise<void> {
-  const found = await tx<{ table: string; name: string; definition: string }[]>`
-    select c.relname::text as table, t.tgname::text as name, pg_get_triggerdef(t.oid) as definition from pg_trigger t join pg_class c on c.oid = t.tgrelid
-    where not t.tgisinternal and c.relnamespace = current_schema()::regnamespace and c.relname::text = any(${tables}::text[])`;
-  for (const { table, name, definition } of found) {
-    await note(tx, 'trigger', table, name, definition);
-    await tx`drop trigger ${tx(name)} on ${tx(table)}`;
-  }
-}
-
-/** A later version may have taken away what one is on, what it looks at or what it calls, and with that what it was for; or made one itself. */
-export async function restoreTriggers(tx: Sql): Promise<void> {
-  const { undefinedTable, undefinedColumn, undefinedFunction, duplicateObject } = sqlStates;
-  const passedOver: readonly string[] = [undefinedTable, undefinedColumn, undefinedFunction, duplicateObject];
-  for (const { definition } of await readNoted(tx, 'trigger')) {
-    await tx`savepoint before_trigger`;
-    try {
-      await tx.unsafe(definition);
-    } catch (error) {
-      if (!isServerError(error) || !passedOver.includes(error.code)) throw error;
-      await tx`rollback to before_trigger`;
-    }
-  }
-}
-
 /** What has an identity column does not come back from Citus; one that counts by a default does. Each goes on from its number. */
 export async function plainNumbers(tx: Sql, tables: Iterable<string>): Promise<void> {
   const found = await tx<{ table: string; column: string; type: string; sequence: string }[]>`
@@ -150,7 +123,7 @@ export async function restoreNumbers(tx: Sql): Promise<void> {
 export async function shareFunctions(tx: Sql): Promise<void> {
   const found = await tx<{ signature: string }[]>`
     select p.oid::regprocedure::text as signature from pg_proc p
-    where p.pronamespace = current_schema()::regnamespace and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
+    where p.pronamespace = current_schema()::regnamespace and p.prokind = 'f'
       and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e') order by 1`;
   for (const { signature } of found) await tx`select create_distributed_function(${signature})`;
 }
@@ -181,14 +154,13 @@ async function placeBySchool(tx: Sql, table: string, shards: number): Promise<vo
   else await tx`select create_distributed_table(${table}::regclass, 'estab', colocate_with => ${other})`;
 }
 
-/** What is noted of triggers and numbers stays, for the way back. */
+/** Ends the way out. The notes about numbers stay, for the way back. */
 export async function endOut(tx: Sql): Promise<void> {
   await tx`delete from distribution where kind = 'under way'`;
 }
 
 export async function endBack(tx: Sql): Promise<void> {
   await restoreNumbers(tx);
-  await restoreTriggers(tx);
   await letInOlder(tx);
   await tx`drop table distribution`;
 }

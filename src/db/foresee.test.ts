@@ -76,14 +76,13 @@ test('what is read counts as well as what is written', () => {
 const small: ReadonlySet<string> = new Set([
   'establishment', 'roster', 'roster_standing', 'roster_total', 'roster_version', 'component_database', 'console_account', 'import_run',
 ]);
-/** Those up to here are older than decision 15, and so than any database with much in it. */
-const beforeTheRule = 14;
 
 test('no migration of ours makes anybody wait for longer than a second, however much there is', () => {
   const made = readMigrations().flatMap(({ statements }) => statements.flatMap(readSteps)).filter(({ kind }) => kind === 'create table');
   const everything: Sizes = new Map(made.map(({ table = '' }) => [table, small.has(table) ? 0 : 100 * gib]));
   assert.ok(everything.size > 60);
-  for (const migration of readMigrations().filter(({ version }) => version > beforeTheRule)) {
+  // The first one runs on an empty database.
+  for (const migration of readMigrations().slice(1)) {
     const { name, steps, holdsMs: held } = foresee(migration, everything);
     const unknown = steps.filter(({ kind }) => kind === unknownKind).map(({ words }) => words);
     assert.deepEqual(unknown, [], `${name}: statements of a kind that statement-kinds has no row for`);

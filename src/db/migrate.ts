@@ -5,7 +5,7 @@ import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
 import { placeNew, requirePlaced } from './distribute.ts';
 import { knowsNotes, refuseUnderWay } from './distribution.ts';
-import { findIndexName, migrationsFolder, readMigrations, withoutConcurrently, type Migration } from './migrations.ts';
+import { findIndexName, migrationsFolder, readMigrations, requireReleased, withoutConcurrently, type AppliedMigration, type Migration } from './migrations.ts';
 import { policies } from './policies.ts';
 import { knowsVersion, noteVersion } from './service-versions.ts';
 import { splitStatements } from './statement-kinds.ts';
@@ -30,8 +30,8 @@ export type MigrateOptions = {
   tell?: (words: string) => void;
 };
 
-const known = readMigrations().map(({ version }) => version);
-const newestMigration = known.at(-1) ?? 0;
+const known = readMigrations();
+const newestMigration = known.at(-1)?.version ?? 0;
 
 /** Gives how many were applied. Not to a database of which half lies elsewhere. */
 export async function migrate(db: Db, { folder = migrationsFolder, tell = () => {}, before = async () => {} }: MigrateOptions = {}): Promise<number> {
@@ -43,11 +43,8 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
     // Not before: whoever spreads the database has the turn, and may be killed while this one waits.
     await refuseUnderWay(connection);
     await makeMigrationTable(connection);
-    const applied = new Map((await connection`select version, checksum from migration`).map((row) => [row.version as number, row.checksum as string]));
-    await requireUsable(connection, migrations.at(-1)?.version ?? 0);
-    for (const { version, name, checksum } of migrations) {
-      if ((applied.get(version) ?? checksum) !== checksum) throw new Error(`migration ${name} was changed after it was applied: add a new migration instead`);
-    }
+    await requireUsable(connection, migrations);
+    const applied = new Set((await connection<{ version: number }[]>`select version from migration`).map(({ version }) => version));
     const pending = migrations.filter(({ version }) => !applied.has(version));
     if (applied.size > 0 && (pending.length > 0 || !(await knowsVersion(connection)))) await before({ db, pending: pending.map(({ name }) => name) });
     spread = await knowsNotes(connection);
@@ -73,7 +70,7 @@ export async function migrate(db: Db, { folder = migrationsFolder, tell = () => 
 
 async function makeMigrationTable(sql: Sql): Promise<void> {
   await sql`create table if not exists migration (
-    version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
+    version int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now(), breaks_before int)`;
 }
 
 /** For a database that nobody else uses: all of them in the transaction of the caller, who writes down which those are. */
@@ -124,17 +121,22 @@ async function describeSession(connection: Connection, which: Fragment): Promise
   return `"${name}" from ${host}, for ${seconds} s with "${query}" (to end it: select pg_terminate_backend(${pid}))`;
 }
 
-/** A newer version may have migrated already, and this one may be started again beside it: what only adds breaks nobody. */
-export async function requireUsable(sql: Sql, newest = newestMigration): Promise<void> {
-  const [breaking] = await sql<{ version: number; before: number }[]>`
-    select version, (to_jsonb(m) ->> 'breaks_before')::int as before from migration m
-    where version > ${newest} and (to_jsonb(m) ->> 'breaks_before')::int > ${newest} order by version desc limit 1`;
+/**
+ * Refuses a database that this version cannot use. One that a newer version has migrated is usable as long as its migrations only added
+ * something, so that an older process may be started again beside newer ones.
+ */
+export async function requireUsable(sql: Sql, migrations: readonly Migration[] = known): Promise<void> {
+  // An unreleased version may have made the table without breaks_before.
+  const applied = await sql<(AppliedMigration & { before: number | null })[]>`
+    select version, name, checksum, to_jsonb(m) -> 'breaks_before' as before from migration m order by version`;
+  requireReleased('database', applied, migrations);
+  const newest = migrations.at(-1)?.version ?? 0;
+  const breaking = applied.findLast(({ version, before }) => version > newest && (before ?? 0) > newest);
   if (!breaking) return;
-  const { version, before } = breaking;
   throw new SchoolbellError(
     'conflict',
-    `the database is at migration ${version}, with which only versions of Schoolbell that have migration ${before} work; this one has ${newest}:` +
-      ' install a newer one',
+    `the database is at migration ${breaking.version}, with which only versions of Schoolbell that have migration ${breaking.before} work; ` +
+      `this one has ${newest}: install a newer one`,
   );
 }
 
@@ -208,16 +210,15 @@ async function dropHalfMade(connection: Connection, index: string): Promise<void
 }
 
 async function record(connection: Sql, { version, name, checksum, breaksBefore }: Migration): Promise<void> {
-  await connection`insert into migration (version, name, checksum) values (${version}, ${name}, ${checksum})`;
-  if (breaksBefore !== null) await connection`update migration set breaks_before = ${breaksBefore} where version = ${version}`;
+  await connection`insert into migration (version, name, checksum, breaks_before) values (${version}, ${name}, ${checksum}, ${breaksBefore})`;
 }
 
 /** Whether the database answers, has every migration that this code knows, and none that would break it. */
 export async function isMigrated(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ complete: boolean; broken: boolean }[]>`
-    select count(*) filter (where version = any(${known}::int[])) = ${known.length} as complete,
-      coalesce(bool_or(version > ${newestMigration} and (to_jsonb(m) ->> 'breaks_before')::int > ${newestMigration}), false) as broken
-    from migration m`;
+    select count(*) filter (where checksum = any(${known.map(({ checksum }) => checksum)}::text[])) = ${known.length} as complete,
+      coalesce(bool_or(version > ${newestMigration} and breaks_before > ${newestMigration}), false) as broken
+    from migration`;
   return row !== undefined && row.complete && !row.broken;
 }
 

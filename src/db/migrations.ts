@@ -1,8 +1,8 @@
-// In charge of reading migrations/NNNN_*.sql, in their order, each with what the comments on its first lines say about how
-// it is applied and whom it breaks.
+// Reads migrations/NNNN_*.sql in order. Comments on the first lines of a file say how it is applied and which versions stop working with it.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SchoolbellError } from '../errors.ts';
 
 export type Migration = Readonly<{
   version: number;
@@ -15,6 +15,9 @@ export type Migration = Readonly<{
   breaksBefore: number | null;
 }>;
 
+/** A migration as a database or a backup records it. */
+export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'checksum'>;
+
 export const migrationsFolder = join(import.meta.dirname, '../../migrations');
 
 const headers = { outside: /^-- outside a transaction$/, breaks: /^-- breaks versions before (\d{4})$/ } as const;
@@ -25,6 +28,25 @@ export function readMigrations(folder = migrationsFolder): Migration[] {
     .filter((file) => /^\d{4}_.+\.sql$/.test(file))
     .toSorted()
     .map((file) => parseMigration(file, readFileSync(join(folder, file), 'utf8')));
+}
+
+/**
+ * Refuses a database or backup that was made with other migrations under the same numbers. Released migrations never change, so only a version
+ * that was never released can have made it.
+ */
+export function requireReleased(kind: 'database' | 'backup', applied: Iterable<AppliedMigration>, migrations: readonly Migration[]): void {
+  for (const { version, name, checksum } of applied) {
+    const own = migrations.find((one) => one.version === version);
+    if (own === undefined || (own.name === name && own.checksum === checksum)) continue;
+    throw new SchoolbellError(
+      'conflict',
+      `this ${kind} was made by an unreleased version of Schoolbell: its migration ${name} is not the ${own.name} of this version. It cannot be upgraded; ` +
+        'nothing was changed. With the version that made it, export each school (export --estab <estab> <zip>); then start this version with an empty ' +
+        'database, add the schools and import the files. An export carries the roster alone. It does not carry: grants (what schools allow applications ' +
+        'to read), applications and their secrets, logins and passwords, webhooks, settings and credentials of sources, attendance marks and ' +
+        'writebacks, console accounts, deliveries that have not gone out, and history (earlier versions, import reports, the audit log)',
+    );
+  }
 }
 
 export function parseMigration(name: string, text: string): Migration {

@@ -11,7 +11,7 @@ export type Place = 'school' | 'everywhere' | 'coordinator';
 
 const places: Readonly<Record<Place, readonly string[]>> = {
   school: [
-    'roster', 'roster_version', 'roster_total', 'roster_mixed_total', 'roster_milestone', 'roster_touch',
+    'roster', 'roster_version', 'roster_total', 'roster_milestone', 'roster_touch',
     'roster_org', 'roster_academic_session', 'roster_course', 'roster_class', 'roster_user', 'roster_enrollment', 'roster_demographics',
     'roster_org_history', 'roster_academic_session_history', 'roster_course_history', 'roster_class_history', 'roster_user_history',
     'roster_enrollment_history', 'roster_demographics_history',
@@ -25,7 +25,7 @@ const places: Readonly<Record<Place, readonly string[]>> = {
   everywhere: ['establishment', 'application', 'application_secret', 'authorisation', 'school_secret'],
   coordinator: [
     'outbox', 'outbox_attempt', 'outbox_tally', 'lane', 'delivery_hour', 'webhook', 'inbox', 'inbox_call', 'availability_wait',
-    'component_database', 'connector_setting', 'roster_standing', 'roster_version_set', 'import_end', 'invitation', 'unnamed_link',
+    'component_database', 'connector_setting', 'roster_standing', 'roster_version_set', 'import_end', 'invitation',
     'authorisation_event', 'past_decision', 'identity_audit',
     'request_line', 'request_hour', 'request_count', 'wrong_try', 'audit_event', 'erasure', 'sandbox_fault',
     'console_account', 'console_developer', 'console_link', 'console_rule', 'console_session', 'oidc_record', 'token_key', 'provider_key',

@@ -2,7 +2,7 @@
 // works as long as its person is at the school.
 import type { Turns } from '../access/hash-pool.ts';
 import { findPasswordFault, hashPassword, matchesPassword } from '../access/passwords.ts';
-import { findSchoolOfKey, makeSchoolKey } from '../access/school-key.ts';
+import { makeSchoolKey, schoolOfKey } from '../access/school-key.ts';
 import { hashSecret } from '../access/secrets.ts';
 import { readClock } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
@@ -68,7 +68,7 @@ async function addLogin(tx: Tx, estab: string, { id, wantedName, workEmail }: Pr
 export type Registration = { estab: string; presence: Presence; invitation: string | null };
 
 export async function findRegistration(sql: Sql, token: string): Promise<Registration | undefined> {
-  const estab = await findSchoolOfKey(sql, token);
+  const estab = schoolOfKey(token);
   if (estab === undefined) return undefined;
   const [link] = await sql<{ id: string; invitation: string | null }[]>`
     select presence_id as id, invitation from registration_link where estab = ${estab} and hash = ${hashSecret(token)} and expires_at > now()`;

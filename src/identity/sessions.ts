@@ -1,7 +1,7 @@
 // In charge of who is signed in: a random cookie behind the name of the school, kept as a hash. It ends when the password is reset, when the person
 // leaves, and after twelve hours.
 import type { FastifyRequest } from 'fastify';
-import { findSchoolOfKey, makeSchoolKey } from '../access/school-key.ts';
+import { makeSchoolKey, schoolOfKey } from '../access/school-key.ts';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db } from '../db/connect.ts';
 import { findCookie, renderCookie } from '../http/cookies.ts';
@@ -23,7 +23,7 @@ export async function openSession(db: Db, estab: string, presenceId: string, pub
 
 export async function findSignedIn(db: Db, request: FastifyRequest): Promise<SignedIn | undefined> {
   const key = findCookie(request, loginCookie);
-  const estab = key && (await findSchoolOfKey(db, key));
+  const estab = key && schoolOfKey(key);
   if (!key || !estab) return undefined;
   const [row] = await db<{ id: string; mustChange: boolean }[]>`
     select s.presence_id as id, l.change_at_next_login as "mustChange"

@@ -1,6 +1,5 @@
 // Tests how people come to their login and use it: mail, link, password, sign-in, lock, sign-out; in a browser.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openPage } from '../../test/browser.ts';
@@ -8,8 +7,6 @@ import { earlier } from '../../test/earlier.ts';
 import { until } from '../../test/until.ts';
 import { openForm, registrationLink, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
-import { noteUnnamed } from '../../test/spread-database.ts';
-import { hashSecret } from '../access/secrets.ts';
 
 const mail = await receiveMail();
 const identity = await useIdentity({ SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <schoolbell@trust.example>' });
@@ -137,25 +134,6 @@ test('a session and a link name their school, and open nothing at another', asyn
   assert.match(link, /\/register\/one~[\w-]{43}$/);
   const opens = async (name: string) => (await fetch(link.replace('one~', name))).status;
   assert.deepEqual([await opens('two~'), await opens(''), await opens('one~')], [404, 404, 200]);
-});
-
-test('a session and a link of the version before, which name no school, go on until they end', async () => {
-  const { Id } = await person('Philippa');
-  const [session, link] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')];
-  await db`delete from registration_link where presence_id = ${Id}`;
-  await db`insert into registration_link (hash, estab, presence_id, expires_at) values (${hashSecret(link)}, 'one', ${Id}, now() + interval '1 day')`;
-  await noteUnnamed(db, 'registration_link');
-  const form = await openForm(url, `/register/${link}`);
-  assert.equal((await form.post({ password, repeated: password })).status, 303);
-  assert.equal((await fetch(`${url}/register/${link}`)).status, 404, 'used up');
-  await db`insert into login_session (hash, estab, presence_id, expires_at) values (${hashSecret(session)}, 'one', ${Id}, now() + interval '1 day')`;
-  await noteUnnamed(db, 'login_session');
-  const cookie = `schoolbell_login=${session}`;
-  const page = await openForm(url, '/account', [cookie]);
-  assert.equal((await account(cookie)).status, 200);
-  assert.equal((await page.post({}, '/account/sign-out')).status, 303);
-  assert.equal((await account(cookie)).status, 303);
-  await db`delete from login where presence_id = ${Id}`;
 });
 
 test('a password that must change is changed before anything else', async () => {

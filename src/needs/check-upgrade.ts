@@ -30,7 +30,7 @@ type Applied = { version: number; name: string; checksum: string; breaksBefore: 
 export async function checkUpgrade(checked: Checked, now: Date, migrations: readonly Migration[] = readMigrations()): Promise<ForeseenUpgrade> {
   const { db } = checked;
   const applied = await db<Applied[]>`
-    select version, name, checksum, (to_jsonb(m) ->> 'breaks_before')::int as "breaksBefore" from migration m order by version`;
+    select version, name, checksum, breaks_before as "breaksBefore" from migration order by version`;
   const sizes = await readSizes(db);
   const pending = migrations.filter((one) => !applied.some((done) => done.version === one.version)).map((one) => foresee(one, sizes));
   const [at, newest] = [applied.at(-1)?.version ?? 0, migrations.at(-1)?.version ?? 0];
@@ -61,7 +61,8 @@ async function readSizes(db: Db): Promise<Sizes> {
 
 function judgeSchema(applied: readonly Applied[], migrations: readonly Migration[], pending: readonly Foreseen[], at: number, newest: number): Judged {
   const changed = applied.find((one) => migrations.some((known) => known.version === one.version && known.checksum !== one.checksum));
-  if (changed) return fail(`${changed.name} is not the one that was applied here`, 'install a release of Schoolbell, with its migrations as they are');
+  if (changed)
+    return fail(`${changed.name} was applied by an unreleased version`, 'export the schools with that version and import them into an empty database');
   const breaking = applied.findLast((one) => one.version > newest && (one.breaksBefore ?? 0) > newest);
   if (breaking) return fail(`at migration ${at}, with which this version does not work: it has ${newest}`, 'install a newer one');
   if (at > newest) return ok(`at migration ${at}, newer than this version's ${newest}, which works on it`);

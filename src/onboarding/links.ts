@@ -1,6 +1,6 @@
 // In charge of the links by which a school comes to its pages, and the sessions they open. Both are random behind the name of the school, and
 // kept as hashes. A link goes to the school's address of record and to nowhere else.
-import { findSchoolOfKey, makeSchoolKey } from '../access/school-key.ts';
+import { makeSchoolKey, schoolOfKey } from '../access/school-key.ts';
 import { hashSecret } from '../access/secrets.ts';
 import type { Db, Sql } from '../db/connect.ts';
 
@@ -31,7 +31,7 @@ export async function makeSignInLink(sql: Sql, estab: string): Promise<string> {
 
 /** Opens a session, if the link is one that still opens; gives what the cookie is to hold. */
 export async function openLink(db: Db, token: string): Promise<{ cookie: string; estab: string; invitation: string | null; seconds: number } | undefined> {
-  const estab = await findSchoolOfKey(db, token);
+  const estab = schoolOfKey(token);
   if (estab === undefined) return undefined;
   const [link] = await db<{ invitation: string | null }[]>`
     select invitation from school_link where estab = ${estab} and hash = ${hashSecret(token)} and expires_at > now()`;
@@ -47,7 +47,7 @@ async function isOpen(db: Db, estab: string, invitation: string): Promise<boolea
 }
 
 export async function findSession(db: Db, cookie: string | undefined): Promise<SchoolSession | undefined> {
-  const estab = cookie && (await findSchoolOfKey(db, cookie));
+  const estab = cookie && schoolOfKey(cookie);
   if (!cookie || !estab) return undefined;
   const [row] = await db`select from school_session where estab = ${estab} and hash = ${hashSecret(cookie)} and expires_at > now()`;
   return row && { estab, key: cookie };
@@ -72,8 +72,4 @@ export async function endLinks(sql: Sql, estab: string): Promise<void> {
 export async function forgetLinks(db: Db, estab: string): Promise<void> {
   await db`delete from school_link where estab = ${estab} and expires_at < now()`;
   await db`delete from school_session where estab = ${estab} and expires_at < now()`;
-}
-
-export async function forgetUnnamedLinks(db: Db): Promise<void> {
-  await db`delete from unnamed_link where expires_at < now()`;
 }

@@ -1,14 +1,12 @@
 // A school's pages as HTTP: who comes in, what a form must carry, what every page says to the browser, what one school
 // sees of another, and what two people at once, a stale page or hostile names can bring about.
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { before, test } from 'node:test';
 import { earlier } from '../../test/earlier.ts';
 import { hiddenIn, postForm, rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { rootB } from '../../test/service.ts';
-import { noteUnnamed } from '../../test/spread-database.ts';
-import { hashSecret } from '../access/secrets.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, events, authorisations, stored } = onboarding;
@@ -112,26 +110,6 @@ test('a link and a cookie name their school, and open nothing at another', async
   const at = async (cookie: string) => (await fetch(`${url}/school/home`, { headers: { cookie }, redirect: 'manual' })).status;
   const { cookie } = own.visitor;
   assert.deepEqual([await at(elsewhere(cookie)), await at(cookie.replace(`${own.estab}~`, '')), await at(cookie)], [303, 303, 200]);
-});
-
-test('links and cookies of the version before, which name no school, go on until they end', async () => {
-  const { estab, id } = await addAsked();
-  const random = () => randomBytes(32).toString('base64url');
-  const [invited, back, session] = [random(), random(), random()];
-  await db`insert into school_link (hash, estab, invitation, expires_at) values (${hashSecret(invited)}, ${estab}, ${id}, now() + interval '1 day'),
-    (${hashSecret(back)}, ${estab}, null, now() + interval '1 day')`;
-  await db`insert into school_session (hash, estab, expires_at) values (${hashSecret(session)}, ${estab}, now() + interval '1 day')`;
-  for (const table of ['school_link', 'school_session']) await noteUnnamed(db, table);
-  const cookie = `schoolbell_school=${session}`;
-  const home = () => fetch(`${url}/school/home`, { headers: { cookie }, redirect: 'manual' });
-  const page = await (await home()).text();
-  assert.match(page, new RegExp(`School ${estab}<`));
-  const leadsTo = async (key: string) => (await fetch(`${url}/school/open/${key}`, { redirect: 'manual' })).headers.get('location');
-  assert.deepEqual([await leadsTo(invited), await leadsTo(back), await leadsTo(random())], [`/school/requests/${id}`, '/school/home', null]);
-  await postForm(`${url}/school/sign-out`, cookie, hiddenIn(page));
-  assert.equal((await home()).status, 303, 'signed out');
-  await db`update school_link set expires_at = now() where estab = ${estab}`;
-  assert.equal(await leadsTo(back), null);
 });
 
 // ---- Forms --------------------------------------------------------------------------------------------------------

@@ -145,11 +145,9 @@ function formatItem(item: unknown): string {
 async function count(sql: Sql, estab: string, collection: string, kinds: readonly string[] | null): Promise<number> {
   const some = sql`${[...(kinds ?? [])]}::text[]`;
   const [row] = await sql<{ count: number }[]>`
-    select coalesce(sum(count), 0)::int as count from (
-      select count from roster_total where estab = ${estab} and collection = ${collection} and status = 'active' and (${kinds === null} or kind = any(${some}))
-      union all
-      select count from roster_mixed_total where estab = ${estab} and collection = ${collection} and status = 'active'
-        and kind <> all(${some}) and string_to_array(kinds, ',') && ${some}) each`;
+    select coalesce(sum(count), 0)::int as count from roster_total
+    where estab = ${estab} and collection = ${collection} and status = 'active'
+      and (${kinds === null} or kind = any(${some}) or string_to_array(kinds, ',') && ${some})`;
   return row?.count ?? 0;
 }
 

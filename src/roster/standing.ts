@@ -10,7 +10,6 @@ type Standing = {
   keptFrom: number;
   instant: Date | null;
   purgedAt: Date | null;
-  renderedTo: number;
   records: number;
   pupils: number;
 };
@@ -19,26 +18,26 @@ type Standing = {
 export async function noteStanding(tx: Sql, estab: string): Promise<void> {
   const roster = await readOwn(tx, estab);
   if (!roster) return;
-  const { id, version, keptFrom, instant, purgedAt, renderedTo, records, pupils } = roster;
+  const { id, version, keptFrom, instant, purgedAt, records, pupils } = roster;
   await tx`
-    insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to, records, pupils)
-    values (${estab}, ${id}, ${version}, ${keptFrom}, ${instant}, ${purgedAt}, ${renderedTo}, ${records}, ${pupils})
+    insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, records, pupils)
+    values (${estab}, ${id}, ${version}, ${keptFrom}, ${instant}, ${purgedAt}, ${records}, ${pupils})
     on conflict (estab) do update set roster_id = excluded.roster_id, version = excluded.version, kept_from = excluded.kept_from,
-      instant = excluded.instant, purged_at = excluded.purged_at, rendered_to = excluded.rendered_to, records = excluded.records, pupils = excluded.pupils`;
+      instant = excluded.instant, purged_at = excluded.purged_at, records = excluded.records, pupils = excluded.pupils`;
 }
 
 /** Whether something else is noted than the school's own records say. Both are asked apart, so that it may be said of what is just moving. */
 export async function isNotedOtherwise(sql: Sql, estab: string): Promise<boolean> {
   const own = await readOwn(sql, estab);
   const [noted] = await sql<Standing[]>`
-    select roster_id as id, version, kept_from as "keptFrom", instant, purged_at as "purgedAt", rendered_to as "renderedTo", records, pupils
+    select roster_id as id, version, kept_from as "keptFrom", instant, purged_at as "purgedAt", records, pupils
     from roster_standing where estab = ${estab}`;
   return own !== undefined && !isDeepStrictEqual({ ...own }, { ...noted });
 }
 
 async function readOwn(sql: Sql, estab: string): Promise<Standing | undefined> {
   const [roster] = await sql<Standing[]>`
-    select r.id, r.version, r.kept_from as "keptFrom", v.instant, r.purged_at as "purgedAt", r.rendered_to as "renderedTo",
+    select r.id, r.version, r.kept_from as "keptFrom", v.instant, r.purged_at as "purgedAt",
       (select coalesce(sum(t.count), 0)::int from roster_total t where t.estab = ${estab} and t.status = 'active') as records,
       (select coalesce(sum(t.count), 0)::int from roster_total t
         where t.estab = ${estab} and t.status = 'active' and t.collection = 'users' and t.kind = 'student') as pupils

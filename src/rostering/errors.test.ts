@@ -197,25 +197,6 @@ test('a version that is not kept: 412', async () => {
       await assertError(dialect, await dialect.read(client, estab, path, { 'if-roster-version': '7-00000000' }), 'gone', [/not kept/, /Begin again/], path);
 });
 
-test('records that are not prepared for 1.2 yet: 503 there, and nothing elsewhere', async () => {
-  await service.db`update roster set rendered_to = version - 1 where estab = ${estab}`;
-  try {
-    for (const path of ['/users', '/users?limit=2', '/users/teacher', '/orgs?limit=2']) {
-      for (const dialect of testedDialects) {
-        const response = await dialect.read(client, estab, path);
-        if (dialect.name !== '1.2') assert.equal(response.status, 200, `${dialect.name} ${path}`);
-        else {
-          assert.equal(response.headers.get('retry-after'), '30');
-          await assertError(dialect, response, 'away', [/being prepared/, /try again/i], path);
-        }
-      }
-    }
-  } finally {
-    await service.db`update roster set rendered_to = version where estab = ${estab}`;
-  }
-  assert.equal((await client.v12(estab, '/users/teacher')).status, 200);
-});
-
 test('no such record: 404, also where the id is long, odd or of another type', async () => {
   const ids = ['nobody', 'x'.repeat(255), '😀'.repeat(127), 'a%2Fb', '%00', "'%20or%20'1'%3D'1", 'PUPIL', 'pupil%20'];
   const elsewhere = [

@@ -21,8 +21,6 @@ export type PathContext = {
   visibleColumn: (field: Field, column: Fragment) => Fragment;
   /** The record as the caller sees it, but for its first properties. */
   properties: Fragment;
-  /** Whether that is prepared; if it is not, it need not be JSON. */
-  ready: Fragment;
   /** The versions of the roster, in their order. */
   versions: readonly Version[];
 };
@@ -96,8 +94,8 @@ function itemPath(name: string, tail: string, field: Field): FieldPath | undefin
   return {
     name,
     comparison: exact ? 'exactList' : 'textList',
-    sql: (sql, { address, properties, ready }) => sql`nullif(array(select (found.value #>> '{}') collate "C" from jsonb_path_query(
-      case when ${ready} then ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb end, ${path}::jsonpath)
+    sql: (sql, { address, properties }) => sql`nullif(array(select (found.value #>> '{}') collate "C" from jsonb_path_query(
+      ('{' || substr(replace(${properties}, ${addressPlaceholder}, ${address}), 2) || '}')::jsonb, ${path}::jsonpath)
       as found (value)), '{}')`,
   };
 }

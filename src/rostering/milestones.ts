@@ -1,23 +1,21 @@
 // In charge of milestones: every thousandth key of a collection with how many records of each kind and status precede it,
 // so that a deep offset is a seek.
 
-/** Groups are named as `groupsOf` has it. */
+/** Groups are named as in `collection/measure-collection.ts`. */
 export type Milestone = { sourcedId: string; preceding: Readonly<Record<string, number>> };
 
 /** Which groups count. */
 export type Wanted = Readonly<{ kinds: readonly string[]; byAnyKind: boolean; status: string | undefined }>;
 
 /** How many records of these groups there are, or precede a milestone. */
-export function sumOf(counts: Readonly<Record<string, number>>, { kinds, byAnyKind, status }: Wanted): number {
+export function sumOf(groups: Readonly<Record<string, number>>, { kinds, byAnyKind, status }: Wanted): number {
   let sum = 0;
-  for (const [group, count] of Object.entries(counts)) {
+  for (const [group, count] of Object.entries(groups)) {
     const cut = group.lastIndexOf(' ');
     if (status !== undefined && group.slice(cut + 1) !== status) continue;
     const [main = '', several] = group.slice(0, cut).split('/');
-    const byMain = kinds.includes(main);
-    if (several === undefined) sum += byMain ? count : 0;
-    // They were counted by the main one already.
-    else if (byAnyKind) sum += (Number(several.split(',').some((kind) => kinds.includes(kind))) - Number(byMain)) * count;
+    const counts = byAnyKind && several !== undefined ? several.split(',').some((kind) => kinds.includes(kind)) : kinds.includes(main);
+    if (counts) sum += count;
   }
   return sum;
 }

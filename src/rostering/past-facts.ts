@@ -1,7 +1,7 @@
 // In charge of totals and milestones of versions that are past. They are those of now, less what came since and with what
 // it replaced; and since a version does not change any more, what was found out once holds.
 import { historyTable } from '../collection/history.ts';
-import { groupsOf, groupTotals, isSettled } from '../collection/measure-collection.ts';
+import { groupOf, groupTotals } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
@@ -9,8 +9,8 @@ import type { Milestone } from './milestones.ts';
 import { createRemembered } from './remembered.ts';
 import type { Target } from './visibility.ts';
 
-/** Counts by group; no milestones where too much has changed since. settled: also of those who are of several kinds. */
-export type PastFacts = { settled: boolean; totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
+/** Counts by group. There are no milestones if too much has changed since. */
+export type PastFacts = { totals: Readonly<Record<string, number>>; milestones: readonly Milestone[] };
 
 export type PastFactsReader = {
   /** Undefined when the version is no longer kept. */
@@ -24,19 +24,19 @@ const rememberedBytes = 16 * 1024 * 1024;
 const bytesPerMilestone = 200;
 
 type Moved = [sourcedId: string, group: string, by: number];
-type Row = { kept: boolean; settled: boolean; totals: Record<string, number> | null; moved: number; milestones: Milestone[] | null; moves: Moved[] | null };
+type Row = { kept: boolean; totals: Record<string, number> | null; moved: number; milestones: Milestone[] | null; moves: Moved[] | null };
 
 export function createPastFactsReader(): PastFactsReader {
   const remembered = createRemembered<PastFacts>(rememberedBytes);
   const read: PastFactsReader['read'] = async (sql, target, collection) => {
     const key = `${target.rosterId} ${target.version} ${collection}`;
     const known = remembered.get(key);
-    if (known && (known.settled || !target.byAnyKind)) return known;
+    if (known) return known;
     const row = await readPast(sql, target, collection);
     if (!row?.kept) return undefined;
     const tooMany = row.moves === null && row.moved > 0;
     const milestones = tooMany ? [] : moveMilestones(row.milestones ?? [], row.moves ?? []);
-    const facts: PastFacts = { settled: row.settled, totals: row.totals ?? {}, milestones };
+    const facts: PastFacts = { totals: row.totals ?? {}, milestones };
     remembered.set(key, facts, (facts.milestones.length + 1) * bytesPerMilestone);
     return facts;
   };
@@ -48,17 +48,17 @@ async function readPast(sql: Sql, { estab, rosterId, version }: Target, collecti
   const resource = collections[collection];
   const [row] = await sql<Row[]>`
     with moved as materialized (
-      select sourced_id, unnest(${groupsOf(sql, resource, sql`t`)}) as part, -1 as by from ${sql(resource.table)} t where estab = ${estab}
+      select sourced_id, ${groupOf(sql, resource, sql`t`)} as part, -1 as by from ${sql(resource.table)} t where estab = ${estab}
         and version > ${version}
       union all
-      select sourced_id, unnest(${groupsOf(sql, resource, sql`t`)}), 1 from ${sql(historyTable(resource))} t where estab = ${estab} and version <= ${version}
+      select sourced_id, ${groupOf(sql, resource, sql`t`)}, 1 from ${sql(historyTable(resource))} t where estab = ${estab} and version <= ${version}
         and until_version > ${version}
     ), counted as (
       select part, sum(count) as count from (
         select part, count from ${groupTotals(sql, estab, collection)} totals
         union all select part, sum(by) from moved group by part) each group by part
     )
-    select ${version} between r.kept_from and r.version as kept, ${isSettled(sql)} as settled, (select jsonb_object_agg(part, count) from counted) as totals,
+    select ${version} between r.kept_from and r.version as kept, (select jsonb_object_agg(part, count) from counted) as totals,
       (select count(*)::int from moved) as moved,
       case when (select count(*) from moved) <= ${mostMoved} then (select jsonb_agg(jsonb_build_array(sourced_id, part, by) order by sourced_id) from moved) end
         as moves,

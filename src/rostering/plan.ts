@@ -5,7 +5,6 @@ import { collections } from '../roster/collections.ts';
 import type { Resource } from '../roster/resource.ts';
 import { columnsAt, piecesAt, rowsAt, type Piece } from './as-of.ts';
 import { compareSql } from './compare.ts';
-import type { Dialect } from './dialects/dialect.ts';
 import type { PathContext, Version } from './field-path.ts';
 import { joined } from './join-fragments.ts';
 import type { Parent, RelationContext } from './operations.ts';
@@ -41,11 +40,10 @@ export function makePlan(sql: Sql, question: Question, target: Target, versions:
   const { dialect, operation, ids, filter, sort, address } = question;
   const resource = collections[operation.collection];
   const rowsOf = rowsAt(sql, target);
-  const ready = sql`(select ${dialect.isReady(sql)} from roster r where r.estab = ${target.estab})`;
-  const people: PeopleContext = { target, rowsOf, address, ready };
+  const people: PeopleContext = { target, rowsOf, address };
   const properties = visibleProperties(sql, resource, dialect.properties(sql), people);
   const ofColumn: PathContext['visibleColumn'] = (field, column) => visibleColumn(sql, field, column, target);
-  const paths: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visibleColumn: ofColumn, properties, ready };
+  const paths: PathContext = { address, versions, visibleAgents: visibleAgents(sql, people), visibleColumn: ofColumn, properties };
   const relation: RelationContext = {
     estab: target.estab,
     rowsOf,
@@ -72,7 +70,7 @@ export function makePlan(sql: Sql, question: Question, target: Target, versions:
     behind: (position) => isBehind(sql, sortedBy, sort?.descending === true, position),
     json: sql`t.head || ${properties}${resource.fields.some((field) => field.late) ? sql` || ${visibleLate(sql, resource, people)}` : sql``}`,
     parentsExist: parentsExist(sql, operation.parents ?? [], question, target, relation),
-    standing: (proved) => standingOf(sql, dialect, target, proved),
+    standing: (proved) => standingOf(sql, target, proved),
   };
 }
 
@@ -85,9 +83,9 @@ function isBehind(sql: Sql, sortedBy: Fragment | undefined, descending: boolean,
 }
 
 /** Where the roster stands as of the statement's snapshot. */
-export function standingOf(sql: Sql, dialect: Dialect, target: Target, proved: boolean): Fragment {
-  return sql`(select jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from, 'ready',
-      ${dialect.isReady(sql)}${proved ? instantAsked(sql, target) : sql``}) from roster r where r.estab = ${target.estab})`;
+export function standingOf(sql: Sql, target: Target, proved: boolean): Fragment {
+  return sql`(select jsonb_build_object('id', r.id, 'version', r.version, 'keptFrom', r.kept_from${proved ? instantAsked(sql, target) : sql``})
+    from roster r where r.estab = ${target.estab})`;
 }
 
 /** A replica that has taken another way than the primary may have a version of the same number. */

@@ -32,12 +32,12 @@ export async function readOne(reader: Reader, question: Question): Promise<reado
 
 /** Whether it may be seen is left to whoever reads it: this is the same short statement whatever the scopes are. */
 async function planLook(reader: Reader, question: Question, target: Target): Promise<Ask<Found, boolean>> {
-  const { dialect, operation, ids } = question;
+  const { operation, ids } = question;
   const db = poolFor(reader, question, target);
   // On the primary nothing has to be proved by them, and a thousand schools' are not to be read for one record.
   const versions = reader.isReplica ? await readVersions(reader, target) : [];
   const rows = rowsAt(db, target)(collections[operation.collection]);
-  const statement = db<Found[]>`select ${standingOf(db, dialect, target, reader.isReplica)} as standing,
+  const statement = db<Found[]>`select ${standingOf(db, target, reader.isReplica)} as standing,
     exists (select from ${rows} t where t.estab = ${target.estab} and t.sourced_id = ${ids.at(-1) ?? ''}) as has`;
   const take = (row: Found | undefined) => {
     requireSame(reader, target, versions, row);

@@ -7,7 +7,7 @@ import type { ListFiles, Reading } from './by-school.ts';
 import { openListFiles } from './list-files.ts';
 import { createFindParts } from './parts.ts';
 import { createRemembered } from './remembered.ts';
-import { createFactsReader, RosterMoved, RosterUnready } from './roster-facts.ts';
+import { createFactsReader, RosterMoved } from './roster-facts.ts';
 import type { Counted, Reader, Tables } from './statements.ts';
 
 const rememberedTotalsBytes = 4 * 1024 * 1024;
@@ -20,8 +20,8 @@ export type Readings = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** A replica may not have been prepared yet as the primary has, or be ahead of one that has taken over. */
-const isOfReplica = (error: unknown) => error instanceof RosterUnready || error instanceof RosterMoved;
+/** A replica can be ahead of a primary that has taken over. */
+const isOfReplica = (error: unknown) => error instanceof RosterMoved;
 
 export function openReadings(primary: Tables, replica: Tables | undefined, health: ReplicaHealth, folder: FolderParts): Readings {
   const known = { primary: primary.db, facts: createFactsReader(), totals: createRemembered<Counted>(rememberedTotalsBytes) };

@@ -1,9 +1,8 @@
 // In charge of what is known of a roster as long as its version stands: the instants of its versions, totals by kind
 // and status, and the milestones that make a deep offset a seek. Read once per version and process, then kept.
-import { groupTotals, isSettled } from '../collection/measure-collection.ts';
+import { groupTotals } from '../collection/measure-collection.ts';
 import type { Sql } from '../db/connect.ts';
 import { Behind } from '../db/replicas.ts';
-import { SchoolbellError } from '../errors.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { isPast } from './as-of.ts';
 import type { Version } from './field-path.ts';
@@ -13,8 +12,6 @@ import { createRemembered } from './remembered.ts';
 import type { Target } from './visibility.ts';
 
 type RosterFacts = {
-  /** If not, only what counts by the main kind will stay as it is. */
-  settled: boolean;
   versions: readonly Version[];
   totals: ReadonlyMap<CollectionName, Readonly<Record<string, number>>>;
 };
@@ -23,15 +20,6 @@ type RosterFacts = {
 export class RosterMoved extends Error {
   constructor() {
     super('the roster changed while it was being read; try again');
-  }
-}
-
-/** Its records, or what was measured of them, are not what this edition shows. */
-export class RosterUnready extends SchoolbellError {
-  constructor() {
-    super('unavailable', 'The records are being prepared for this edition of OneRoster, as happens once after an update. Try again in a minute.', {
-      headers: { 'retry-after': '30' },
-    });
   }
 }
 
@@ -59,11 +47,10 @@ export function createFactsReader(): FactsReader {
   const remembered = createRemembered<{ at: RosterAt; facts: RosterFacts }>(rememberedBytes);
   const rememberedMilestones = createRemembered<readonly Milestone[]>(rememberedBytes);
 
-  async function facts(sql: Sql, at: RosterAt, wantsSettled: boolean): Promise<RosterFacts> {
+  async function facts(sql: Sql, at: RosterAt): Promise<RosterFacts> {
     const known = remembered.get(at.estab);
-    if (known?.at.rosterId === at.rosterId && known.at.version === at.version && (known.facts.settled || !wantsSettled)) return known.facts;
+    if (known?.at.rosterId === at.rosterId && known.at.version === at.version) return known.facts;
     const fresh = await readFacts(sql, at);
-    if (wantsSettled && !fresh.settled) throw new RosterUnready();
     const totals = [...fresh.totals.values()].reduce((sum, groups) => sum + Object.keys(groups).length, 0);
     remembered.set(at.estab, { at, facts: fresh }, bytesPerRoster + fresh.versions.length * bytesPerVersion + totals * bytesPerTotal);
     return fresh;
@@ -72,22 +59,20 @@ export function createFactsReader(): FactsReader {
   const requirePast: (...asked: Parameters<PastFactsReader['read']>) => Promise<PastFacts> = async (sql, target, collection) => {
     const found = await past.read(sql, target, collection);
     if (!found) throw new RosterMoved();
-    if (target.byAnyKind && !found.settled) throw new RosterUnready();
     return found;
   };
   const standing = ({ estab, rosterId, current }: Target): RosterAt => ({ estab, rosterId, version: current });
 
   return {
-    versions: async (sql, target) => (await facts(sql, standing(target), false)).versions,
+    versions: async (sql, target) => (await facts(sql, standing(target))).versions,
     async totals(sql, target, collection) {
       if (isPast(target)) return (await requirePast(sql, target, collection)).totals;
-      return (await facts(sql, standing(target), target.byAnyKind)).totals.get(collection) ?? {};
+      return (await facts(sql, standing(target))).totals.get(collection) ?? {};
     },
     async milestones(sql, target, collection) {
       if (isPast(target)) return (await requirePast(sql, target, collection)).milestones;
       const at = standing(target);
-      const { settled } = await facts(sql, at, target.byAnyKind);
-      const key = `${at.rosterId} ${at.version} ${settled} ${collection}`;
+      const key = `${at.rosterId} ${at.version} ${collection}`;
       const known = rememberedMilestones.get(key) ?? (await readMilestones(sql, at, collection));
       rememberedMilestones.set(key, known, known.length * bytesPerMilestone);
       return known;
@@ -102,8 +87,8 @@ export function createFactsReader(): FactsReader {
 
 async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Promise<RosterFacts> {
   type Total = { collection: CollectionName; part: string; count: number };
-  const [row] = await sql<{ version: number; settled: boolean; versions: Version[] | null; totals: Total[] | null }[]>`
-    select r.version, ${isSettled(sql)} as settled,
+  const [row] = await sql<{ version: number; versions: Version[] | null; totals: Total[] | null }[]>`
+    select r.version,
       (select json_agg(json_build_object('version', v.version, 'instant', (extract(epoch from v.instant) * 1000)::bigint, 'stamp', v.stamp)
         order by v.version) from roster_version v where v.estab = ${estab}) as versions,
       (select json_agg(t) from ${groupTotals(sql, estab)} t) as totals
@@ -113,7 +98,7 @@ async function readFacts(sql: Sql, { estab, rosterId, version }: RosterAt): Prom
   const totals = [...Map.groupBy(row.totals ?? [], (total) => total.collection)].map(
     ([collection, of]) => [collection, Object.fromEntries(of.map(({ part, count }) => [part, count]))] as const,
   );
-  return { settled: row.settled, versions: row.versions ?? [], totals: new Map(totals) };
+  return { versions: row.versions ?? [], totals: new Map(totals) };
 }
 
 async function readMilestones(sql: Sql, { estab, rosterId, version }: RosterAt, collection: CollectionName): Promise<Milestone[]> {

@@ -8,10 +8,7 @@ import { loadSource, madeUpSource, person, role, type Given, type GivenRole } fr
 import { useService, type Client } from '../../test/service.ts';
 import { authorise } from '../access/authorisations.ts';
 import type { Scope } from '../access/scopes.ts';
-import { sealVersion } from '../collection/merge.ts';
-import { renderRosters } from '../collection/render-editions.ts';
 import { listOperations } from '../reference/document.ts';
-import { createFactsReader } from './roster-facts.ts';
 
 const estab = '9990001';
 const later = byName['1.2'];
@@ -429,60 +426,3 @@ for (const scopes of [['Staff'], ['Contact'], ['Student'], ['Staff', 'Contact']]
   });
 }
 
-test('a version that does not know of several kinds counts by the main one beside this one, and what it writes is counted anew', async () => {
-  const { db } = service;
-  const kindOf = (word: string | undefined) => ({ student: 'student', parent: 'contact', teacher: 'teacher' })[word ?? ''] ?? '';
-  const groups = people.map(({ id, roles, status }) => ({ id, group: `${kindOf(roles[0]?.role)} ${status}` }));
-  const countBefore = (group: string, key: string) => groups.filter((one) => one.group === group && one.id < key).length;
-  const totals = await db<{ part: string; count: number }[]>`
-    select kind || ' ' || status as part, count from roster_total where estab = ${crowd} and collection = 'users' order by 1`;
-  const expectedTotals = [...new Set(groups.map(({ group }) => group))].toSorted().map((part) => ({ part, count: countBefore(part, 'q') }));
-  assert.deepEqual([...totals], expectedTotals);
-  const milestones = await db<{ id: string; preceding: Record<string, number> }[]>`
-    select sourced_id as id, preceding from roster_milestone where estab = ${crowd} and collection = 'users'`;
-  assert.equal(milestones.length, 2);
-  for (const { id, preceding } of milestones) for (const { part } of totals) assert.equal(preceding[part], countBefore(part, id), `${part} before ${id}`);
-
-  const [[gone], overruled] = [people, people.findLast(({ roles }) => roles[0]?.role === 'teacher' && roles[1]?.role === 'parent')];
-  await db.begin(async (tx) => {
-    for (const table of ['roster_user', 'roster_enrollment']) {
-      await tx`delete from ${tx(table)} where estab = ${crowd} and sourced_id in (${gone?.id ?? ''}, ${`e-${gone?.id}`})`;
-      await tx`
-        update roster_total set count = (select count(*) from ${tx(table)} r where r.estab = ${crowd} and r.kind = roster_total.kind
-          and r.status = roster_total.status)
-        where estab = ${crowd} and collection = ${table === 'roster_user' ? 'users' : 'enrollments'}`;
-    }
-    await tx`delete from roster_milestone where estab = ${crowd}`;
-    await tx`update roster_user set role = 'aide', kind = 'staff', org_ids = '{north}' where estab = ${crowd} and sourced_id = ${overruled?.id ?? ''}`;
-    await tx`update roster_user set record = left(record, shared - 3) where estab = ${crowd} and sourced_id > 'p2500'`;
-    await tx`update roster_enrollment set kinds = null where estab = ${crowd}`;
-    const [roster] = await tx<{ version: number }[]>`
-      update roster set version = version + 1, history_to = version + 1 where estab = ${crowd} returning version`;
-    await sealVersion(tx, crowd, roster?.version ?? 0, null);
-  });
-  const client = await service.addClient('crowd-beside', [crowd], 'Contact');
-  const others = people.slice(1).filter((one) => one !== overruled);
-  const left = others.filter(({ roles }) => roles.some(({ role: word }) => word === 'parent')).map(({ id }) => id);
-  const enrolled = others.filter(({ roles }) => roles.at(-1)?.role === 'parent').map(({ id }) => `e-${id}`);
-  for (const query of ['', '?limit=3', '?limit=3&offset=1600', "?limit=3&filter=roles.role%3D'parent'", '?limit=3&sort=roles.role'])
-    assert.equal((await later.read(client, crowd, `/users${query}`)).status, 503, query);
-  for (const path of ['/users?limit=3', '/enrollments?limit=3&offset=1500']) assert.equal((await byName.B.read(client, crowd, path)).status, 200);
-  const [at] = await db<{ rosterId: string; version: number }[]>`select id as "rosterId", version from roster where estab = ${crowd}`;
-  const { rosterId = '', version = 0 } = at ?? {};
-  const target = { estab: crowd, rosterId, version, current: version, keptFrom: 1, kinds: ['contact'], people: ['contact'], byAnyKind: true };
-  const [facts, mains] = [createFactsReader(), { ...target, byAnyKind: false }];
-  const isMixed = (counts: Readonly<Record<string, number>>) => Object.keys(counts).some((group) => group.includes('/'));
-  await facts.totals(db, mains, 'users');
-  for (const earlier of [0, 1]) await assert.rejects(facts.totals(db, { ...target, version: version - earlier }, 'users'), /being prepared/);
-  await assert.rejects(facts.milestones(db, target, 'users'), /being prepared/);
-  await renderRosters(db);
-  const staff = await service.addClient('crowd-staff', [crowd], 'Staff');
-  const { user } = (await (await later.read(staff, crowd, `/users/${overruled?.id}`)).json()) as { user: Shown };
-  assert.deepEqual([user.roles?.map((one) => [one.role, one.org.sourcedId]), user.primaryOrg?.sourcedId], [[['aide', 'north']], 'north']);
-  assert.ok(isMixed(await facts.totals(db, target, 'users')), 'what was remembered before is not all that there is');
-  for (const [path, expected] of [['/users', left], ['/enrollments', enrolled]] as const) {
-    const response = await later.read(client, crowd, `${path}?limit=3&offset=${expected.length - 3}`);
-    const rows = Object.values((await response.json()) as Record<string, Shown[]>)[0] ?? [];
-    assert.deepEqual([response.headers.get('x-total-count'), idsIn(rows)], [String(expected.length), expected.slice(-3)], path);
-  }
-});

@@ -16,10 +16,10 @@ const oneOf = 4;
 /** Each record that is not what it was, in the order of their ids; null where the list has it no more. */
 type Changed = { sourcedId: string; json: string | null };
 
-/** False where too much changed, or what did is not known. The question is of one school as it stands. */
+/** Returns false if too much changed. The question is about one school at its current version. */
 export async function spliceList(reader: Reader, question: Question, base: { file: ListFile; version: number }, keeping: Keeping): Promise<boolean> {
   const changed = await readChanged(reader, question, base.version);
-  if (!changed || changed.length > mostChanged || changed.length * oneOf > base.file.end.count) return false;
+  if (changed.length > mostChanged || changed.length * oneOf > base.file.end.count) return false;
   const target = question.targets[0] as Target;
   const finish = finishOf(question, target, await readVersions(reader, target));
   let copied = 0;
@@ -33,11 +33,8 @@ export async function spliceList(reader: Reader, question: Question, base: { fil
   return true;
 }
 
-/**
- * Of one snapshot, before and after which the roster stands at the version that is asked for and the earlier one is still kept. Undefined where
- * records changed since that do not say so.
- */
-async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[] | undefined> {
+/** Reads one snapshot. Before and after it, the roster is at the requested version and the earlier version is still retained. */
+async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[]> {
   const { table, history } = tablesOf(question);
   const target = question.targets[0] as Target;
   const { sql, close } = await openSnapshot(reader.lists);
@@ -47,8 +44,6 @@ async function readChanged(reader: Reader, question: Question, since: number): P
       await requireReadable(reader, question, target, sql);
     };
     await requireBoth();
-    const [carried] = await sql`select from roster r where r.estab = ${target.estab} and ${question.dialect.unchangedSince(sql)} <= ${since}`;
-    if (!carried) return undefined;
     const plan = makePlan(sql, question, target, await readVersions(reader, target));
     const changed = await sql<Changed[]>`
       with touched as (

@@ -14,7 +14,7 @@ import { makePlan, type Plan } from './plan.ts';
 import { matchesNothing, plainness, type Question } from './question.ts';
 import type { Remembered } from './remembered.ts';
 import { createFinish, findVersion, type Finish, type Listed } from './render.ts';
-import { RosterMoved, RosterUnready, type FactsReader } from './roster-facts.ts';
+import { RosterMoved, type FactsReader } from './roster-facts.ts';
 import { digest } from './sight.ts';
 import type { Target } from './visibility.ts';
 
@@ -33,7 +33,7 @@ export type Reader = Place<Tables> &
 /** parents: whether what the records are asked for within is there. */
 export type Counted = Readonly<{ parents: boolean; count: number }>;
 /** instant: of the version that is asked for, where that has to be proved. */
-export type Standing = Readonly<{ id: string; version: number; keptFrom: number; ready: boolean; instant?: number | null }>;
+export type Standing = Readonly<{ id: string; version: number; keptFrom: number; instant?: number | null }>;
 type Found = Readonly<{ standing: Standing | null; parents: boolean }>;
 type FoundPage = Found & Readonly<{ total: number | null; records: string | null }>;
 type FoundCount = Found & Readonly<{ total: number }>;
@@ -242,11 +242,10 @@ async function findSeek({ facts, primary }: Reader, question: Question, target: 
 
 /** Of the version that stands, nothing else will do; one that is past is the same as long as it is kept. */
 export function requireSame({ isReplica }: Reader, target: Target, versions: readonly Version[], found: Pick<Found, 'standing'> | undefined): void {
-  const { id, version = -1, keptFrom = 0, ready, instant } = found?.standing ?? {};
+  const { id, version = -1, keptFrom = 0, instant } = found?.standing ?? {};
   const isOther = id !== target.rosterId;
   const isBehind = version < target.version;
   const isProved = () => instant === (findVersion(versions, target.version)?.instant ?? null);
   if (isReplica ? isOther || isBehind || !isProved() : !isOther && isBehind) throw new Behind();
   if (isOther || (isPast(target) ? keptFrom > target.version : version > target.version)) throw new RosterMoved();
-  if (!ready) throw new RosterUnready();
 }

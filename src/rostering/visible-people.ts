@@ -12,8 +12,6 @@ export type PeopleContext = Readonly<{
   target: Target;
   rowsOf: RowsOf;
   address: string;
-  /** Whether the records are prepared; what is not need not be JSON. */
-  ready: Fragment;
 }>;
 
 const relating = collections.users.fields.flatMap(({ relates }) => relates ?? []);
@@ -76,7 +74,7 @@ export function visibleProperties(sql: Sql, { kindsBy, fields }: Resource, prope
     const itself = isNamed(sql`given.value ->> 'sourcedId'`, `{${namedBy},sourcedId}`);
     return [sql`when ${name} then case when ${itself} then given.value::text end`];
   });
-  return sql`(case when t.kinds is null or not ${context.ready} then ${properties} else (
+  return sql`(case when t.kinds is null then ${properties} else (
     select string_agg(',' || to_json(part.key)::text || ':' || part.shown, '' order by part.position)
     from (select ('{' || substr(${withAddress(sql, properties, context)}, 2) || '}')::json as record) whole, lateral (
       select given.key, given.position, case given.key ${joined(sql, shown, sql` `)} else given.value::text end as shown

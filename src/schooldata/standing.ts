@@ -7,14 +7,13 @@ export type SchoolStanding = Readonly<{
   rosterId: string;
   version: number;
   instant: Date | null;
-  renderedTo: number;
   marksVersion: number | null;
   marksInstant: Date | null;
 }>;
 
 export async function readSchoolStanding(sql: Sql, estab: string): Promise<SchoolStanding | undefined> {
   const [school] = await sql<SchoolStanding[]>`
-    select r.id as "rosterId", r.version, v.instant, r.rendered_to as "renderedTo", m.version as "marksVersion", m.instant as "marksInstant"
+    select r.id as "rosterId", r.version, v.instant, m.version as "marksVersion", m.instant as "marksInstant"
     from roster r
       left join roster_version v on v.estab = ${estab} and v.version = r.version
       left join lateral (select a.version, a.instant from attendance_version a where a.estab = ${estab} order by a.version desc limit 1) m on true

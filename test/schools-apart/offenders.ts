@@ -139,7 +139,6 @@ export const offenders: Offenders = [
       'src/collection/forget-reports.ts': [
         '03f8568674f9 delete from "import_end" where ctid = any(array(select ctid from "import_end" where finished_at < no',
       ],
-      'src/onboarding/links.ts': ['9b2765a68af7 delete from unnamed_link where expires_at < now()'],
       'src/onboarding/invitations.ts': [
         '1accb23d43a7 delete from "invitation" where ctid = any(array(select ctid from "invitation" where decided_at < now',
         "214961d9e500 update invitation set state = 'Expired', decided_at = now(), decided_by = 'service' where state = 'I",
@@ -162,7 +161,6 @@ export const offenders: Offenders = [
       'src/collection/history.ts': [
         '5a9311d8cbb2 select estab from roster_standing where purged_at < now() - make_interval(hours => $n) order by esta',
       ],
-      'src/collection/render-editions.ts': ['c5313bc8b517 select estab from roster_standing where rendered_to <> version order by estab'],
       'src/roster/sweep-lists.ts': [
         '2a612d6a0c43 select roster_id as id, version, instant, kept_from as "keptFrom", purged_at is not null as purging',
       ],
@@ -187,12 +185,6 @@ export const offenders: Offenders = [
         '29aa48ecf5e8 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
         'c94dd3a1caa9 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',
       ],
-    },
-  },
-  {
-    reason: 'A link or a cookie of the version before names no school: its hash says which one it is of, until it has expired.',
-    statements: {
-      'src/access/school-key.ts': ['b5a11484286e select estab from unnamed_link where hash = $n'],
     },
   },
   {
@@ -319,32 +311,6 @@ export const offenders: Offenders = [
         "bb87a319cd89 insert into outbox_tally (since, settled, attempts) select since, (select coalesce(jsonb_agg(c), '[]",
         '46615a9dafc0 select kind, state, sum(value)::float8 as value from ( select c.kind, c.state, c.value from outbox_t',
         '0f4778d3e7bc select kind, class, sum(value)::float8 as value from ( select c.kind, c.class, c.value from outbox_t',
-      ],
-    },
-  },
-  {
-    reason: 'A migration changes the rows of all schools.',
-    statements: {
-      'migrations/0044_standing.sql': [
-        '3226e63a86c8 insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to)',
-      ],
-      'migrations/0046_keys_of_links.sql': [
-        '9296baa7a69f insert into unnamed_link (hash, estab, expires_at) select hash, estab, expires_at from school_link u',
-      ],
-      'migrations/0049_figures_of_schools.sql': [
-        '32c95556e1d4 insert into import_end (estab, id, started_at, finished_at, outcome) select estab, id, started_at, f',
-        '6522c83d0f8e insert into import_end (estab, id, started_at, finished_at, outcome) select estab, id, started_at, f',
-        '8159dd1bb34d update roster_standing s set records = t.records, pupils = t.pupils from (select estab, sum(count)::',
-        'ba52fc7ac433 update roster_standing s set instant = v.instant from roster_version v where v.estab = s.estab and v',
-      ],
-      'migrations/0053_standing_again.sql': [
-        '586bbf686d3e insert into roster_standing (estab, roster_id, version, kept_from, instant, purged_at, rendered_to,',
-      ],
-      'migrations/0005_school_data.sql': [
-        'a9303c71b52f insert into component_database (estab, name, status, row_count, updated_at, changed_at) select r.est',
-      ],
-      'migrations/0006_onboarding.sql': [
-        '82e61f4f5936 update authorisation set installed_at = now()',
       ],
     },
   },

@@ -204,18 +204,14 @@ test("the tables of schools are those of the schema with the establishment's col
 test('no function of the schema reads a table, which no statement would show', async () => {
   const schema = readFileSync(join(import.meta.dirname, '../../schema.sql'), 'utf8');
   const functions = [...schema.matchAll(/FUNCTION public\.(\w+)\([^)]*\)\n RETURNS (\w+).*?AS \$function\$(.*?)\$function\$/gs)];
-  // These write for the version before what this one writes itself, of the row at hand.
-  const triggers = functions.filter(([, , returns]) => returns === 'trigger').map(([, name]) => name);
-  assert.deepEqual(triggers, ['note_import_end', 'note_standing', 'note_unnamed']);
-  const others = functions.filter(([, , returns]) => returns !== 'trigger');
-  assert.ok(others.length > 0);
+  assert.ok(functions.length > 0);
   // It reads what it is told to, and gives nothing of it.
   const counting = RegExp(
     String.raw`^\s*begin\s+if to_regclass\(of\) is null then return false; end if;\s+`
       + String.raw`execute format\('analyze %s', of::regclass\);\s+return true;\s+end\s*$`,
   );
-  assert.deepEqual(others.filter(([, , , body = '']) => counting.test(body)).map(([, name]) => name), ['gather_statistics']);
-  for (const [, , , body = ''] of others) if (!counting.test(body)) visitNodes(await parse(body), (kind, value) => {
+  assert.deepEqual(functions.filter(([, , , body = '']) => counting.test(body)).map(([, name]) => name), ['gather_statistics']);
+  for (const [, , , body = ''] of functions) if (!counting.test(body)) visitNodes(await parse(body), (kind, value) => {
     assert.ok(kind !== 'RangeVar' || (value as { relname?: string }).relname?.startsWith('pg_'), body);
     return true;
   });

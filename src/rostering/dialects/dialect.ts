@@ -50,10 +50,6 @@ export type Dialect = Readonly<{
   byAnyKind: boolean;
   /** The properties of a row t behind the first ones. */
   properties: (sql: Sql) => Fragment;
-  /** Whether the records of a roster r can be shown. */
-  isReady: (sql: Sql) => Fragment;
-  /** The version of a roster r since which records have changed only together with their own version. */
-  unchangedSince: (sql: Sql) => Fragment;
   /** What the schema of a record is called. */
   schemaOf: (refType: string) => string;
 }>;

@@ -1,2 +1,0 @@
--- Of whoever would stay, the roles that would go; null where the record itself would.
-alter table import_loss add column loses text[];
