@@ -1,11 +1,12 @@
 // In charge of applications (relying parties), what is said about them, and the secrets that belong to them alone.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { requireStill } from './credentials.ts';
 import { isDots } from './establishments.ts';
 import { parseScopes, type ScopeRequest } from './scopes.ts';
 import type { Seal } from './seal.ts';
+import { sealedAs } from './sealed-as.ts';
 import { keptSeconds, makeSecret, type SecretKind } from './secrets.ts';
 
 export type NewApplication = { rp: string; clientId: string; clientSecret: string; managementSecret: string; signingSecret: string };
@@ -138,6 +139,8 @@ export async function rotateApplicationSecret(
 
 async function storeSecret(sql: Sql, seal: Seal, rp: string, kind: ApplicationSecretKind): Promise<string> {
   const { text, hash } = makeSecret(kind);
-  await sql`insert into application_secret (rp, kind, hash, sealed) values (${rp}, ${kind}, ${hash}, ${kind === 'signing' ? seal.seal(text) : null})`;
+  const id = randomUUID();
+  const sealed = kind === 'signing' ? seal.seal(text, sealedAs.signingSecret(rp, id)) : null;
+  await sql`insert into application_secret (id, rp, kind, hash, sealed) values (${id}, ${rp}, ${kind}, ${hash}, ${sealed})`;
   return text;
 }

@@ -8,6 +8,7 @@ import { byName, type TestedDialect } from '../../test/dialects.ts';
 import { useService, type Client } from '../../test/service.ts';
 import { rotateApplicationSecret } from './applications.ts';
 import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } from './authorisations.ts';
+import { sealedAs } from './sealed-as.ts';
 
 const estab = '9990001';
 let clock = Date.now();
@@ -246,7 +247,7 @@ test('the database holds hashes and sealed signing secrets, and no secret in the
     assert.ok(!dump.includes(Buffer.from(random, 'base64url').toString('hex')), 'the bytes of a secret stand in the database');
   }
   for (const secret of hashed) assert.ok(dump.includes(createHash('sha256').update(secret).digest('hex')), 'the hash is there, so the dump covers it');
-  const [signing] = await db<{ sealed: Uint8Array }[]>`select sealed from application_secret where rp = ${rp} and kind = 'signing'`;
-  assert.equal(seal.open(signing?.sealed ?? new Uint8Array()), client.signingSecret);
+  const [signing] = await db<{ id: string; sealed: Uint8Array }[]>`select id, sealed from application_secret where rp = ${rp} and kind = 'signing'`;
+  assert.equal(seal.open(signing?.sealed ?? new Uint8Array(), sealedAs.signingSecret(rp, signing?.id ?? '')), client.signingSecret);
   assert.doesNotMatch(dump, /"d":|\\x7b2263|BEGIN [A-Z ]*PRIVATE KEY/, 'no private token key');
 });

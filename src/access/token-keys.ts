@@ -4,6 +4,7 @@ import { exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Seal } from './seal.ts';
+import { sealedAs } from './sealed-as.ts';
 
 export const tokenAlgorithm = 'ES256';
 /** A retired key counts for as long as the longest token lives (24 h), with an hour to spare. */
@@ -43,7 +44,7 @@ export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
       if (!row) throw new Error('no token key could be made');
       let key = privateKeys.get(row.kid);
       if (!key) {
-        key = (await importJWK(JSON.parse(seal.open(row.sealed)) as JWK, tokenAlgorithm)) as CryptoKey;
+        key = (await importJWK(JSON.parse(seal.open(row.sealed, sealedAs.tokenKey(row.kid))) as JWK, tokenAlgorithm)) as CryptoKey;
         privateKeys.set(row.kid, key);
       }
       return { kid: row.kid, key };
@@ -69,7 +70,7 @@ export async function rotateTokenKey(tx: Tx, seal: Seal, { now }: { now: boolean
   await tx`select pg_advisory_xact_lock(${advisoryLock})`;
   const present = await findSigning(tx);
   // With a SECRET_KEY that is not the service's, the service could not open the new one either.
-  if (present) seal.open(present.sealed);
+  if (present) seal.open(present.sealed, sealedAs.tokenKey(present.kid));
   await tx`
     update token_key set trusted_until = least(trusted_until, now() + make_interval(hours => ${now ? 0 : trustedAfterwardsHours})), sealed_private_jwk = null
     where ${trusted(tx)}`;
@@ -90,7 +91,7 @@ async function makeKey(sql: Sql, seal: Seal): Promise<string> {
   const { publicKey, privateKey } = await generateKeyPair(tokenAlgorithm, { extractable: true });
   const publicJwk = await exportJWK(publicKey);
   const kid = `${Date.now().toString(36)}-${publicJwk.x?.slice(0, 8)}`;
-  const sealed = seal.seal(JSON.stringify(await exportJWK(privateKey)));
+  const sealed = seal.seal(JSON.stringify(await exportJWK(privateKey)), sealedAs.tokenKey(kid));
   const described = { ...publicJwk, kid, alg: tokenAlgorithm, use: 'sig' } as unknown as Record<string, string>;
   await sql`insert into token_key (kid, public_jwk, sealed_private_jwk) values (${kid}, ${sql.json(described)}, ${sealed})`;
   return kid;

@@ -1,6 +1,7 @@
 // In charge of the plan of the recurring backup: where to, how often, how many are kept, and the passphrase, sealed.
 import { resolve } from 'node:path';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import type { Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { formatDuration } from '../http/pages/figures.ts';
@@ -40,9 +41,9 @@ export async function findBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
 }
 
 export async function openPassphrase(db: Sql, seal: Seal): Promise<string> {
-  const [row] = await db<{ sealed: Uint8Array }[]>`select sealed_passphrase as sealed from backup_plan`;
+  const [row] = await db<{ id: string; sealed: Uint8Array }[]>`select id, sealed_passphrase as sealed from backup_plan`;
   if (!row) throw new Error('the plan of the backups was taken away meanwhile');
-  return seal.open(row.sealed);
+  return seal.open(row.sealed, sealedAs.backupPassphrase(row.id));
 }
 
 /** owner: whose its folder is to be, where that is made. */
@@ -61,9 +62,10 @@ export async function setBackupPlan(db: Sql, seal: Seal, wanted: NewPlan, now: D
   const id = await claimFolder(folder, same ? before.id : undefined, owner);
   if (before && !same && !before.moved) await leaveFolder(before);
   const since = before?.id === id ? before.since : now;
+  const sealed = seal.seal(passphrase, sealedAs.backupPassphrase(id));
   await db`
     insert into backup_plan (id, folder, every_seconds, keep, sealed_passphrase, database, since, by, seen_at)
-    values (${id}, ${folder}, ${everySeconds}, ${keep}, ${seal.seal(passphrase)}, ${databaseName(db)}, ${since}, ${by}, ${now})
+    values (${id}, ${folder}, ${everySeconds}, ${keep}, ${sealed}, ${databaseName(db)}, ${since}, ${by}, ${now})
     on conflict (single) do update set id = excluded.id, folder = excluded.folder, every_seconds = excluded.every_seconds, keep = excluded.keep,
       sealed_passphrase = excluded.sealed_passphrase, database = excluded.database, since = excluded.since, by = excluded.by,
       seen_at = excluded.seen_at`;

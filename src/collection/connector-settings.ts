@@ -5,6 +5,7 @@ import { stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { plainAddress } from '../access/plain-addresses.ts';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget, parseTarget } from '../http/address-guard.ts';
@@ -46,7 +47,7 @@ type Row = { connector: ConnectorSetup['kind'] | null; settings: Settings | null
 /** Sets the connector, leaves the one before, and, where there is something to read, asks for the first collection. */
 export async function setConnector(sql: Sql, seal: Seal, estab: string, setup: ConnectorSetup): Promise<void> {
   const settings = settingsOf(setup);
-  const sealed = setup.kind === 'oneroster' ? seal.seal(JSON.stringify({ clientId: setup.clientId, clientSecret: setup.clientSecret })) : null;
+  const sealed = setup.kind === 'oneroster' ? sealCredentials(seal, estab, setup) : null;
   await lockSource(sql, estab);
   const [before] = await sql<{ connector: string | null }[]>`select connector from establishment where estab = ${estab}`;
   await sql`update establishment set connector = ${setup.kind} where estab = ${estab}`;
@@ -156,7 +157,7 @@ export async function readSettings(sql: Sql, seal: Seal, estab: string): Promise
   if (connector === null) return { kind: 'none' };
   if (connector === 'csv') return { kind: connector, folder: settings?.folder };
   if (connector === 'demo') return { kind: connector, mode: modeOf(settings, Date.now()) };
-  const credentials = sealed ? openCredentials(seal, sealed) : { clientId: '', clientSecret: '' };
+  const credentials = sealed ? openCredentials(seal, estab, sealed) : { clientId: '', clientSecret: '' };
   const url = settings?.url ?? '';
   const found = foundOut(url, settings ?? {}, state ?? {});
   return { kind: connector, url, tokenUrl: settings?.tokenUrl, ...optionsOf(settings ?? {}), ...found, ...credentials };
@@ -176,8 +177,14 @@ export function modeOf(settings: DemoSettings | null, now: number): DemoMode {
   return (over ? undefined : misModes.find((mode) => mode === settings?.mode)) ?? 'normal';
 }
 
-function openCredentials(seal: Seal, sealed: Uint8Array): { clientId: string; clientSecret: string } {
-  return JSON.parse(seal.open(sealed)) as { clientId: string; clientSecret: string };
+type ProviderCredentials = { clientId: string; clientSecret: string };
+
+function sealCredentials(seal: Seal, estab: string, { clientId, clientSecret }: ProviderCredentials): Buffer {
+  return seal.seal(JSON.stringify({ clientId, clientSecret }), sealedAs.connectorCredentials(estab));
+}
+
+function openCredentials(seal: Seal, estab: string, sealed: Uint8Array): ProviderCredentials {
+  return JSON.parse(seal.open(sealed, sealedAs.connectorCredentials(estab))) as ProviderCredentials;
 }
 
 async function findRow(sql: Sql, estab: string): Promise<Row | undefined> {
@@ -203,7 +210,7 @@ export async function openConnector(parts: ConnectorParts, estab: string): Promi
     });
   }
   if (!row.sealed) throw new Error(`the OneRoster provider of ${estab} has no credentials`);
-  const credentials = openCredentials(seal, row.sealed);
+  const credentials = openCredentials(seal, estab, row.sealed);
   const { url = '', tokenUrl } = settings;
   return createOneRosterConnector({ url, tokenUrl, ...optionsOf(settings), ...credentials, state: row.state ?? {}, outbound, now });
 }

@@ -10,6 +10,7 @@ import { csvPackage } from '../../test/csv-package.ts';
 import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { recordCollected } from '../collection/component-databases.ts';
 
 const { service, db, addSchool, open } = await useWriteback({ work: false });
@@ -56,7 +57,7 @@ test('a school is added with a connector, checked before anything is kept', asyn
   assert.deepEqual((await settingsOf('csv')).settings, { folder: place });
   const { connector, settings, sealed } = await settingsOf('pulled');
   assert.deepEqual([connector, settings, String(sealed).includes('hush')], ['oneroster', { url: 'https://provider.example/ims/oneroster/v1p1' }, false]);
-  assert.ok(service.seal.open(sealed as Buffer).includes('hush-hush'));
+  assert.ok(service.seal.open(sealed as Buffer, sealedAs.connectorCredentials('pulled')).includes('hush-hush'));
   const asked = await db`select estab, payload ->> 'database' as name from outbox where kind = 'collect' order by estab`;
   assert.deepEqual([...asked], [{ estab: 'csv', name: 'SchoolData' }, { estab: 'pulled', name: 'SchoolData' }]);
 

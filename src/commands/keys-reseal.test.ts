@@ -1,6 +1,7 @@
 // From one SECRET_KEY to another: with new,old everything goes on, `keys reseal` seals all of it anew, and then the new
 // key alone is enough. It may run beside the service, die and be repeated, and says what it cannot open.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { verifyWebhook } from '../../client/verify-webhook.js';
@@ -10,6 +11,7 @@ import { rootB, testSecretKey, useService } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { addApplication } from '../access/applications.ts';
 import { createSeal, type Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { rotateTokenKey } from '../access/token-keys.ts';
 import { setBackupPlan } from '../backup/plan.ts';
 import { openConnector, setConnector } from '../collection/connector-settings.ts';
@@ -38,7 +40,10 @@ const { schoolSecret } = await approve({ db, seal: onlyOld, publicUrl: url }, { 
 const mis = { kind: 'oneroster', url: 'https://mis.example', tokenUrl: undefined, clientId: 'me', clientSecret: 'hush-hush' } as const;
 await db.begin((tx) => setConnector(tx, onlyOld, 'two', mis));
 
-await db`insert into console_account (sign_in_name, name, role, created_by, sealed_totp) values ('admin', 'Admin', 'admin', 'test', ${onlyOld.seal('ABCD')})`;
+const account = randomUUID();
+await db`
+  insert into console_account (id, sign_in_name, name, role, created_by, sealed_totp)
+  values (${account}, 'admin', 'Admin', 'admin', 'test', ${onlyOld.seal('ABCD', sealedAs.secondFactor(account))})`;
 await addInbox(db, onlyOld, { rp: 'app', name: 'Inbox', answer: '200' });
 await setBackupPlan(db, onlyOld, { folder: join(service.dataDir, 'backups'), everySeconds: 60, keep: 1, passphrase: 'a', by: 'test' }, new Date());
 
@@ -89,8 +94,9 @@ async function assertSealedWith(seal: Seal): Promise<void> {
   for (const place of columns) {
     const found = await sealedIn(place);
     assert.ok(found.length > 0, `nothing is sealed in ${place.table}.${place.column}: put something there, so that this test covers it`);
-    for (const sealed of found) seal.open(sealed);
   }
+  const reading: Seal = { ...seal, reseal: (sealed, as) => void seal.open(sealed, as) };
+  assert.deepEqual((await reseal(reading)).data.unopened, []);
 }
 
 test('with new,old a process goes on with what the old key sealed', async () => {
@@ -152,10 +158,10 @@ test('ended anywhere and repeated, nothing is lost', async () => {
     let left = steps;
     const dying: Seal = {
       ...changing,
-      reseal(sealed) {
+      reseal(sealed, as) {
         left -= 1;
         if (left < 0) throw new Error('killed');
-        return changing.reseal(sealed);
+        return changing.reseal(sealed, as);
       },
     };
     await assert.rejects(reseal(dying), /killed/);
@@ -167,10 +173,10 @@ test('ended anywhere and repeated, nothing is lost', async () => {
 
 test('the token key, which every start opens, is sealed anew last: a start with the new key alone fails until then', async () => {
   let seen = 0;
-  const dying: Seal = { ...changing, reseal: (sealed) => ((seen += 1) === 6 ? assert.fail('killed') : changing.reseal(sealed)) };
+  const dying: Seal = { ...changing, reseal: (sealed, as) => ((seen += 1) === 6 ? assert.fail('killed') : changing.reseal(sealed, as)) };
   await assert.rejects(reseal(dying), /killed/);
-  const [key] = await db<{ sealed: Uint8Array }[]>`select sealed_private_jwk as sealed from token_key where trusted_until is null`;
-  assert.throws(() => onlyNew.open(key?.sealed ?? Buffer.alloc(0)), /SECRET_KEY/);
+  const [key] = await db<{ kid: string; sealed: Uint8Array }[]>`select kid, sealed_private_jwk as sealed from token_key where trusted_until is null`;
+  assert.throws(() => onlyNew.open(key?.sealed ?? Buffer.alloc(0), sealedAs.tokenKey(key?.kid ?? '')), /SECRET_KEY/);
 });
 
 /** Holds the row back, lets the command run into it, changes the row and lets go. */
@@ -191,8 +197,10 @@ async function credentials(): Promise<Uint8Array | null | undefined> {
   return row?.sealed;
 }
 
+const otherCredentials = '{"clientId":"other","clientSecret":"other"}';
+
 test('what the service changes meanwhile stays as the service left it', async () => {
-  const fresh = changing.seal('{"clientId":"other","clientSecret":"other"}');
+  const fresh = changing.seal(otherCredentials, sealedAs.connectorCredentials('two'));
   const { failed } = await changeMeanwhile(fresh);
   assert.deepEqual([failed, Buffer.from((await credentials()) ?? []).equals(fresh)], [undefined, true]);
 });
@@ -202,13 +210,15 @@ test('what the service erases meanwhile is not brought back', async () => {
 });
 
 test('a process that still seals with the old key is noticed', async () => {
-  const { data, failed } = await changeMeanwhile(onlyOld.seal('{"clientId":"other","clientSecret":"other"}'));
+  const { data, failed } = await changeMeanwhile(onlyOld.seal(otherCredentials, sealedAs.connectorCredentials('two')));
   assert.equal(data.sealedMeanwhile, 1);
   assert.match(failed ?? '', /^1 were sealed with an older key meanwhile: give every process the new key first, then repeat/);
 });
 
 test('what no key opens is named, everything else is sealed anew, and no key may go', async () => {
-  await db`update application_secret set sealed = ${createSeal(['a key that nobody has any more, alas']).seal('x')} where rp = 'app' and kind = 'signing'`;
+  const stranger = createSeal(['a key that nobody has any more, alas']);
+  const sealed = stranger.seal('x', sealedAs.signingSecret('app', ''));
+  await db`update application_secret set sealed = ${sealed} where rp = 'app' and kind = 'signing'`;
   await db`update connector_setting set sealed_credentials = '\\x001122' where estab = 'two'`;
   const { data, lines, failed } = await reseal();
   assert.deepEqual(data.unopened, ['the signing secret of app', 'the connector credentials of two']);
@@ -231,7 +241,8 @@ test('with a wrong key nothing is changed, and everything that it does not open 
 
 test('a secret that has ended, and a key that was retired, are in nobody’s way', async () => {
   const stranger = createSeal(['a key that nobody has any more, alas']);
-  await db`insert into application_secret (rp, kind, hash, sealed, valid_until) values ('app', 'signing', '\\x00', ${stranger.seal('x')}, now())`;
+  const sealed = stranger.seal('x', sealedAs.signingSecret('app', ''));
+  await db`insert into application_secret (rp, kind, hash, sealed, valid_until) values ('app', 'signing', '\\x00', ${sealed}, now())`;
   await db.begin((tx) => rotateTokenKey(tx, onlyOld, { now: false }));
   const { failed, data } = await reseal();
   assert.deepEqual([failed, data.places.at(-1)], [undefined, { what: 'token keys', found: 1, resealed: 1 }]);

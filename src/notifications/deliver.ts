@@ -1,5 +1,6 @@
 // In charge of one delivery attempt: signs the stored bytes, makes the guarded call, and says what it means.
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { readMoment } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
 import type { AllowList } from '../http/address-guard.ts';
@@ -90,6 +91,8 @@ type Standing = {
   url: string | null;
   method: 'GET' | 'POST' | null;
   databaseName: string | null;
+  rp: string;
+  secretId: string;
   sealed: Uint8Array;
 };
 type Asked = { work: ClaimedWork; resolve(found: Found | undefined): void; reject(error: unknown): void };
@@ -108,7 +111,8 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
     asked = [];
     try {
       const rows = await db<Standing[]>`
-        select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName", s.sealed
+        select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName",
+          s.rp, s.id as "secretId", s.sealed
         from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[],
           ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
         join application_secret s on s.rp = pair.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
@@ -145,11 +149,11 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
     });
 }
 
-function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uint8Array) => string): Found | undefined {
+function decide(work: ClaimedWork, rows: readonly Standing[], open: Open): Found | undefined {
   const [row] = rows;
   if (!row || !mayHave(row, work)) return undefined;
-  const secrets = rows.map((one) => open(one.sealed));
-  const stored = { secrets, payload: work.payload as Call, body: work.payload.sealed && work.body ? Buffer.from(open(work.body)) : work.body };
+  const secrets = rows.map(({ rp, secretId, sealed }) => open(sealed, sealedAs.signingSecret(rp, secretId)));
+  const stored = { secrets, payload: work.payload as Call, body: openBody(work, open) };
   if (!row.webhookId || row.url === null || row.method === null) return stored;
   if (row.url === stored.payload.url && row.method === stored.payload.method) return stored;
   const { payload, body } = describeEvent({
@@ -161,6 +165,10 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: (sealed: Uin
     method: row.method,
   });
   return { secrets, payload: { ...(payload as Call), event: stored.payload.event }, body };
+}
+
+function openBody({ estab, rp, id, payload, body }: ClaimedWork, open: Open): Uint8Array | null {
+  return payload.sealed && body ? Buffer.from(open(body, sealedAs.authenticationEvent(estab, rp ?? '', id))) : body;
 }
 
 /** A call for a registration is wanted as long as that is there and the scopes still open its database; how it stands is told however it stands. */
@@ -189,12 +197,14 @@ async function judgeAgain(db: Db, work: ClaimedWork, row: Standing): Promise<Sta
   });
 }
 
-/** A batch is mostly for a few applications, and opening a secret costs as much as signing with it. */
-function openOnce(seal: Seal): (sealed: Uint8Array) => string {
+type Open = Seal['open'];
+
+/** Caches decrypted values: a batch is mostly for a few applications, and decrypting a secret costs as much as signing with it. */
+function openOnce(seal: Seal): Open {
   const opened = new Map<string, string>();
-  return (sealed) => {
-    const key = Buffer.from(sealed).toString('latin1');
-    const secret = opened.get(key) ?? seal.open(sealed);
+  return (sealed, as) => {
+    const key = `${JSON.stringify(as)} ${Buffer.from(sealed).toString('latin1')}`;
+    const secret = opened.get(key) ?? seal.open(sealed, as);
     opened.set(key, secret);
     return secret;
   };

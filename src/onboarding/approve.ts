@@ -2,6 +2,7 @@
 // resume, revoke. Each is one transaction with its events, its receipt and its entry in the record.
 import { authorise, changeState, type Authorised, type IssuedSecret } from '../access/authorisations.ts';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { readMoment } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -33,7 +34,7 @@ export async function approve(
     const installed = await isLive(tx, given.estab);
     await tx`update authorisation set installed_at = ${installed ? tx`now()` : null}, announced_secret = ${issued.id} where estab = ${given.estab}
       and rp = ${given.rp}`;
-    await tx`update school_secret set sealed = ${seal.seal(issued.text)} where estab = ${given.estab} and id = ${issued.id}`;
+    await storeReadable(tx, seal, given, issued);
     await record(tx, given, installed ? 'Live' : 'Approved', scopes);
     await forgetEarlier(tx, { ...given, secretId: issued.id });
     await announceApproval(tx, seal, { ...given, secretId: issued.id, schoolSecret: issued.text, installed });
@@ -48,7 +49,7 @@ export async function announceRotation(tx: Tx, seal: Seal, pair: Pair, issued: I
     await tx`update authorisation set announced_secret = ${issued.id} where estab = ${pair.estab} and rp = ${pair.rp} and installed_at is null returning rp`;
   if (waiting.length === 0) return;
   await forgetEarlier(tx, { ...pair, secretId: issued.id });
-  await tx`update school_secret set sealed = ${seal.seal(issued.text)} where estab = ${pair.estab} and id = ${issued.id}`;
+  await storeReadable(tx, seal, pair, issued);
   await announceApproval(tx, seal, { ...pair, secretId: issued.id, schoolSecret: issued.text, installed: false });
 }
 
@@ -134,7 +135,14 @@ async function repeatApproval(tx: Tx, seal: Seal, { estab, rp }: Pair): Promise<
     where a.estab = ${estab} and a.rp = ${rp} and s.sealed is not null
       and not exists (select from outbox o where o.estab = a.estab and o.rp = a.rp and o.payload ->> 'secretId' = s.id::text
         and (o.payload ->> 'last')::boolean = (a.installed_at is not null) and (o.state in ('waiting', 'running', 'done') or o.body is null))`;
-  if (kept) await announceApproval(tx, seal, { estab, rp, secretId: kept.id, schoolSecret: seal.open(kept.sealed), installed: kept.installed });
+  if (!kept) return;
+  const schoolSecret = seal.open(kept.sealed, sealedAs.schoolSecret(estab, rp, kept.id));
+  await announceApproval(tx, seal, { estab, rp, secretId: kept.id, schoolSecret, installed: kept.installed });
+}
+
+/** Stores the encrypted copy of a school secret, which the authentication event carries. */
+async function storeReadable(tx: Tx, seal: Seal, { estab, rp }: Pair, { id, text }: IssuedSecret): Promise<void> {
+  await tx`update school_secret set sealed = ${seal.seal(text, sealedAs.schoolSecret(estab, rp, id))} where estab = ${estab} and id = ${id}`;
 }
 
 async function record(tx: Tx, { estab, rp, actor }: Pair & { actor: Actor }, state: string, scopes: readonly string[] | null): Promise<void> {

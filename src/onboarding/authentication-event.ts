@@ -3,10 +3,11 @@
 // stored copy is sealed.
 import { shownState } from '../access/authorisations.ts';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import type { Tx } from '../db/connect.ts';
 import { callbackLane, hostOf } from '../notifications/move-callback.ts';
 import { callKind, callsAtOnce } from '../notifications/webhooks.ts';
-import { enqueue, type Lane } from '../outbox/enqueue.ts';
+import { enqueue, makeWorkId, type Lane } from '../outbox/enqueue.ts';
 import { whenLive } from './live.ts';
 
 export type Announced = { estab: string; rp: string; secretId: string; schoolSecret: string; installed: boolean };
@@ -42,7 +43,8 @@ export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId
     from authorisation a join establishment e using (estab) join application p using (rp) where a.estab = ${estab} and a.rp = ${rp}`;
   if (!facts) throw new Error(`${estab} has not authorised ${rp}`);
   const form = new URLSearchParams({ schoolSecret, ...describeSchool({ estab, rp }, facts), installcomplete: String(installed) });
-  await enqueue(tx, {
+  const id = makeWorkId();
+  const work = {
     estab,
     rp,
     kind: callKind,
@@ -56,8 +58,9 @@ export async function announceApproval(tx: Tx, seal: Seal, { estab, rp, secretId
       last: installed,
       secretId,
     },
-    body: seal.seal(form.toString()),
-  });
+    body: seal.seal(form.toString(), sealedAs.authenticationEvent(estab, rp, id)),
+  };
+  await enqueue(tx, work, id);
 }
 
 type StateFacts = Facts & { state: string; installed: boolean };

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { citusUrl } from '../../test/spread-database.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { eraseDelivered } from '../notifications/erase-secrets.ts';
 import { approve } from './approve.ts';
 import { completeInstallations } from './installation.ts';
@@ -235,7 +236,8 @@ test('a secret whose form has arrived is erased, and not sent again, although it
   await gotForms(1);
   await settled();
   // As if it had died between the form and the secret.
-  const text = service.seal.seal('a secret that has arrived');
+  const [kept] = await db<{ id: string }[]>`select id from school_secret where estab = ${estab}`;
+  const text = service.seal.seal('a secret that has arrived', sealedAs.schoolSecret(estab, rp, kept?.id ?? ''));
   await db`update school_secret set sealed = ${text} where estab = ${estab}`;
   await db`
     update outbox set state = 'waiting', settled_at = null, due_at = now() + interval '1 hour' where estab = ${estab} and body is null and kind = 'call'`;

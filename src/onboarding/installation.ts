@@ -1,5 +1,6 @@
 // In charge of the moment at which a school becomes live. The applications that were waiting for it are told, each once.
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { announceApproval } from './authentication-event.ts';
 import { whenLive } from './live.ts';
@@ -18,7 +19,9 @@ export async function completeInstallations(db: Db, seal: Seal, estab?: string):
     for (const { estab: school, rp, secretId, sealed } of waiting) {
       await tx`update authorisation set installed_at = now() where estab = ${school} and rp = ${rp}`;
       await tx`insert into authorisation_event (estab, rp, state, actor) values (${school}, ${rp}, 'Live', 'service')`;
-      if (sealed) await announceApproval(tx, seal, { estab: school, rp, secretId, schoolSecret: seal.open(sealed), installed: true });
+      if (!sealed) continue;
+      const schoolSecret = seal.open(sealed, sealedAs.schoolSecret(school, rp, secretId));
+      await announceApproval(tx, seal, { estab: school, rp, secretId, schoolSecret, installed: true });
     }
     return waiting.length;
   });

@@ -7,6 +7,7 @@ import { earlier } from '../../test/earlier.ts';
 import { hiddenIn, postForm, rosteringToken, useOnboarding, type Visitor } from '../../test/onboarding.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { rootB } from '../../test/service.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, events, authorisations, stored } = onboarding;
@@ -36,9 +37,9 @@ async function addSharing(options: { data?: boolean } = {}) {
 }
 
 async function secretOf(estab: string): Promise<string> {
-  const form = (await stored(estab)).at(-1)?.body;
-  assert.ok(form);
-  return new URLSearchParams(service.seal.open(form)).get('schoolSecret') ?? '';
+  const event = (await stored(estab)).at(-1);
+  assert.ok(event?.body);
+  return new URLSearchParams(service.seal.open(event.body, sealedAs.authenticationEvent(estab, 'app', event.id))).get('schoolSecret') ?? '';
 }
 
 const tokenStatus = async (estab: string, secret: string) => (await rosteringToken(url, 'app', estab, secret)).status;

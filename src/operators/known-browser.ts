@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { noteOnce } from '../access/audit-trail.ts';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { hashSecret } from '../access/secrets.ts';
 import { findUsedUp, noteTry, type Tried, type TryLimit } from '../access/wrong-tries.ts';
 import type { Tx } from '../db/connect.ts';
@@ -12,7 +13,7 @@ import { consoleTries } from './lock-account.ts';
 
 /** mark: of which account, with which password. id: what its tries are counted by, which nobody can vary. */
 export type KnownBrowser = Readonly<{ mark: string; id: string }>;
-type Kept = { for: 'known browser'; mark: string; id: string; until: number };
+type Kept = { mark: string; id: string; until: number };
 export type KnownParts = Readonly<{ seal: Seal; now: () => number; publicUrl: string }>;
 
 const knownDays = 180;
@@ -27,8 +28,8 @@ export function markOf(account: string, passwordHash: string | null): string {
 
 /** Only for who has shown all that the account asks for. */
 export function renderKnownCookie({ seal, now, publicUrl }: KnownParts, mark: string): string {
-  const kept: Kept = { for: 'known browser', mark, id: randomUUID(), until: now() + knownDays * 86_400_000 };
-  return renderCookie(knownCookie, seal.seal(JSON.stringify(kept)).toString('base64url'), publicUrl, knownDays * 86_400);
+  const kept: Kept = { mark, id: randomUUID(), until: now() + knownDays * 86_400_000 };
+  return renderCookie(knownCookie, seal.seal(JSON.stringify(kept), sealedAs.knownBrowser()).toString('base64url'), publicUrl, knownDays * 86_400);
 }
 
 export function findKnownBrowser({ seal, now }: KnownParts, request: FastifyRequest): KnownBrowser | undefined {
@@ -38,8 +39,8 @@ export function findKnownBrowser({ seal, now }: KnownParts, request: FastifyRequ
     const sealed = Buffer.from(value, 'base64url');
     // Decoding passes over what is no letter of it: one cookie would have any number of spellings.
     if (sealed.toString('base64url') !== value) return undefined;
-    const kept = JSON.parse(seal.open(sealed)) as Kept;
-    if (kept.for !== 'known browser' || kept.until < now()) return undefined;
+    const kept = JSON.parse(seal.open(sealed, sealedAs.knownBrowser())) as Kept;
+    if (kept.until < now()) return undefined;
     return { mark: kept.mark, id: kept.id };
   } catch {
     return undefined;

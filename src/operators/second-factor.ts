@@ -5,6 +5,7 @@ import { Secret, TOTP } from 'otpauth';
 import { noteLook } from '../access/audit-trail.ts';
 import type { Turns } from '../access/hash-pool.ts';
 import type { Seal } from '../access/seal.ts';
+import { sealedAs } from '../access/sealed-as.ts';
 import { requireTriesLeft } from '../access/wrong-tries.ts';
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -27,25 +28,25 @@ const wrongProof = 'That is neither a code that is good now nor your password, o
 
 /** sealed: what comes back with the first code. uri: what a QR code says to an app. */
 export type PendingFactor = Readonly<{ secret: string; uri: string; sealed: string }>;
-type Kept = { for: 'second factor'; account: string; secret: string; until: number };
+type Kept = { secret: string; until: number };
 
 export function makePendingFactor({ seal, now, publicUrl }: FactorParts, operator: Operator): PendingFactor {
   const secret = new Secret({ size: secretBytes }).base32;
-  const kept: Kept = { for: 'second factor', account: operator.id, secret, until: now() + pendingMinutes * 60_000 };
-  return { ...describe(secret, operator, publicUrl), sealed: seal.seal(JSON.stringify(kept)).toString('base64url') };
+  const kept: Kept = { secret, until: now() + pendingMinutes * 60_000 };
+  return { ...describe(secret, operator, publicUrl), sealed: seal.seal(JSON.stringify(kept), sealedAs.pendingSecondFactor(operator.id)).toString('base64url') };
 }
 
 /** The same again, for whoever mistyped the first code. */
 export function openPendingFactor({ seal, now, publicUrl }: FactorParts, operator: Operator, sealed: string): PendingFactor {
-  const kept = readKept(seal, sealed);
-  if (kept?.for !== 'second factor' || kept.account !== operator.id || kept.until < now())
+  const kept = readKept(seal, operator.id, sealed);
+  if (kept === undefined || kept.until < now())
     throw new SchoolbellError('invalid_request', 'This page has grown old. Begin again with a new QR code.');
   return { ...describe(kept.secret, operator, publicUrl), sealed };
 }
 
-function readKept(seal: Seal, sealed: string): Kept | undefined {
+function readKept(seal: Seal, account: string, sealed: string): Kept | undefined {
   try {
-    return JSON.parse(seal.open(Buffer.from(sealed, 'base64url'))) as Kept;
+    return JSON.parse(seal.open(Buffer.from(sealed, 'base64url'), sealedAs.pendingSecondFactor(account))) as Kept;
   } catch {
     return undefined;
   }
@@ -79,8 +80,9 @@ export async function enrol(
     throw new SchoolbellError('unprocessable', 'The code is not right. Type the six digits that the app shows now; is the clock of your phone right?');
   const { codes, hashes } = makeRecoveryCodes();
   const opened = await db.begin(async (tx) => {
+    const stored = parts.seal.seal(secret, sealedAs.secondFactor(operator.id));
     const added = await tx`
-      update console_account set sealed_totp = ${parts.seal.seal(secret)}, totp_step = ${step}, recovery_hashes = ${hashes}::bytea[]
+      update console_account set sealed_totp = ${stored}, totp_step = ${step}, recovery_hashes = ${hashes}::bytea[]
       where id = ${operator.id} and sealed_totp is null returning id`;
     if (added.length === 0) throw new SchoolbellError('conflict', 'This account has a second factor already. Switch it off before you set up another.');
     await requireSession(tx, operator);
@@ -173,7 +175,7 @@ async function tryCode<T>(
 
 async function takeCode(tx: Tx, { seal, now }: FactorParts, account: string, digits: string, unlocked: Fragment): Promise<string | undefined> {
   const [factor] = await tx<{ sealed: Uint8Array }[]>`select sealed_totp as sealed from console_account where id = ${account} and sealed_totp is not null`;
-  const step = factor && findStep(seal.open(factor.sealed), digits, now());
+  const step = factor && findStep(seal.open(factor.sealed, sealedAs.secondFactor(account)), digits, now());
   if (step === undefined) return undefined;
   const taken = await tx`
     update console_account set totp_step = ${step}, wrong_tries = 0, locked_until = null

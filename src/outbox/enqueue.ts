@@ -24,8 +24,8 @@ export function makeWorkId(): string {
   return `msg_${randomBytes(18).toString('base64url')}`;
 }
 
-export async function enqueue(sql: Sql, work: NewWork): Promise<string> {
-  const id = makeWorkId();
+/** `id`: for a caller whose body is encrypted for this row. */
+export async function enqueue(sql: Sql, work: NewWork, id: string = makeWorkId()): Promise<string> {
   await armLane(sql, work.lane, 0);
   await sql`
     insert into outbox (estab, id, rp, kind, lane, payload, body, due_at)

@@ -5,6 +5,7 @@ import { clickEach, phone, useHands } from '../../../test/clicked.ts';
 import { useConsole } from '../../../test/console.ts';
 import { codeAt } from '../../../test/totp.ts';
 import { addOperator, goodPassword, signIn } from '../../../test/visitor.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 
 const clock = Date.parse('2026-11-16T08:00:10Z');
 const { service: { db, url, seal } } = await useConsole({}, { now: () => clock });
@@ -21,7 +22,8 @@ const otherPassword = 'another horse that nobody rides';
 const known = async (name: string) =>
   (await db<{ role: string; factor: boolean; name: string }[]>`
     select role, name, sealed_totp is not null as factor from console_account where sign_in_name = ${name}`)[0];
-const giveFactor = (name: string) => db`update console_account set sealed_totp = ${seal.seal('JBSWY3DPEHPK3PXP')} where sign_in_name = ${name}`;
+const giveFactor = (name: string) => db`
+  update console_account set sealed_totp = ${seal.seal('JBSWY3DPEHPK3PXP', sealedAs.secondFactor(name))} where sign_in_name = ${name}`;
 const mails = async () => (await db`select from outbox where kind = 'mail'`).length;
 const recoveryCodes = async () => (await db<{ hashes: Buffer[] }[]>`select recovery_hashes as hashes from console_account where id = ${own}`)[0]?.hashes ?? [];
 

@@ -6,6 +6,7 @@ import { useConsole } from '../../../test/console.ts';
 import { lockWaits } from '../../../test/lock-waits.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import { sendForgotten } from '../../operators/links.ts';
 
 const { service } = await useConsole();
@@ -185,7 +186,7 @@ test('admin cannot be removed or made a viewer while a setting or a file rules i
 
 test('a second factor is reset for somebody else, whose sessions end, and never for oneself', async () => {
   await addOperator(db, 'eve@trust.example', 'viewer');
-  await db`update console_account set sealed_totp = ${service.seal.seal('ABCDEFGH')}, recovery_hashes = '{"\\x00"}'`;
+  await db`update console_account set sealed_totp = ${service.seal.seal('ABCDEFGH', sealedAs.secondFactor('eve'))}, recovery_hashes = '{"\\x00"}'`;
   const eve = await signIn(url, 'eve@trust.example');
   assert.equal((await admin.send(at('eve@trust.example', '/reset-second-factor'))).status, 303);
   assert.match((await eve.open('/console/second-factor')).location ?? '', /sign-in/);
@@ -238,7 +239,8 @@ test('a forgotten password: the same answer for all, a link by mail to who is kn
 
 test('a new password does not get around a second factor, nor around the lock of wrong codes', async () => {
   const id = await addOperator(db, 'eve@trust.example', 'viewer');
-  await db`update console_account set sealed_totp = ${service.seal.seal('ABCDEFGH')}, wrong_tries = 10, locked_until = now() + interval '10 minutes'
+  await db`update console_account set sealed_totp = ${service.seal.seal('ABCDEFGH', sealedAs.secondFactor('eve'))}, wrong_tries = 10,
+    locked_until = now() + interval '10 minutes'
     where id = ${id}`;
   const link = await db.begin((tx) => sendForgotten(tx, url, { id, name: 'Eve', email: 'eve@trust.example' }));
   const eve = createVisitor(url);

@@ -7,6 +7,7 @@ import { addOperator, createVisitor, goodPassword, signIn, type Seen, type Visit
 import { scanText } from '../../../test/scan-code.ts';
 import { codeAt, wrongCodes } from '../../../test/totp.ts';
 import { createSeal } from '../../access/seal.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 
 let clock = Date.parse('2026-11-16T08:00:10Z');
 const { service: { db, url, seal } } = await useConsole({}, { now: () => clock });
@@ -65,7 +66,7 @@ test('it is set up by a QR code or its text, counts after a right code, ends oth
   assert.equal((await elsewhere.open('/console/account')).location, '/console/sign-in?to=%2Fconsole%2Faccount');
   const [kept] = await db<{ sealed: Buffer; hashes: Buffer[]; all: string }[]>`
     select sealed_totp as sealed, recovery_hashes as hashes, a::text as all from console_account a where id = ${id}`;
-  assert.equal(seal.open(kept?.sealed ?? Buffer.alloc(0)), secret);
+  assert.equal(seal.open(kept?.sealed ?? Buffer.alloc(0), sealedAs.secondFactor(id)), secret);
   assert.equal(kept?.hashes.length, 10);
   for (const code of [secret, ...codesIn(done)]) assert.ok(!kept.all.includes(code), 'nothing is kept as it is');
   assert.ok((await lines()).includes('switch second factor on'));
@@ -75,15 +76,18 @@ test('a secret of another account, of another key or of an hour ago is not taken
   const visitor = await signIn(url, name);
   const page = await visitor.open(factorPath);
   const others = await (await signIn(url, 'other@trust.example')).open(factorPath);
-  const foreign = createSeal(['another key that is quite long enough']).seal('{"for":"second factor"}').toString('base64url');
-  const tries = [[sealedIn(others), secretIn(others)], [foreign, secretIn(page)], [seal.seal(secretIn(page)).toString('base64url'), secretIn(page)], ['', '']];
-  for (const [sealed = '', secret = ''] of tries) {
-    const refused = await visitor.send(`${factorPath}/on`, { sealed, code: secret === '' ? '123456' : codeOf(secret) });
+  const secret = secretIn(page);
+  const pending = JSON.stringify({ secret, until: clock + 60_000 });
+  const foreign = createSeal(['another key that is quite long enough']).seal(pending, sealedAs.pendingSecondFactor(id)).toString('base64url');
+  const otherPurpose = seal.seal(pending, sealedAs.secondFactor(id)).toString('base64url');
+  const tries = [[sealedIn(others), secretIn(others)], [foreign, secret], [otherPurpose, secret], ['', '']];
+  for (const [sealed = '', tried = ''] of tries) {
+    const refused = await visitor.send(`${factorPath}/on`, { sealed, code: tried === '' ? '123456' : codeOf(tried) });
     assert.equal(refused.status, 400);
     assert.match(refused.text, /grown old/);
   }
   clock += 61 * 60_000;
-  assert.equal((await visitor.send(`${factorPath}/on`, { sealed: sealedIn(page), code: codeOf(secretIn(page)) })).status, 400);
+  assert.equal((await visitor.send(`${factorPath}/on`, { sealed: sealedIn(page), code: codeOf(secret) })).status, 400);
   assert.deepEqual(await db`select from console_account where sealed_totp is not null`, []);
 });
 

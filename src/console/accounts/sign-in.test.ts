@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { addOperator, createVisitor, goodPassword, signIn, type Visitor } from '../../../test/visitor.ts';
+import { sealedAs, type SealedAs } from '../../access/sealed-as.ts';
 import { markOf } from '../../operators/known-browser.ts';
 
 const { service: { db, url, join, seal } } = await useConsole();
@@ -101,8 +102,9 @@ test('a browser is known for one account with one password, and for nobody who m
   const [owner, stranger] = [await signIn(url, name), await signIn(url, 'other@trust.example')];
   const knownOf = (visitor: Visitor) => visitor.cookies.get('schoolbell_known') ?? '';
   const [row] = await db<{ hash: string }[]>`select password_hash as hash from console_account where id = ${id}`;
-  const sealed = (until: number) =>
-    seal.seal(JSON.stringify({ for: 'known browser', mark: markOf(id, row?.hash ?? ''), until })).toString('base64url');
+  const sealed = (until: number, as: SealedAs = sealedAs.knownBrowser()) =>
+    seal.seal(JSON.stringify({ mark: markOf(id, row?.hash ?? ''), until }), as).toString('base64url');
+  const otherPurpose = sealed(Date.now() + 60_000, sealedAs.secondFactor(id));
   const status = async (known: string, password = goodPassword) => {
     await db`delete from wrong_try`;
     await db`update console_account set wrong_tries = 10, locked_until = now() + interval '15 minutes'`;
@@ -110,7 +112,7 @@ test('a browser is known for one account with one password, and for nobody who m
     await visitor.open('/console/sign-in');
     return (await visitor.send('/console/sign-in', { name, password })).status;
   };
-  const strange = [knownOf(stranger), `${knownOf(owner).slice(0, -4)}AAAA`, 'x', sealed(Date.now() - 1), seal.seal('{}').toString('base64url')];
+  const strange = [knownOf(stranger), `${knownOf(owner).slice(0, -4)}AAAA`, 'x', sealed(Date.now() - 1), otherPurpose];
   for (const known of strange) assert.equal(await status(known), 401, known);
   const before = knownOf(owner);
   for (const known of [before, sealed(Date.now() + 60_000)]) assert.equal(await status(known), 303);

@@ -7,6 +7,7 @@ import { lockWaits } from '../../../test/lock-waits.ts';
 import { codeAt } from '../../../test/totp.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, goodPassword, signIn, type Seen, type Visitor } from '../../../test/visitor.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import type { Sql, Tx } from '../../db/connect.ts';
 
 const clock = Date.parse('2026-11-16T08:00:10Z');
@@ -39,7 +40,7 @@ async function meanwhile(change: (tx: Tx) => Promise<unknown>, send: () => Promi
 }
 
 async function switchOn(tx: Tx): Promise<void> {
-  await tx`update console_account set sealed_totp = ${seal.seal(secret)} where id = ${id}`;
+  await tx`update console_account set sealed_totp = ${seal.seal(secret, sealedAs.secondFactor(id))} where id = ${id}`;
   await tx`delete from console_session where account = ${id}`;
 }
 
@@ -102,7 +103,7 @@ test('an admin who is removed or loses the role changes and invites nobody, and 
     '/console/operators/rule': { required: 'yes' },
     '/console/account/rename': { name: 'Another' },
   };
-  await db`update console_account set sealed_totp = ${seal.seal(secret)} where sign_in_name = 'other@trust.example'`;
+  await db`update console_account set sealed_totp = ${seal.seal(secret, sealedAs.secondFactor('other'))} where sign_in_name = 'other@trust.example'`;
   await db`update console_account set password_hash = null where sign_in_name = 'third@trust.example'`;
   for (const [path, fields] of Object.entries(changes)) {
     const visitor = await signIn(url, name);

@@ -8,6 +8,7 @@ import { useCommands } from '../../../test/commands.ts';
 import { useConsole } from '../../../test/console.ts';
 import { useDataDir } from '../../../test/data-dir.ts';
 import { createSeal } from '../../access/seal.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import { createTokenKeys } from '../../access/token-keys.ts';
 import { readConfig, variables } from '../../config.ts';
 import { requireGeneration } from '../../identity/oidc/keys.ts';
@@ -101,8 +102,9 @@ test('keys are replaced by an admin, with their age to be seen, and the trail kn
 
 test('keys that an older key has sealed are counted while SECRET_KEY is being changed', async () => {
   assert.match((await viewer.get(path)).text, /Nearly changed/);
-  const sealed = createSeal([older]).seal('{}');
-  await db`update token_key set sealed_private_jwk = ${sealed} where sealed_private_jwk is not null`;
+  const [key] = await db<{ kid: string }[]>`select kid from token_key where sealed_private_jwk is not null`;
+  const sealed = createSeal([older]).seal('{}', sealedAs.tokenKey(key?.kid ?? ''));
+  await db`update token_key set sealed_private_jwk = ${sealed} where kid = ${key?.kid ?? ''}`;
   assert.match((await viewer.get(path)).text, /Being changed[^]*1 key above is still sealed with an older one/);
 });
 

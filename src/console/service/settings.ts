@@ -1,6 +1,7 @@
 // In charge of the page of the settings in force: variables without secrets, versions, addresses, processes, keys and how long
 // what is kept; and of replacing the keys that sign.
 import type { Seal } from '../../access/seal.ts';
+import { sealedAs, type SealedAs } from '../../access/sealed-as.ts';
 import { listTokenKeys, trustedAfterwardsHours, type KeyAge } from '../../access/token-keys.ts';
 import { ConfigError, type Config } from '../../config.ts';
 import { listVersionedProcesses, type VersionedProcess } from '../../db/service-versions.ts';
@@ -36,7 +37,10 @@ export const settingsPage: Page = {
 ${renderVersions(server, now())}
 ${renderSettings(config)}
 ${renderKeys(visit, tokens, provider, now())}
-${renderSealing(config, seal, [...tokens, ...provider])}
+${renderSealing(config, seal, [
+  ...tokens.map(({ id, sealed }) => ({ sealed, as: sealedAs.tokenKey(id) })),
+  ...provider.map(({ id, sealed }) => ({ sealed, as: sealedAs.providerKeys(id) })),
+])}
 ${renderAddresses(config)}
 ${renderProcesses(processes, now())}
 ${renderRetained(retained)}`;
@@ -114,10 +118,12 @@ ${renderCheck({
   return html`<details class="card"><summary>Replace the keys</summary>${doing}</details>`;
 }
 
-/** Of the keys that sign: they are few, and the last that `keys reseal` seals anew. */
-function renderSealing({ secretKeys }: Config, seal: Seal, keys: readonly KeyAge[]): Html {
+type EncryptedKey = Readonly<{ sealed: Uint8Array | null; as: SealedAs }>;
+
+/** Looks at the signing keys only: they are few, and `keys reseal` encrypts them last. */
+function renderSealing({ secretKeys }: Config, seal: Seal, keys: readonly EncryptedKey[]): Html {
   const many = secretKeys.length > 1;
-  const older = many ? keys.filter(({ sealed }) => sealed !== null && isOlder(seal, sealed)).length : 0;
+  const older = many ? keys.filter(({ sealed, as }) => sealed !== null && isOlder(seal, sealed, as)).length : 0;
   const words = many
     ? html`<code>SECRET_KEY</code> has ${String(secretKeys.length)} keys: the first seals, and all of them open. ${
         older > 0
@@ -130,9 +136,9 @@ function renderSealing({ secretKeys }: Config, seal: Seal, keys: readonly KeyAge
 <p>${many && renderBadge(older > 0 ? { badge: 'Being changed', tone: 'wait' } : { badge: 'Nearly changed', tone: 'busy' })} ${words}</p></section>`;
 }
 
-function isOlder(seal: Seal, sealed: Uint8Array): boolean {
+function isOlder(seal: Seal, sealed: Uint8Array, as: SealedAs): boolean {
   try {
-    return seal.reseal(sealed) !== undefined;
+    return seal.reseal(sealed, as) !== undefined;
   } catch (error) {
     if (error instanceof ConfigError) return true;
     throw error;

@@ -1,8 +1,9 @@
 // In charge of the provider's own keys, for ID tokens and for cookies: sealed, the same for every process, replaced on
 // demand. The newest signs; those behind it only verify, for as long as anything that they signed can be in use.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type { Seal } from '../../access/seal.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import type { KeyAge } from '../../access/token-keys.ts';
 import type { Db, Fragment, Sql, Tx } from '../../db/connect.ts';
 
@@ -27,18 +28,18 @@ export async function requireGeneration(db: Db, seal: Seal): Promise<string> {
 
 /** Newest first. */
 export async function readProviderKeys(db: Db, seal: Seal): Promise<ProviderKeys> {
-  const rows = await db<{ sealed: Uint8Array }[]>`
-    select sealed from provider_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
-  const opened = rows.map(({ sealed }) => JSON.parse(seal.open(sealed)) as ProviderKeys);
+  const rows = await db<{ id: string; sealed: Uint8Array }[]>`
+    select id, sealed from provider_key where ${trusted(db)} order by trusted_until desc nulls first, created_at desc`;
+  const opened = rows.map(({ id, sealed }) => JSON.parse(seal.open(sealed, sealedAs.providerKeys(id))) as ProviderKeys);
   return { jwks: { keys: opened.flatMap(({ jwks }) => jwks.keys) }, cookieKeys: opened.flatMap(({ cookieKeys }) => cookieKeys) };
 }
 
 /** Gives the key id of the new one. With `now`, what the earlier ones signed counts no longer. */
 export async function rotateProviderKeys(tx: Tx, seal: Seal, { now }: { now: boolean }): Promise<string> {
   await tx`select pg_advisory_xact_lock(${advisoryLock})`;
-  const [present] = await tx<{ sealed: Uint8Array }[]>`select sealed from provider_key where trusted_until is null`;
+  const [present] = await tx<{ id: string; sealed: Uint8Array }[]>`select id, sealed from provider_key where trusted_until is null`;
   // With a SECRET_KEY that is not the service's, the service could not open the new ones either.
-  if (present) seal.open(present.sealed);
+  if (present) seal.open(present.sealed, sealedAs.providerKeys(present.id));
   await tx`delete from provider_key where ${now ? tx`true` : tx`trusted_until <= now()`}`;
   await tx`update provider_key set trusted_until = now() + make_interval(hours => ${trustedAfterwardsHours}) where trusted_until is null`;
   return makeKeys(tx, seal);
@@ -61,7 +62,8 @@ async function makeKeys(tx: Tx, seal: Seal): Promise<string> {
   const kid = randomBytes(8).toString('hex');
   const jwk = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig', kid };
   const keys: ProviderKeys = { jwks: { keys: [jwk] }, cookieKeys: [randomBytes(32).toString('base64url')] };
-  await tx`insert into provider_key (sealed) values (${seal.seal(JSON.stringify(keys))})`;
+  const id = randomUUID();
+  await tx`insert into provider_key (id, sealed) values (${id}, ${seal.seal(JSON.stringify(keys), sealedAs.providerKeys(id))})`;
   return kid;
 }
 

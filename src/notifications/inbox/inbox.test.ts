@@ -141,10 +141,8 @@ test('a flood fills nothing: so many a minute, of each so much, and of all the n
     for (const one of refused) assert.match(one.headers.get('retry-after') ?? '', /^\d{1,2}$/);
     return refused.length === 4;
   });
-  await db`
-    insert into inbox_call (inbox, method, verdict, answer, bytes, head, body)
-    select inbox, method, verdict, answer, bytes, head, body from inbox_call cross join generate_series(1, ${inboxLimits.keptCalls * 2})
-    where seq = ${large?.seq ?? ''}`;
+  await db`update inbox set minute_calls = 0`;
+  for (let call = 0; call < inboxLimits.keptCalls; call += 1) assert.equal((await post('one of many')).status, 200);
   const full = (minute: string) =>
     db`update inbox set minute = date_trunc('minute', now()) + ${minute}::interval, minute_calls = ${inboxLimits.callsPerMinute}`;
   // One that was read just before the next minute began counts there.

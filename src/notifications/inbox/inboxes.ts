@@ -1,6 +1,7 @@
 // In charge of inboxes: places of an application that take calls and show them, for those who have no receiver of their own yet.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Seal } from '../../access/seal.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import type { Db, Sql } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
 
@@ -47,10 +48,12 @@ export async function addInbox(db: Db, seal: Seal, { rp, name, answer }: { rp: s
     if (there?.named) throw new SchoolbellError('conflict', `--name: ${rp} has an inbox called ${named} already; choose another name`);
     if ((there?.inboxes ?? 0) >= mostInboxes)
       throw new SchoolbellError('conflict', `${rp} has ${mostInboxes} inboxes, and no more are kept for an application; remove one first`);
-    const [made] = await tx<{ id: string }[]>`
-      insert into inbox (rp, name, key, sealed_key, answer)
-      values (${rp}, ${named}, ${randomBytes(32).toString('base64url')}, ${seal.seal(randomBytes(32).toString('base64url'))}, ${answers}) returning id`;
-    return requireInbox(tx, rp, made?.id ?? '');
+    const id = randomUUID();
+    const sealedKey = seal.seal(randomBytes(32).toString('base64url'), sealedAs.inboxKey(rp, id));
+    await tx`
+      insert into inbox (id, rp, name, key, sealed_key, answer)
+      values (${id}, ${rp}, ${named}, ${randomBytes(32).toString('base64url')}, ${sealedKey}, ${answers})`;
+    return requireInbox(tx, rp, id);
   });
 }
 

@@ -1,6 +1,7 @@
 // In charge of taking a call into an inbox: so many a minute, of each so much, and of all the newest. What came is sealed, and
 // what would open something for whoever reads it is left out.
 import { createSeal, type Seal } from '../../access/seal.ts';
+import { sealedAs } from '../../access/sealed-as.ts';
 import type { Db } from '../../db/connect.ts';
 import { cutText } from '../../http/cut-text.ts';
 import type { InboxAnswer } from './inboxes.ts';
@@ -23,11 +24,11 @@ export type Received = Readonly<{ kind: 'taken'; answer: InboxAnswer } | { kind:
 export const inboxLimits = { callsPerMinute: 120, keptCalls: 100, keptBytes: 64 * 1024 } as const;
 const longest = { path: 4096, id: 200, method: 20, headers: 60, name: 100, value: 2000 } as const;
 
-type Found = { id: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; minute: Date; nextMinute: Date; seconds: number; wait: number };
+type Found = { id: string; seq: string; rp: string; answer: InboxAnswer; sealedKey: Uint8Array; minute: Date; nextMinute: Date; seconds: number; wait: number };
 
 export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arrival): Promise<Received> {
   const [found] = await db<Found[]>`
-    select id, rp, answer, sealed_key as "sealedKey", date_trunc('minute', now()) as minute,
+    select id, nextval(pg_get_serial_sequence('inbox_call', 'seq'))::text as seq, rp, answer, sealed_key as "sealedKey", date_trunc('minute', now()) as minute,
       date_trunc('minute', now()) + interval '1 minute' as "nextMinute", extract(epoch from now())::float8 as seconds,
       ceil(extract(epoch from date_trunc('minute', now()) + interval '1 minute' - now()))::int as wait from inbox where key = ${key}`;
   if (!found) return { kind: 'unknown' };
@@ -35,15 +36,17 @@ export async function receiveCall(db: Db, seal: Seal, key: string, arrival: Arri
   const verdict = judgeSignature({ ...arrival, seconds: found.seconds }, await listSigningSecrets(db, seal, found.rp));
   const { 'webhook-id': given } = arrival.headers;
   const id = given === undefined ? null : storable(cutText(given, longest.id));
-  const own = createSeal([seal.open(found.sealedKey)]);
-  const head = own.seal(JSON.stringify(describe(arrival)));
-  const body = own.seal(Buffer.from(arrival.body.subarray(0, inboxLimits.keptBytes)).toString('base64'));
+  const own = createSeal([seal.open(found.sealedKey, sealedAs.inboxKey(found.rp, found.id))]);
+  const kept = Buffer.from(arrival.body.subarray(0, inboxLimits.keptBytes));
+  const head = own.seal(JSON.stringify(describe(arrival)), sealedAs.inboxCall('head', found.id, found.seq));
+  const body = own.seal(kept.toString('base64'), sealedAs.inboxCall('body', found.id, found.seq));
   // The inbox is held first: one that was removed meanwhile is unknown, and who removes or empties it is neither waited for with a
   // call in hand nor kept waiting so.
   const add = db`
     with held as (select id from inbox where id = ${found.id} for no key update)
-    insert into inbox_call (inbox, method, webhook_id, verdict, answer, address, bytes, head, body)
-    select id, ${cutText(arrival.method, longest.method)}::text, ${id}::text, ${verdict}::text, ${found.answer}::text, ${arrival.address}::text,
+    insert into inbox_call (inbox, seq, method, webhook_id, verdict, answer, address, bytes, head, body) overriding system value
+    select id, ${found.seq}::bigint, ${cutText(arrival.method, longest.method)}::text, ${id}::text, ${verdict}::text, ${found.answer}::text,
+      ${arrival.address}::text,
       ${arrival.body.length}::int, ${head}::bytea, ${body}::bytea from held returning inbox`;
   const forgetOldest = db`
     delete from inbox_call where inbox = ${found.id}
@@ -63,12 +66,12 @@ async function countCall(db: Db, { id, minute, nextMinute }: Found): Promise<boo
 
 /** Those that ended too, as long as they are kept: whoever still signs with one wants to know. */
 async function listSigningSecrets(db: Db, seal: Seal, rp: string): Promise<{ text: string; valid: boolean }[]> {
-  const rows = await db<{ sealed: Uint8Array; valid: boolean }[]>`
-    select sealed, valid_until is null or valid_until > now() as valid from application_secret
+  const rows = await db<{ id: string; sealed: Uint8Array; valid: boolean }[]>`
+    select id, sealed, valid_until is null or valid_until > now() as valid from application_secret
     where rp = ${rp} and kind = 'signing' and sealed is not null order by created_at desc limit 20`;
-  return rows.flatMap(({ sealed, valid }) => {
+  return rows.flatMap(({ id, sealed, valid }) => {
     try {
-      return [{ text: seal.open(sealed), valid }];
+      return [{ text: seal.open(sealed, sealedAs.signingSecret(rp, id)), valid }];
     } catch (error) {
       // One that has ended is not sealed anew when the key changes.
       if (valid) throw error;
