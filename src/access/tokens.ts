@@ -90,7 +90,7 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
     const kid = readKeyId(token);
     const key = await keys.verificationKey(kid);
     if (!key) throw malformed('unknown key');
-    const { payload } = await jwtVerify(token, key, { algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER }).catch((cause: Error) => {
+    const { payload } = await jwtVerify(token, key, { issuer, algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER }).catch((cause: Error) => {
       throw malformed(cause.message);
     });
     const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
