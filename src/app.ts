@@ -161,7 +161,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const app = createServer({ logLevel: config.logLevel, ...told, trustProxy: config.trustProxy, shapeFor });
   const keys = createTokenKeys(callers, seal);
   const sandbox = config.demo ? openSandbox(callers, config, now) : undefined;
-  const steady = createTokens(keys, config.publicUrl, now, sandbox?.findTokenSeconds);
+  const steady = createTokens(keys, config.publicUrl, sandbox?.findTokenSeconds);
   const tokens = sandbox ? refuseAtTimes(steady, sandbox.requireAnswer) : steady;
   const limit = createRateLimit(changes, config.rateLimitPerMinute, now);
   const searchLimit = createRateLimit(changes, maxSearchesPerMinute, now);

@@ -6,8 +6,7 @@ import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { createSharedCheck, type Reach, type Standing } from './shared-check.ts';
-import { requireTrustedKey } from './token-keys.ts';
-import type { RosteringTokenKind, Tokens } from './tokens.ts';
+import { requireValid, type RosteringTokenKind, type Tokens } from './tokens.ts';
 
 export type { Reach, Standing } from './shared-check.ts';
 
@@ -22,13 +21,13 @@ export function createAuthenticate(db: Db, tokens: Tokens, limit: RateLimit): Au
   return async (request, kind) => {
     const claims = await tokens.verify(bearerToken(request.headers.authorization), kind);
     noteCaller(request, { rp: claims.rp, estab: claims.estab });
-    const { rows, secretHolds, keyTrusted } = await check(claims);
+    const { rows, secretHolds, ...facts } = await check(claims);
     if (rows.length === 0 || !secretHolds)
       throw new SchoolbellError(
         'invalid_token',
         'The secret behind this token is no longer valid, or no school authorises the application any more; obtain a new token.',
       );
-    requireTrustedKey(keyTrusted);
+    requireValid(claims, facts);
     limit.count(request, claims.secretId);
     const reach = reaches.get(rows) ?? requireReach(rows);
     reaches.set(rows, reach);

@@ -4,8 +4,8 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
-import type { Tokens } from './tokens.ts';
+import { tokenFacts, type TokenFacts } from './token-keys.ts';
+import { requireValid, type Tokens } from './tokens.ts';
 
 export type ManagementCaller = { rp: string };
 export type RequireManagementCaller = (request: FastifyRequest) => Promise<ManagementCaller>;
@@ -22,11 +22,11 @@ export function createManagementCaller(db: Db, tokens: Tokens, limit: RateLimit)
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'management');
     noteCaller(request, { rp: claims.rp });
-    const [secret] = await db<{ keyTrusted: boolean }[]>`
-      select ${keyIsTrusted(db, claims.kid)} as "keyTrusted" from application_secret
+    const [secret] = await db<TokenFacts[]>`
+      select ${tokenFacts(db, claims.kid)} from application_secret
       where rp = ${claims.rp} and id = ${claims.secretId} and kind = 'management' and (valid_until is null or valid_until > now())`;
     if (!secret) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
-    requireTrustedKey(secret.keyTrusted);
+    requireValid(claims, secret);
     limit.count(request, claims.secretId);
     return { rp: claims.rp };
   };

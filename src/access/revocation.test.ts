@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { beforeEach, test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
+import { useDatabaseClock } from '../../test/database-clock.ts';
 import { byName, type TestedDialect } from '../../test/dialects.ts';
 import { useService, type Client } from '../../test/service.ts';
 import { rotateApplicationSecret } from './applications.ts';
@@ -11,8 +12,8 @@ import { authorise, changeState, rotateSchoolSecret, type AuthorisationState } f
 import { sealedAs } from './sealed-as.ts';
 
 const estab = '9990001';
-let clock = Date.now();
-const service = await useService({}, { now: () => clock });
+const { database, clock } = await useDatabaseClock();
+const service = await useService({}, { database });
 const { db, seal } = service;
 const person = (sourcedId: string, role: string) => ({
   sourcedId, enabledUser: 'true', orgSourcedIds: 'sch', role, username: sourcedId, givenName: sourcedId, familyName: 'Lee',
@@ -190,20 +191,20 @@ test('an application that is removed, or whose school is removed, is refused', a
 });
 
 test('a token ends after 3600 seconds', async () => {
-  const start = clock;
+  const start = Math.floor(Date.now() / 1000) * 1000;
   try {
-    clock = Math.floor(start / 1000) * 1000;
+    await clock.stopAt(new Date(start));
     before = await freshTokens();
-    clock += 3_599_999;
+    await clock.stopAt(new Date(start + 3_599_999));
     await assertAll();
-    clock += 1;
+    await clock.stopAt(new Date(start + 3_600_000));
     await assertAll('invalidToken');
     await assertSays(/expired/i);
     const unused = await freshTokens();
-    clock += 3_601_000;
+    await clock.stopAt(new Date(start + 7_201_000));
     await assertAll('invalidToken', '/users', unused);
   } finally {
-    clock = start;
+    await clock.setAhead(0);
   }
 });
 

@@ -4,8 +4,8 @@ import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { noteCaller } from '../http/request-log.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { keyIsTrusted, requireTrustedKey } from './token-keys.ts';
-import type { Tokens } from './tokens.ts';
+import { tokenFacts, type TokenFacts } from './token-keys.ts';
+import { requireValid, type Tokens } from './tokens.ts';
 
 export type SchoolCaller = { rp: string; estab: string; scopes: readonly string[]; expiresAt: Date };
 export type RequireSchoolCaller = (request: FastifyRequest) => Promise<SchoolCaller>;
@@ -19,12 +19,12 @@ export function createSchoolCaller(db: Db, tokens: Tokens, limit: RateLimit): Re
     if (!token) throw new SchoolbellError('invalid_token', 'The Authorization header must be "Idaas" or "Bearer" followed by one token.');
     const claims = await tokens.verify(token, 'school');
     noteCaller(request, { rp: claims.rp, estab: claims.estab });
-    const [row] = await db<{ state: string; scopes: string[]; keyTrusted: boolean }[]>`
-      select a.state, a.scopes, ${keyIsTrusted(db, claims.kid)} as "keyTrusted" from authorisation a
+    const [row] = await db<({ state: string; scopes: string[] } & TokenFacts)[]>`
+      select a.state, a.scopes, ${tokenFacts(db, claims.kid)} from authorisation a
       join school_secret s on s.estab = a.estab and s.rp = a.rp and s.id = ${claims.secretId} and (s.valid_until is null or s.valid_until > now())
       where a.estab = ${claims.estab ?? ''} and a.rp = ${claims.rp}`;
     if (!row) throw new SchoolbellError('invalid_token', 'The secret behind this token is no longer valid; obtain a new token with the present secret.');
-    requireTrustedKey(row.keyTrusted);
+    requireValid(claims, row);
     limit.count(request, claims.secretId);
     if (row.state !== 'Approved')
       throw new SchoolbellError('forbidden', `The authorisation is ${row.state.toLowerCase()}: the school has to resume or renew it.`);

@@ -2,7 +2,7 @@
 // Requests that arrive while a check is under way are answered together by the next one, which begins after they arrived: what was revoked
 // before a request came is refused to it.
 import type { Db, Fragment } from '../db/connect.ts';
-import { keyIsTrusted } from './token-keys.ts';
+import { tokenFacts, type TokenFacts } from './token-keys.ts';
 import type { Claims } from './tokens.ts';
 
 /** One establishment that the caller reaches, with what it grants, where its roster stands and since when it can be read. */
@@ -12,12 +12,12 @@ export type Reach = { estab: string; scopes: readonly string[]; rosterId: string
 export type Standing = Reach & { state: string };
 
 /** rows: the same object as long as nothing of them changes. */
-export type Checked = Readonly<{ rows: readonly Standing[]; secretHolds: boolean; keyTrusted: boolean }>;
+export type Checked = Readonly<{ rows: readonly Standing[]; secretHolds: boolean } & TokenFacts>;
 export type Asked = Pick<Claims, 'rp' | 'estab' | 'secretId' | 'kid'>;
 export type Check = (asked: Asked) => Promise<Checked>;
 
 type Waiting = { asked: Asked; resolve: (checked: Checked) => void; reject: (error: Error) => void };
-type Row = { place: number; digest: string; rows: Standing[] | null; secretHolds: boolean; keyTrusted: boolean };
+type Row = { place: number; digest: string; rows: Standing[] | null; secretHolds: boolean } & TokenFacts;
 
 /** Nobody waits longer than this for a check that others wait for: a connection may be silent. */
 const patienceMs = 50;
@@ -49,9 +49,9 @@ export function createSharedCheck(db: Db): Check {
     const all = distinct.map(([first]) => (first as Waiting).asked);
     const before = all.map(known.find);
     try {
-      for (const { place, digest, rows, secretHolds, keyTrusted } of await ask(db, all, before)) {
+      for (const { place, digest, rows, ...facts } of await ask(db, all, before)) {
         const reached = rows ? known.note(all[place] as Asked, { digest, rows }) : (before[place]?.rows ?? []);
-        for (const { resolve } of distinct[place] ?? []) resolve({ rows: reached, secretHolds, keyTrusted });
+        for (const { resolve } of distinct[place] ?? []) resolve({ rows: reached, ...facts });
       }
     } catch (error) {
       for (const { reject } of these) reject(error as Error);
@@ -109,7 +109,7 @@ async function ask(db: Db, all: readonly Asked[], before: readonly (Reached | un
       case when now_at.digest <> ask.known then (select coalesce(json_agg(each order by each.estab), '[]') from ${each} each) end as rows,
       case when ask.estab is null then ${holds(db`application_secret`, db``)}
         else ${holds(db`school_secret`, db`and s.estab = ask.estab`)} end as "secretHolds",
-      ${keyIsTrusted(db, db`ask.kid`)} as "keyTrusted"
+      ${tokenFacts(db, db`ask.kid`)}
     from unnest(${all.map((_, place) => place)}::int[], ${all.map(({ rp }) => rp)}::text[], ${all.map(({ estab }) => estab ?? null)}::text[],
         ${all.map(({ secretId }) => secretId)}::uuid[], ${all.map(({ kid }) => kid)}::text[], ${before.map((one) => one?.digest ?? '')}::text[])
       as ask (place, rp, estab, secret, kid, known)

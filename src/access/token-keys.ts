@@ -1,8 +1,7 @@
-// In charge of the keys that sign tokens: made by the service, kept sealed in the database so that any process may
-// sign, published as a JWK set, and replaced on demand. Whether a retired key still counts is read at every call.
+// The keys that sign tokens. The service creates them, stores them encrypted in the database so that every process can sign, publishes them as a
+// JWK set, and replaces them on demand. Whether a retired key is still trusted is read at every call.
 import { exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from 'jose';
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
-import { SchoolbellError } from '../errors.ts';
 import type { Seal } from './seal.ts';
 import { sealedAs } from './sealed-as.ts';
 
@@ -12,7 +11,8 @@ export const trustedAfterwardsHours = 25;
 const advisoryLock = 5_219_003;
 
 export type TokenKeys = {
-  signingKey(): Promise<{ kid: string; key: CryptoKey }>;
+  /** databaseTime: milliseconds of the database's clock. */
+  signingKey(): Promise<{ kid: string; key: CryptoKey; databaseTime: number }>;
   /** Of any key there ever was, so that its tokens are told from what was never issued here. */
   verificationKey(kid: string): Promise<CryptoKey | undefined>;
   publicKeys(): Promise<JWK[]>;
@@ -20,12 +20,16 @@ export type TokenKeys = {
 
 const trusted = (sql: Sql): Fragment => sql`(trusted_until is null or trusted_until > now())`;
 
-/** For the statement that reads who is calling: a key that was withdrawn in one process is refused by all at once. */
-export const keyIsTrusted = (sql: Sql, kid: string | Fragment): Fragment => sql`exists (select from token_key where kid = ${kid} and ${trusted(sql)})`;
+export type TokenFacts = { keyTrusted: boolean; databaseTime: number };
 
-export function requireTrustedKey(isTrusted: boolean): void {
-  if (!isTrusted) throw new SchoolbellError('invalid_token', 'The key that signed this token was withdrawn; obtain a new token.');
-}
+const databaseTime = (sql: Sql): Fragment => sql`(extract(epoch from clock_timestamp()) * 1000)::float8 as "databaseTime"`;
+
+/**
+ * Columns of the statement that reads who is calling: whether the key is trusted, so that a key that one process withdraws is refused by all
+ * at once, and the time.
+ */
+export const tokenFacts = (sql: Sql, kid: string | Fragment): Fragment =>
+  sql`exists (select from token_key where kid = ${kid} and ${trusted(sql)}) as "keyTrusted", ${databaseTime(sql)}`;
 
 export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
   const privateKeys = new Map<string, CryptoKey>();
@@ -47,7 +51,7 @@ export function createTokenKeys(db: Db, seal: Seal): TokenKeys {
         key = (await importJWK(JSON.parse(seal.open(row.sealed, sealedAs.tokenKey(row.kid))) as JWK, tokenAlgorithm)) as CryptoKey;
         privateKeys.set(row.kid, key);
       }
-      return { kid: row.kid, key };
+      return { kid: row.kid, key, databaseTime: row.databaseTime };
     },
     async verificationKey(kid) {
       const known = publicKeys.get(kid);
@@ -97,8 +101,10 @@ async function makeKey(sql: Sql, seal: Seal): Promise<string> {
   return kid;
 }
 
-async function findSigning(sql: Sql): Promise<{ kid: string; sealed: Uint8Array } | undefined> {
-  const [row] = await sql<{ kid: string; sealed: Uint8Array }[]>`
-    select kid, sealed_private_jwk as sealed from token_key where trusted_until is null order by created_at desc, kid limit 1`;
+type SigningRow = { kid: string; sealed: Uint8Array; databaseTime: number };
+
+async function findSigning(sql: Sql): Promise<SigningRow | undefined> {
+  const [row] = await sql<SigningRow[]>`
+    select kid, sealed_private_jwk as sealed, ${databaseTime(sql)} from token_key where trusted_until is null order by created_at desc, kid limit 1`;
   return row;
 }

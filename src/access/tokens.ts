@@ -1,9 +1,9 @@
-// In charge of tokens: JWTs of five kinds, each refused everywhere but where its kind belongs. A token names the
-// secret it was obtained with, so that it ends with that secret.
+// Access tokens: JWTs of five kinds, each refused wherever another kind is required. A token names the secret that it was obtained with and ends
+// with that secret. Its times are set and checked by the database's clock, so that processes whose clocks differ accept each other's tokens.
 import { randomUUID } from 'node:crypto';
-import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
+import { decodeProtectedHeader, jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import { SchoolbellError } from '../errors.ts';
-import { tokenAlgorithm, type TokenKeys } from './token-keys.ts';
+import { tokenAlgorithm, type TokenKeys, type TokenFacts } from './token-keys.ts';
 
 const rosteringLifetimes = { 'rostering-a': 3600, 'rostering-b': 3600, 'rostering-1p2': 3600 } as const;
 export type RosteringTokenKind = keyof typeof rosteringLifetimes;
@@ -21,32 +21,45 @@ export type Claims = {
   kid: string;
   /** OneRoster scopes that the token was narrowed to. */
   oneRosterScopes: readonly string[] | undefined;
+  /** Milliseconds of the database's clock, from which and until which the token is valid. */
+  validFrom: number;
   expiresAt: number;
 };
 
 export type IssuedToken = { token: string; expiresIn: number; expiresAt: Date };
 
 export type Tokens = {
-  issue(given: Omit<Claims, 'expiresAt' | 'kid'>): Promise<IssuedToken>;
-  /** The claims of a token of that kind; anything else is an invalid_token error. */
+  issue(given: Omit<Claims, 'validFrom' | 'expiresAt' | 'kid'>): Promise<IssuedToken>;
+  /** Returns the claims of a token of that kind, or throws invalid_token. The caller checks them with `requireValid` against the database. */
   verify(token: string, kind: TokenKind): Promise<Claims>;
 };
 
 /** Seconds that a token of this application lives, where that is not as usual. */
 export type FindTokenSeconds = (rp: string) => Promise<number | undefined>;
 
+/** A token that is valid only later than this was issued by a clock that has been set back since, and would live longer than it should. */
+const maxFutureMs = 5 * 60_000;
+
+/** Throws invalid_token if the key was withdrawn, or the token's times do not include the present time of the database. */
+export function requireValid({ validFrom, expiresAt }: Claims, { keyTrusted, databaseTime }: TokenFacts): void {
+  if (!keyTrusted) throw new SchoolbellError('invalid_token', 'The key that signed this token was withdrawn; obtain a new token.');
+  if (expiresAt <= databaseTime) throw new SchoolbellError('invalid_token', 'The token has expired; obtain a new one.');
+  if (validFrom > databaseTime + maxFutureMs)
+    throw new SchoolbellError('invalid_token', 'The token was issued for a time in the future; obtain a new one.');
+}
+
 /** A token has 400 to 1,000 characters, and what it says takes about as much again. */
 const rememberedCharacters = 4 * 1024 ** 2;
 
-export function createTokens(keys: TokenKeys, issuer: string, now: () => number = Date.now, findSeconds?: FindTokenSeconds): Tokens {
-  // A signature is checked once; expiry at every call, and everything that can be revoked is read from the database.
+export function createTokens(keys: TokenKeys, issuer: string, findSeconds?: FindTokenSeconds): Tokens {
+  // A signature is checked once. Times, and everything that can be revoked, are checked at every call.
   const verified = new Map<string, Claims>();
   let characters = 0;
 
   return {
     async issue(given) {
-      const { kid, key } = await keys.signingKey();
-      const issuedAt = Math.floor(now() / 1000);
+      const { kid, key, databaseTime } = await keys.signingKey();
+      const issuedAt = Math.floor(databaseTime / 1000);
       const expiresIn = (await findSeconds?.(given.rp)) ?? tokenLifetimes[given.kind];
       const token = await new SignJWT({
         sid: given.secretId,
@@ -59,6 +72,7 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
         .setAudience(given.kind)
         .setJti(randomUUID())
         .setIssuedAt(issuedAt)
+        .setNotBefore(issuedAt)
         .setExpirationTime(issuedAt + expiresIn)
         .sign(key);
       return { token, expiresIn, expiresAt: new Date((issuedAt + expiresIn) * 1000) };
@@ -70,7 +84,6 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
         remember(token, claims);
       }
       if (claims.kind !== kind) throw new SchoolbellError('invalid_token', `The token is of another kind (${claims.kind}); this address takes ${kind} tokens.`);
-      if (claims.expiresAt <= now()) throw new SchoolbellError('invalid_token', 'The token has expired; obtain a new one.');
       return claims;
     },
   };
@@ -93,9 +106,18 @@ export function createTokens(keys: TokenKeys, issuer: string, now: () => number 
     const { payload } = await jwtVerify(token, key, { issuer, algorithms: [tokenAlgorithm], clockTolerance: Number.MAX_SAFE_INTEGER }).catch((cause: Error) => {
       throw malformed(cause.message);
     });
-    const { sub, aud, sid, estab, scope, exp } = payload as { sub?: string; aud?: string; sid?: string; estab?: string; scope?: string; exp?: number };
-    if (!sub || !aud || !sid || !exp || !(aud in tokenLifetimes)) throw malformed('claims are missing');
-    return { kind: aud as TokenKind, rp: sub, estab, secretId: sid, kid, oneRosterScopes: scope?.split(' '), expiresAt: exp * 1000 };
+    const { sub, aud, sid, estab, scope, iat, nbf, exp } = payload as JWTPayload & { aud?: string; sid?: string; estab?: string; scope?: string };
+    if (!sub || !aud || !sid || !iat || !exp || !(aud in tokenLifetimes)) throw malformed('claims are missing');
+    return {
+      kind: aud as TokenKind,
+      rp: sub,
+      estab,
+      secretId: sid,
+      kid,
+      oneRosterScopes: scope?.split(' '),
+      validFrom: Math.max(iat, nbf ?? iat) * 1000,
+      expiresAt: exp * 1000,
+    };
   }
 }
 

@@ -48,8 +48,8 @@ async function fetchMarks(db: Db, estab: string, mark: string): Promise<number> 
       offers: ['SchoolData', 'Attendance'],
       openRoster: () => assert.fail('the roster is not read'),
       async *readMarks() {
-        for (const date of days)
-          yield pupils.map(({ sourcedId = '' }, line) => ({ line, studentId: sourcedId, date, session: 'AM' as const, mark, minutesLate: undefined, notes: undefined }));
+        const rest = { session: 'AM', mark, minutesLate: undefined, notes: undefined } as const;
+        for (const date of days) yield pupils.map(({ sourcedId = '' }, line) => ({ line, studentId: sourcedId, date, ...rest }));
       },
     },
     estab,
@@ -75,7 +75,10 @@ async function addAnalysedSchools(): Promise<void> {
 
 test('a fetch of many marks refreshes the statistics of marks, as a role that owns no table', { skip: citusUrl !== undefined }, async () => {
   const db = await connectAsServingRole();
-  const analysed = async () => (await service.db<{ at: Date | null }[]>`select last_analyze as at from pg_stat_user_tables where relname = 'attendance_mark'`)[0]?.at;
+  const analysed = async () => {
+    const [table] = await service.db<{ at: Date | null }[]>`select last_analyze as at from pg_stat_user_tables where relname = 'attendance_mark'`;
+    return table?.at;
+  };
   await service.addSchool('counted', csvPackage(roster));
   const before = await analysed();
   await fetchMarks(db, 'counted', '/');

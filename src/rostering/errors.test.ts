@@ -5,6 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { csvPackage } from '../../test/csv-package.ts';
+import { useDatabaseClock } from '../../test/database-clock.ts';
 import { createValidate, readDocuments } from '../../test/described.ts';
 import { byName, offers, testedDialects, type Fault, type TestedDialect } from '../../test/dialects.ts';
 import { freePort } from '../../test/free-port.ts';
@@ -19,7 +20,7 @@ import { healthRoutes } from '../http/health.ts';
 import { createServer } from '../http/server.ts';
 
 const estab = '9990001';
-let clock = Date.now();
+const { database, clock } = await useDatabaseClock();
 const rows = () =>
   csvPackage({
     orgs: [{ sourcedId: 'sch', name: 'School', type: 'school' }],
@@ -29,7 +30,7 @@ const rows = () =>
     })),
   });
 // What is broken is broken in the database: no list is to come out of a file.
-const service = await useService({ LIST_CACHE_MB: '0' }, { now: () => clock });
+const service = await useService({ LIST_CACHE_MB: '0' }, { database });
 await service.addSchool(estab, rows());
 const client = await service.addClient('app', [estab]);
 /** Another one, to be struck by misfortune. */
@@ -167,12 +168,12 @@ test('a token that does not hold: 400 in variant A, elsewhere 401', async () => 
     for (const authorization of ['', 'Bearer', `Basic ${token}`, token, ...[...malformed, ...ofAnotherKind].map((one) => `Bearer ${one}`)])
       await assertError(dialect, await raw(dialect, '/users', { authorization }), 'invalidToken', [/token/i], authorization);
   }
-  clock += 3_600_000;
+  await clock.setAhead(3_600_000);
   try {
     for (const { dialect, token } of tokens)
       await assertError(dialect, await raw(dialect, '/users', bearer(token)), 'invalidToken', [/expired/, /new/], 'expired');
   } finally {
-    clock -= 3_600_000;
+    await clock.setAhead(0);
   }
 });
 

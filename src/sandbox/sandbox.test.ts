@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
+import { useDatabaseClock } from '../../test/database-clock.ts';
 import { useReceiver } from '../../test/delivery.ts';
 import { rootA, rootB, testSecretKey, useService, type Client } from '../../test/service.ts';
 import { smallPackage } from '../../test/small-school.ts';
@@ -12,7 +13,8 @@ import { announceChange } from '../notifications/announce.ts';
 import { forgetFaults } from './faults.ts';
 
 const clock = { now: Date.parse('2026-11-17T10:00:00Z') };
-const service = await useService({ DEMO: 'on', OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => clock.now });
+const { database, clock: databaseClock } = await useDatabaseClock();
+const service = await useService({ DEMO: 'on', OUTBOUND_ALLOW: '127.0.0.0/8' }, { now: () => clock.now, database });
 const { db, url, databaseUrl, dataDir } = service;
 const estab = 'D1';
 await service.addSchool(estab, smallPackage());
@@ -97,6 +99,8 @@ test('what is set holds in every process, and ends by itself', async () => {
 });
 
 test('tokens of every kind live as long as was said, and are refused then', async () => {
+  const at = Math.floor(Date.now() / 1000) * 1000;
+  await databaseClock.stopAt(new Date(at));
   await set('/tokens', { Seconds: 5 });
   const basic = (user: string, secret = '') => ({ authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` });
   const a = await fetch(`${url}${rootA}/token`, { method: 'POST', headers: basic(demo.clientId, demo.clientSecret) });
@@ -106,7 +110,7 @@ test('tokens of every kind live as long as was said, and are refused then', asyn
   const headers = { 'content-type': 'application/json' };
   const body = JSON.stringify({ relyingParty: demo.rp, estab, password: demo.schoolSecrets[estab] });
   const school = (await (await fetch(`${url}/api/oauth/GetToken`, { method: 'POST', headers, body })).json()) as { token: string; expires: string };
-  assert.equal(Date.parse(school.expires), clock.now + 5000);
+  assert.equal(Date.parse(school.expires), at + 5000);
   const short = await tokenOf(demo);
   const statuses = async () => [
     (await fetch(`${url}${rootA}/orgs`, { headers: { authorization: `Bearer ${tokenA?.access_token}` } })).status,
@@ -115,9 +119,10 @@ test('tokens of every kind live as long as was said, and are refused then', asyn
     (await ask('', undefined, { token: short })).status,
   ];
   assert.deepEqual(await statuses(), [200, 200, 200, 200]);
-  clock.now += 5000;
+  await databaseClock.stopAt(new Date(at + 5000));
   assert.deepEqual(await statuses(), [400, 401, 401, 401]);
   assert.equal((await ask('')).status, 200, 'one from before lives on');
+  await databaseClock.setAhead(0);
   await other.tokenA();
   await set('/tokens', { Seconds: 0 });
   assert.equal(((await ask('')).body.Sandbox as Json).Tokens, null);

@@ -191,7 +191,7 @@ export const offenders: Offenders = [
     reason: 'An application may read several schools: which, and how much it has open in all of them, is found by its name.',
     statements: {
       'src/access/shared-check.ts': [
-        "e7c308f06206 select ask.place, now_at.digest, case when now_at.digest <> ask.known then (select coalesce(json_agg",
+        "ea42158ca784 select ask.place, now_at.digest, case when now_at.digest <> ask.known then (select coalesce(json_agg",
       ],
       'src/access/last-requests.ts': [
         '6d6bac382c9c select p.rp, l.at from unnest($n::text[]) as p (rp) cross join lateral (select at from request_line',
