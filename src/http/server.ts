@@ -11,6 +11,7 @@ import { sendError, type ErrorShape } from './error-shape.ts';
 import { refuseUnknown } from './known-addresses.ts';
 import { createLeaving, type Leaving } from './leaving.ts';
 import type { LogStream } from './log-lines.ts';
+import { logSerializers } from './log-serializers.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader, type TellEnded } from './request-log.ts';
 import { createRequestMeter, type RequestMeter } from './request-meter.ts';
@@ -47,7 +48,7 @@ export type ServerOptions = {
 export function createServer({ logLevel, logTo, meter = createRequestMeter(), tellEnded, trustProxy, shapeFor, ...parts }: ServerOptions): FastifyInstance {
   const { leaving = createLeaving() } = parts;
   const app = Fastify({
-    logger: { level: logLevel, serializers: { err: describeFault }, ...(logTo ? { stream: logTo } : {}) },
+    logger: { level: logLevel, serializers: logSerializers, ...(logTo ? { stream: logTo } : {}) },
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: makeRequestId,
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
@@ -115,18 +116,4 @@ function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, s
   this.log.info({ requestId, status: Number.parseInt(status, 10), code: error.code, address: socket.remoteAddress }, 'what came was no request');
   const headers = `connection: close\r\n${requestIdHeader}: ${requestId}\r\ncontent-type: text/plain; charset=utf-8`;
   socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
-}
-
-type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string; errors?: readonly Fault[] };
-
-/** Of those told as one: a line of the log must not grow with the number of schools. */
-const mostFaults = 10;
-
-/** Of an error what says where it came from; not the rows that PostgreSQL quotes in the details of its own. */
-function describeFault(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
-  if (!(fault instanceof Error)) return { type: typeof fault, message: String(fault), stack: '' };
-  const { name, message, stack = '', code, constraint, table, routine, cause, errors } = fault;
-  const why = cause ? { cause: describeFault(cause as Fault) } : {};
-  const each = Array.isArray(errors) ? { errors: errors.slice(0, mostFaults).map(describeFault), errorsTotal: errors.length } : {};
-  return { type: name, message, stack, code, constraint, table, routine, ...why, ...each };
 }
