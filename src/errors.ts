@@ -13,6 +13,7 @@ export const errorCodes = {
   forbidden: { status: 403, minor: 'forbidden' },
   not_found: { status: 404, minor: 'unknown object' },
   method_not_allowed: { status: 405, minor: 'invalid data' },
+  request_timeout: { status: 408, minor: 'invalid data' },
   too_large: { status: 413, minor: 'invalid data' },
   unsupported_media_type: { status: 415, minor: 'invalid data' },
   too_many_requests: { status: 429, minor: 'server_busy' },

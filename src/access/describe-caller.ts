@@ -1,6 +1,7 @@
 // In charge of what the documentation says of callers: what each kind of credential is called there, and how whoever lacks
 // one, or shows another, is refused.
 import type { Refusals, Security } from '../http/describe-route.ts';
+import { bodyLateMessage } from '../http/deadline.ts';
 import { awayMessage } from '../http/error-shape.ts';
 
 export const schoolSecurity: Security = [{ schoolToken: [] }];
@@ -44,6 +45,7 @@ export const secretRefusals: Refusals = {
   invalid_request: '"relyingParty" is missing. Send estab, relyingParty and password, as JSON or as a form.',
   invalid_client: 'The relying party is not known to this establishment, or the secret is wrong.',
   forbidden: 'The authorisation is paused: the school has to resume or renew it.',
+  request_timeout: bodyLateMessage,
   too_large: 'The body is too large.',
   unsupported_media_type: encoded,
   too_many_requests: 'Too many wrong tries: 30 in a minute. Wait and try again.',
@@ -53,6 +55,7 @@ export const secretRefusals: Refusals = {
 export const openRefusals: Refusals = { invalid_request: malformed, unavailable: awayMessage };
 /** Where a body is read. */
 export const bodyRefusals: Refusals = {
+  request_timeout: bodyLateMessage,
   too_large: 'The body is too large.',
   unsupported_media_type: 'The Content-Type is not one that this address takes.',
 };

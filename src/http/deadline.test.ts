@@ -118,7 +118,7 @@ test('a request that does not arrive in time is cut off; one of a route that tak
   const [ordinary, upload] = [await half('/ordinary'), await half('/upload')];
   const said = once(ordinary, 'data');
   context.mock.timers.tick(14_500);
-  assert.match(String(await said), /^HTTP\/1\.1 503 /);
+  assert.match(String(await said), /^HTTP\/1\.1 408 /);
   const ended = once(ordinary, 'close');
   context.mock.timers.tick(15_500);
   await ended;

@@ -1,7 +1,7 @@
 // In charge of describing errors: of the codes that an operation can answer with, each status with its headers, its body and
 // an example for every code, all taken from the shape and the table with which errors are rendered.
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
-import { awayMessage, renderFaultMessage, type ErrorShape } from './error-shape.ts';
+import { awayMessage, renderFaultMessage, shapeOf, type ErrorShape } from './error-shape.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -40,8 +40,8 @@ const limitHeaders = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset
 /** Refused before anything is counted, as long as nobody knows whose call it is. */
 const uncounted: readonly ErrorCode[] = ['missing_token', 'invalid_token', 'invalid_client'];
 
-/** schema: of the body. limited: calls are counted here. */
-type Place = Readonly<{ schema: object; limited: boolean }>;
+/** schema: of the body. ownFaultsSchema: of the body of a fault of the service, if it has a shape of its own. limited: calls are counted here. */
+type Place = Readonly<{ schema: object; ownFaultsSchema?: object; limited: boolean }>;
 
 export type DescribeErrors = (refusals: readonly Refusal[]) => Record<number, object>;
 
@@ -51,20 +51,19 @@ export function describeErrors(shape: ErrorShape, refusals: readonly Refusal[], 
 }
 
 /** By status, as a route's schema has its answers. */
-export function createDescribeErrors(shape: ErrorShape, { schema, limited }: Place): DescribeErrors {
-  const statusOf = ({ code }: Refusal) => shape.statuses[code] ?? errorCodes[code].status;
-  const [mediaType = ''] = shape.contentType.split(';');
+export function createDescribeErrors(given: ErrorShape, { schema, ownFaultsSchema = schema, limited }: Place): DescribeErrors {
+  const statusOf = ({ code }: Refusal) => shapeOf(given, code).statuses[code] ?? errorCodes[code].status;
   // Most operations share most refusals, and making an error costs more than all else here.
   const rendered = new Map<string, unknown>();
   const render = ({ code, message }: Refusal): unknown => {
-    const known = rendered.get(`${code} ${message}`) ?? renderBody(shape, new SchoolbellError(code, message));
+    const known = rendered.get(`${code} ${message}`) ?? renderBody(shapeOf(given, code), new SchoolbellError(code, message));
     rendered.set(`${code} ${message}`, known);
     return known;
   };
 
   function describeStatus(status: number, own: readonly Refusal[]): object {
     const waits = own.some(({ code }) => code === 'too_many_requests' || code === 'unavailable');
-    const challenge = shape.headers[status]?.['www-authenticate'];
+    const challenge = given.headers[status]?.['www-authenticate'];
     const counted = limited && own.some(({ code }) => !uncounted.includes(code));
     return {
       description: own.map(({ when }) => when).join(' '),
@@ -74,8 +73,17 @@ export function createDescribeErrors(shape: ErrorShape, { schema, limited }: Pla
         ...(challenge ? { 'WWW-Authenticate': header('How to present a credential.', challenge) } : {}),
         ...(waits ? { 'Retry-After': retryAfter } : {}),
       },
-      content: { [mediaType]: { schema, examples: Object.fromEntries(own.map((refusal) => [refusal.code, { value: render(refusal) }])) } },
+      content: Object.assign({}, ...[given, ...(given.ownFaults ? [given.ownFaults] : [])].map((shape) => describeBodies(shape, own))),
     };
+  }
+
+  /** The bodies of those errors that have this shape. */
+  function describeBodies(shape: ErrorShape, all: readonly Refusal[]): object {
+    const own = all.filter(({ code }) => shapeOf(given, code) === shape);
+    if (own.length === 0) return {};
+    const [mediaType = ''] = shape.contentType.split(';');
+    const examples = Object.fromEntries(own.map((refusal) => [refusal.code, { value: render(refusal) }]));
+    return { [mediaType]: { schema: shape === given ? schema : ownFaultsSchema, examples } };
   }
 
   return (refusals) => {

@@ -85,6 +85,7 @@ const causes: Readonly<Partial<Record<ErrorCode, string>>> = {
   forbidden: 'Known, but not allowed: a scope is not granted, the school is another, or the authorisation is paused or revoked.',
   not_found: 'There is no such thing for this caller.',
   conflict: 'Not as things stand now.',
+  request_timeout: 'The body did not arrive in time.',
   too_large: 'The body is too large.',
   unsupported_media_type: 'The body is of a kind that this address does not take.',
   unprocessable: 'Understood, but it cannot be done with what was given.',

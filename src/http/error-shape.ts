@@ -4,6 +4,13 @@ import { isDiskFull, isOutcomeUnknown, isUnavailable } from '../db/unavailable.t
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
 import { requestIdHeader } from './request-log.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** For a POST that stores nothing: a response without a result does not warn that something may have been done. */
+    changesNothing?: true;
+  }
+}
+
 export type ErrorShape = Readonly<{
   contentType: string;
   /** Statuses that differ from the table of codes. */
@@ -13,7 +20,27 @@ export type ErrorShape = Readonly<{
   /** Headers that go with every error. */
   always?: Readonly<Record<string, string>>;
   body: (error: SchoolbellError) => string;
+  /** The shape of faults of the service itself (`unexpected` and `unavailable`), if it differs. */
+  ownFaults?: ErrorShape;
 }>;
+
+const ownFaults: readonly ErrorCode[] = ['unexpected', 'unavailable'];
+
+/** Returns the shape in which an error with this code is sent. */
+export function shapeOf(shape: ErrorShape, code: ErrorCode): ErrorShape {
+  return ownFaults.includes(code) ? (shape.ownFaults ?? shape) : shape;
+}
+
+/** Plain text for clients that know no server errors: a fault of the service is a 400 as well. */
+export const plainTextShape: ErrorShape = {
+  contentType: 'text/plain; charset=utf-8',
+  statuses: { unavailable: 400, unexpected: 400 },
+  headers: {},
+  body: (error) => error.message,
+};
+
+/** JSON Schema of a body in plain text. */
+export const plainTextSchema = { type: 'string', description: 'What was wrong and what would be right, for people.' } as const;
 
 /** The token endpoints: RFC 6749. */
 export const oauthShape: ErrorShape = {
@@ -44,8 +71,9 @@ export function useErrorShape(app: FastifyInstance, shape: ErrorShape): void {
   app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => sendError(error, shape, request, reply));
 }
 
-export function sendError(error: FastifyError | SchoolbellError, shape: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: FastifyError | SchoolbellError, given: ErrorShape, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toSchoolbellError(error, request);
+  const shape = shapeOf(given, known.code);
   request.refusedAs = known.code;
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
@@ -70,7 +98,8 @@ const unknownMessage = 'The service could not reach its data in time: what was a
 export const renderFaultMessage = (requestId: string) => `Something went wrong on the server; it has been logged as ${requestId}.`;
 
 /** Whether such a request is to change anything. */
-export const mayChange = (method: string) => method !== 'GET' && method !== 'HEAD';
+export const mayChange = ({ method, routeOptions }: FastifyRequest) =>
+  method !== 'GET' && method !== 'HEAD' && !routeOptions.config.changesNothing;
 
 /** mayBeDone: the connection was lost while something was being saved. */
 export function noAnswerInTime(cause?: unknown, mayBeDone = false): SchoolbellError {
@@ -81,14 +110,14 @@ export function noAnswerInTime(cause?: unknown, mayBeDone = false): SchoolbellEr
 const holdsNul: readonly string[] = ['22021', '22P05'];
 
 /** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
-function toSchoolbellError(error: FastifyError | SchoolbellError, { id, method }: FastifyRequest): SchoolbellError {
+function toSchoolbellError(error: FastifyError | SchoolbellError, request: FastifyRequest): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
-  if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && mayChange(method));
+  if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && mayChange(request));
   if (holdsNul.includes(error.code)) return new SchoolbellError('invalid_request', 'Something in the request holds a NUL character; nothing here does.');
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new SchoolbellError('too_large', 'The body is too large.');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new SchoolbellError('unsupported_media_type', 'The Content-Type is not one that this address takes.');
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new SchoolbellError('invalid_request', error.message);
-  return new SchoolbellError('unexpected', renderFaultMessage(id), { cause: error });
+  return new SchoolbellError('unexpected', renderFaultMessage(request.id), { cause: error });
 }

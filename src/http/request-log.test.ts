@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { keepLog, type LogLine } from '../../test/log-lines.ts';
 import { rootA, rootB, useService } from '../../test/service.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { smallPackage } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 
@@ -216,4 +217,29 @@ test('of several failures that are told as one the log has each', () => {
   service.app.log.error({ err: new AggregateError(errors, 'many failed') }, 'of very many the first');
   const { err } = log.lines().find(({ msg }) => msg === 'of very many the first') as unknown as { err: { errors: unknown[]; errorsTotal: number } };
   assert.deepEqual([err.errors.length, err.errorsTotal], [10, 4_000]);
+});
+
+test('a request that the deadline answers has no part of its query in the log, although its handler goes on', async (context) => {
+  const before = log.lines().length;
+  const deadlines: (() => void)[] = [];
+  const { setTimeout: start } = globalThis;
+  context.mock.method(globalThis, 'setTimeout', (run: () => void, ms: number) => (ms === 14_500 ? deadlines.push(run) : start(run, ms)));
+  const holding = await db.reserve();
+  await holding`begin`;
+  await holding`lock table application_secret in access exclusive mode`;
+  const authorization = `Basic ${btoa(`app:${client.managementSecret}`)}`;
+  const asking = fetch(`${url}/api/v1/Identity/GenerateQRCode?text=WIFI%3Apassword`, { headers: { authorization } });
+  try {
+    await until('the handler waits for the database', async () => (await lockWaits(db)).length > 0);
+    for (const run of deadlines) run();
+    assert.equal((await asking).status, 503);
+  } finally {
+    await holding`rollback`;
+    holding.release();
+  }
+  await until('the handler has ended', async () => (await db`select from identity_audit where operation = 'GenerateQRCode' and outcome = 'done'`).length === 1);
+  await new Promise(setImmediate);
+  const lines = log.lines().slice(before);
+  assert.equal(JSON.stringify(lines).includes('WIFI'), false);
+  assert.deepEqual(lines.filter(({ level, msg }) => level >= 40 && msg !== 'the database does not answer'), []);
 });
