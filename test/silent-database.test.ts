@@ -47,7 +47,7 @@ async function useAsks({ url }: Running, service: Running): Promise<Ask[]> {
     { what: 'filter', ask: () => get(`${rootB}/users?limit=1&filter=familyName~'a'&offset=${Math.floor(Math.random() * 100)}`, bearer), away: 503 },
     { what: 'list', ask: () => get(`${rootB}/classes`, bearer), away: 503 },
     { what: 'variant A', ask: () => get(`${rootA}/users?limit=1`, { authorization: `Bearer ${tokenA.access_token}` }), away: 400 },
-    { what: 'token A', ask: () => post(`${rootA}/token`, basic(clientId, clientSecret)), away: 503 },
+    { what: 'token A', ask: () => post(`${rootA}/token`, basic(clientId, clientSecret)), away: 400 },
     { what: 'token B', ask: () => post(`${rootB}/auth/token`, basic(`${rp}|${estab}`, schoolSecret)), away: 503 },
     { what: 'GetToken', ask: () => post('/api/oauth/GetToken', json, JSON.stringify({ estab, relyingParty: rp, password: schoolSecret })), away: 503 },
     { what: 'school data', ask: () => get('/api/v1/Students?pageSize=1', school), away: 503 },

@@ -2,7 +2,8 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { Type } from '../http/json-schema.ts';
 import { answerHeaders, describeErrors, ownFaults, type Refusal } from '../http/describe-errors.ts';
-import { oauthShape } from '../http/error-shape.ts';
+import { bodyLateMessage } from '../http/deadline.ts';
+import { plainTextSchema } from '../http/error-shape.ts';
 import { encoded } from './describe-caller.ts';
 import { rosteringTokenEndpoints, type RosteringTokenName } from './rostering-token.ts';
 import type { OneRosterScopes } from './scopes.ts';
@@ -90,6 +91,7 @@ const refusals = (scopes: OneRosterScopes): readonly Refusal[] => [
     when: 'The credentials are wrong, or the authorisation is paused or revoked; which of them is not said.',
     message: 'The client ID or secret is invalid, or no school authorises this client at present.',
   },
+  { code: 'request_timeout', when: 'The body did not arrive in time.', message: bodyLateMessage },
   { code: 'too_large', when: 'The body is larger than 16 KiB.', message: 'The body is too large.' },
   {
     code: 'unsupported_media_type',
@@ -109,7 +111,7 @@ const noStore = { type: 'string', description: 'Nobody on the way may keep it.',
 
 export function describeRosteringToken(name: RosteringTokenName): RouteShorthandOptions {
   const { clients, tag, credentials } = words[name];
-  const { scopes, answersScope } = rosteringTokenEndpoints[name];
+  const { scopes, answersScope, errors } = rosteringTokenEndpoints[name];
   return {
     schema: {
       summary: 'Obtain a token',
@@ -126,7 +128,7 @@ once more. Narrowed scopes, a pause and a revocation hold at once, whatever the 
           headers: { 'Cache-Control': noStore, 'X-Request-Id': answerHeaders['X-Request-Id'] },
           content: { 'application/json': { schema: tokenSchema(answersScope) } },
         },
-        ...describeErrors(oauthShape, refusals(scopes), { schema: { $ref: 'TokenError#' }, limited: false }),
+        ...describeErrors(errors, refusals(scopes), { schema: { $ref: 'TokenError#' }, ownFaultsSchema: plainTextSchema, limited: false }),
       },
       'x-body-optional': true,
     },

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
+import { oauthShape, plainTextShape, type ErrorShape } from '../http/error-shape.ts';
 import { noteCaller } from '../http/request-log.ts';
 import { readCredentials, readParameters, type Presented } from './client-credentials.ts';
 import { narrowScopes, oneRosterScopes, oneRosterScopesOf, type OneRosterScopes } from './scopes.ts';
@@ -40,17 +41,33 @@ export type RosteringTokenEndpoint = Readonly<{
   scopes: OneRosterScopes;
   /** Whether what is granted, if anything, is answered also to whoever asked for nothing. */
   answersScope: boolean;
+  errors: ErrorShape;
 }>;
 
 export const rosteringTokenEndpoints = {
-  A: { path: '/api/ims/oneroster/v1p1/token', kind: 'rostering-a', clients: [findApplication], scopes: oneRosterScopes.v1p1, answersScope: false },
-  B: { path: '/ims/oneroster/v1p1/auth/token', kind: 'rostering-b', clients: [findSchoolClient], scopes: oneRosterScopes.v1p1, answersScope: false },
+  A: {
+    path: '/api/ims/oneroster/v1p1/token',
+    kind: 'rostering-a',
+    clients: [findApplication],
+    scopes: oneRosterScopes.v1p1,
+    answersScope: false,
+    errors: { ...oauthShape, ownFaults: plainTextShape },
+  },
+  B: {
+    path: '/ims/oneroster/v1p1/auth/token',
+    kind: 'rostering-b',
+    clients: [findSchoolClient],
+    scopes: oneRosterScopes.v1p1,
+    answersScope: false,
+    errors: oauthShape,
+  },
   '1p2': {
     path: '/ims/oneroster/rostering/v1p2/token',
     kind: 'rostering-1p2',
     clients: [findSchoolClient, findApplication],
     scopes: oneRosterScopes.v1p2,
     answersScope: true,
+    errors: oauthShape,
   },
 } as const satisfies Record<string, RosteringTokenEndpoint>;
 export type RosteringTokenName = keyof typeof rosteringTokenEndpoints;

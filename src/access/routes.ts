@@ -1,7 +1,7 @@
 // In charge of the addresses at which callers obtain tokens and the keys that verify them.
 import type { FastifyInstance } from 'fastify';
 import type { Db } from '../db/connect.ts';
-import { oauthShape, useErrorShape, type ErrorShape } from '../http/error-shape.ts';
+import { useErrorShape, type ErrorShape } from '../http/error-shape.ts';
 import { acceptTokenBodies } from './client-credentials.ts';
 import { describeRosteringToken, tokenErrorSchema } from './describe-rostering-token.ts';
 import { describeGetToken, describeKeys, tokenSchemas } from './describe-tokens.ts';
@@ -15,25 +15,26 @@ const jwksPath = '/.well-known/jwks.json';
 
 export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: Db; tokens: Tokens; keys: TokenKeys }): void {
   for (const schema of tokenSchemas) app.addSchema(schema);
-  app.register(async (scope) => {
-    useErrorShape(scope, oauthShape);
-    acceptTokenBodies(scope);
-    scope.addSchema(tokenErrorSchema);
-    for (const name of Object.keys(rosteringTokenEndpoints) as RosteringTokenName[]) {
-      const endpoint = rosteringTokenEndpoints[name];
-      scope.post(endpoint.path, describeRosteringToken(name), exchangeForRosteringToken(db, tokens, endpoint));
-    }
-  });
+  const nothingStored = { config: { changesNothing: true } } as const;
+  for (const name of Object.keys(rosteringTokenEndpoints) as RosteringTokenName[]) {
+    const endpoint = rosteringTokenEndpoints[name];
+    app.register(async (scope) => {
+      useErrorShape(scope, endpoint.errors);
+      acceptTokenBodies(scope);
+      scope.addSchema(tokenErrorSchema);
+      scope.post(endpoint.path, { ...nothingStored, ...describeRosteringToken(name) }, exchangeForRosteringToken(db, tokens, endpoint));
+    });
+  }
   app.register(async (scope) => {
     useErrorShape(scope, getTokenErrorShape);
     acceptTokenBodies(scope);
-    scope.post(getTokenPath, describeGetToken(getTokenErrorShape), getToken(db, tokens));
+    scope.post(getTokenPath, { ...nothingStored, ...describeGetToken(getTokenErrorShape) }, getToken(db, tokens));
   });
   app.get(jwksPath, describeKeys, async () => ({ keys: await keys.publicKeys() }));
 }
 
 /** The shapes of errors that never reach a route. */
 export const accessErrorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
-  ...Object.values(rosteringTokenEndpoints).map(({ path }) => ({ prefix: path, shape: oauthShape })),
+  ...Object.values(rosteringTokenEndpoints).map(({ path, errors }) => ({ prefix: path, shape: errors })),
   { prefix: getTokenPath, shape: getTokenErrorShape },
 ];

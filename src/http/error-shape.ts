@@ -1,4 +1,4 @@
-// In charge of how an error leaves: the one renderer, and the shapes in which the APIs speak of errors.
+// Renders every error response, in the shape of the API that the request belongs to.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isDiskFull, isOutcomeUnknown, isUnavailable } from '../db/unavailable.ts';
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
@@ -92,24 +92,24 @@ export function sendError(error: FastifyError | SchoolbellError, given: ErrorSha
     .send(shape.body(known));
 }
 
-/** Whoever describes errors quotes these. */
+/** The documentation quotes these messages. */
 export const awayMessage = 'The service cannot reach its data at present. Try again in a moment.';
 const unknownMessage = 'The service could not reach its data in time: what was asked for may have been done, or not. Look before you do it again.';
 export const renderFaultMessage = (requestId: string) => `Something went wrong on the server; it has been logged as ${requestId}.`;
 
-/** Whether such a request is to change anything. */
+/** Whether the request may change stored data. */
 export const mayChange = ({ method, routeOptions }: FastifyRequest) =>
   method !== 'GET' && method !== 'HEAD' && !routeOptions.config.changesNothing;
 
-/** mayBeDone: the connection was lost while something was being saved. */
+/** mayBeDone: the connection was lost while data was being saved. */
 export function noAnswerInTime(cause?: unknown, mayBeDone = false): SchoolbellError {
   return new SchoolbellError('unavailable', mayBeDone ? unknownMessage : awayMessage, { headers: { 'retry-after': '5' }, cause });
 }
 
-/** PostgreSQL has no NUL, neither in a text nor in JSON, and what comes out of it cannot bring one there. */
+/** PostgreSQL refuses NUL in text and JSON, so a NUL can only come from the request. */
 const holdsNul: readonly string[] = ['22021', '22P05'];
 
-/** Errors of the framework carry codes of their own; what is none of them and not ours is unexpected. */
+/** Maps errors of the database and of Fastify to ours. Any other error is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError, request: FastifyRequest): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
   if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && mayChange(request));

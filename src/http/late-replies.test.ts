@@ -1,4 +1,4 @@
-// A handler may go on after the deadline has answered for it. Whatever it does then is ignored, and the log never shows a query string.
+// A handler may go on after the deadline has answered for it. Its result is ignored, and the log never shows a query string.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';

@@ -47,8 +47,9 @@ const pictures = ['image/png', 'image/svg+xml', 'text/html'];
 function listCertain(surface: SurfaceName, { verb, operation: { security = [] } }: Described): string[] {
   const refused = security.length === 0 ? [] : ['401'];
   const ofBody = verb === 'get' ? [] : ['413', '415'];
-  // Variant A has 403 for who shows nothing, and 400 for faults of the service.
-  return surface === 'variant-a' && verb === 'get' ? ['400', '403', '429'] : ['400', ...refused, ...ofBody, '500'];
+  // Variant A answers 400 for faults of the service, and 403 if a collection is asked for without a token.
+  if (surface === 'variant-a') return verb === 'get' ? ['400', '403', '429'] : ['400', ...refused, ...ofBody];
+  return ['400', ...refused, ...ofBody, '500'];
 }
 
 test('every operation says all that there is to say: in words, of its parameters, and of each status with its body', () => {

@@ -35,10 +35,13 @@ export function oidcRoutes(app: FastifyInstance, parts: SingleSignOn): void {
     acceptForms(scope);
     usePageErrorsForBrowsers(scope);
     const handler = async (request: FastifyRequest, reply: FastifyReply) => pass(await provider(), publicUrl, request, reply);
-    for (const { method, path, options } of signInOperations) scope.route({ method, url: `${root}${path}`, ...options, handler });
+    // A request that fails before the provider has it has stored nothing.
+    const config = { changesNothing: true } as const;
+    for (const { method, path, options } of signInOperations) scope.route({ method, url: `${root}${path}`, config, ...options, handler });
     scope.route({
       method: ['GET', 'POST', 'OPTIONS'],
       url: `${root}/*`,
+      config,
       schema: { hide: true },
       handler,
     });

@@ -1,4 +1,5 @@
 // In charge of variant A: six collections under /api/ims, filters on status alone, errors as plain text.
+import { plainTextSchema, plainTextShape } from '../../http/error-shape.ts';
 import type { Dialect } from './dialect.ts';
 import { edition11 } from './edition.ts';
 
@@ -19,11 +20,9 @@ export const variantA: Dialect = {
   sorts: false,
   selects: false,
   errors: {
-    contentType: 'text/plain; charset=utf-8',
-    statuses: { missing_token: 403, invalid_token: 400, forbidden: 400, unavailable: 400, unexpected: 400 },
-    headers: {},
-    body: (error) => error.message,
+    ...plainTextShape,
+    statuses: { ...plainTextShape.statuses, missing_token: 403, invalid_token: 400, forbidden: 400 },
   },
-  errorSchema: { type: 'string', description: 'What was wrong and what would be right, for people.' },
+  errorSchema: plainTextSchema,
   severalSchools: true,
 };
