@@ -98,6 +98,20 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
   });
 }
 
+test('what was said when a package came goes when it is refused', async () => {
+  const estab = 'follow-refused';
+  await service.addSchool(estab, smallPackage());
+  const visitor = await onboarding.signIn(estab);
+  await begin(estab);
+  await show(page, visitor);
+  await page.goto(`${url}/school/source?done=uploaded`);
+  await page.waitForSelector('#notice:has-text("received")');
+  await page.evaluate('globalThis.stays = true');
+  await visitor.upload(await zip(smallPackage({ users: [user('w', 'wizard')] })));
+  await page.waitForSelector('#after .badge:has-text("Refused")');
+  assert.deepEqual([await page.locator('#notice').count(), await stays()], [0, true]);
+});
+
 test('without a script, a link looks again', async () => {
   const estab = 'follow-plain';
   await service.addSchool(estab, smallPackage());

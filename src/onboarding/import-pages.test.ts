@@ -80,6 +80,16 @@ test('a first package that is refused: nothing is there, and that is said', asyn
   assert.equal((await statusOf())?.status, 'Error');
 });
 
+test('the page that says that a package was received says it no more once the package was refused', async () => {
+  const after = () => visitor.text('/school/source?done=uploaded');
+  await uploaded(await zip(faulty()));
+  assert.doesNotMatch(await after(), /id="notice"/);
+  await uploaded(await zip(smallPackage()));
+  assert.doesNotMatch(await after(), /was received/);
+  await db`update component_database set refreshing_since = now() where estab = ${estab}`;
+  assert.match(await after(), /id="notice"[^>]*><p>Your package was received/, 'while it is imported');
+});
+
 test('faults are shown by rule, and all of them come as a CSV in which nothing is run', async () => {
   const shown = await uploaded(await zip(faulty()));
   assert.match(shown, /<h3>14 problems<\/h3>/);

@@ -28,7 +28,7 @@ export async function requireForm(db: Db, request: FastifyRequest): Promise<{ se
 }
 
 /** What was just done: only words of our own are shown, whatever the address says. */
-export function findNotice(request: FastifyRequest, notices: Readonly<Record<string, string>>): string | undefined {
+export function findNotice<Notice>(request: FastifyRequest, notices: Readonly<Record<string, Notice>>): Notice | undefined {
   const [done = ''] = (request.query as Query).done ?? [];
   return Object.hasOwn(notices, done) ? notices[done] : undefined;
 }

@@ -6,9 +6,10 @@ import { changeSource, longestTrialMs } from '../collection/change-source.ts';
 import { collectAgain } from '../collection/component-databases.ts';
 import { discardHeld, letHeldGo } from '../collection/held.ts';
 import { isBusy } from '../collection/pages/database-states.ts';
+import { chooseNotice, type StartedNotice } from '../collection/pages/started-notice.ts';
 import { readProviderFields, setupOf, type ProviderGiven } from '../collection/pages/provider-fields.ts';
 import { problemsHeaders, renderProblemsCsv } from '../collection/problems-csv.ts';
-import { readSource, requireRun } from '../collection/source-view.ts';
+import { readSource, requireRun, type SourceView } from '../collection/source-view.ts';
 import { takePackage } from '../collection/take-package.ts';
 import { longestUploadMs, type UploadLimits } from '../collection/uploads.ts';
 import type { Db } from '../db/connect.ts';
@@ -29,7 +30,7 @@ const hidden = { schema: { hide: true } } as const;
 
 export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
   const { db } = pages;
-  scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), noticeOf(request), undefined, reply));
+  scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), request, undefined, reply));
   scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
   scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
   scope.post('/school/source/approve', hidden, async (request, reply) => letGo(db, request, reply));
@@ -41,24 +42,34 @@ export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
 
 const notices: Readonly<Record<string, string>> = {
   approved: 'Approved. A receipt was sent to the address of your school.',
-  uploaded: 'Your package was received.',
-  changed: 'Your package was received. From now on your data comes from packages that you upload.',
-  connected: 'Connected. Collecting has begun.',
-  refresh: 'Your data is being collected again.',
-  approve: 'Approved. The import goes on.',
   discard: 'Discarded. Nothing was changed.',
 };
 
-const noticeOf = (request: FastifyRequest) => findNotice(request, notices);
+const startedNotices: Readonly<Record<string, StartedNotice>> = {
+  uploaded: { started: 'Your package was received. It is being imported.', ended: 'Your package was imported.' },
+  changed: {
+    started: 'Your package was received. From now on your data comes from packages that you upload.',
+    ended: 'From now on your data comes from packages that you upload.',
+  },
+  connected: { started: 'Connected. Collecting has begun.', ended: 'Connected.' },
+  refresh: { started: 'Your data is being collected again.', ended: 'Your data was collected again.' },
+  approve: { started: 'Approved. The import goes on.', ended: 'Approved.' },
+};
+
+function noticeOf(request: FastifyRequest, source: SourceView): string | undefined {
+  const started = findNotice(request, startedNotices);
+  return started ? chooseNotice(started, source) : findNotice(request, notices);
+}
 
 async function showSource(
   db: Db,
   session: SchoolSession,
-  notice: string | undefined,
+  request: FastifyRequest,
   refused: { problem: string; given: ProviderGiven } | undefined,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab, { losses: true })]);
+  const notice = refused === undefined ? noticeOf(request, source) : undefined;
   const page = renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given });
   const answer = refused === undefined ? reply : reply.code(422);
   return source.databases.some(isBusy) ? sendScriptedPage(answer, page) : sendPage(answer, page);
@@ -82,7 +93,7 @@ async function setProvider(pages: SourcePages, request: FastifyRequest, reply: F
     await changeSource(pages, session.estab, setupOf(given, form.one('clientSecret')));
   } catch (error) {
     if (!(error instanceof SchoolbellError) || error.code !== 'unprocessable') throw error;
-    return showSource(pages.db, session, undefined, { problem: error.message, given }, reply);
+    return showSource(pages.db, session, request, { problem: error.message, given }, reply);
   }
   return redirect(reply, '/school/source?done=connected');
 }

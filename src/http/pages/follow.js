@@ -85,6 +85,9 @@ function finish(page) {
     }
     for (const bar of document.querySelectorAll('.states progress')) bar.value = 1;
     for (const percent of document.querySelectorAll('.states .percent')) percent.textContent = '100 %';
+    const [notice, now] = [document.getElementById('notice'), page.getElementById('notice')];
+    if (notice && now) notice.replaceWith(document.importNode(now, true));
+    else notice?.remove();
     for (const id of ['decision', 'after', 'imports']) {
       const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
       if (old && fresh) old.replaceWith(document.importNode(fresh, true));

@@ -17,6 +17,7 @@ import { heldPath, importPath, importsPath, schoolPath, schoolRoute, sourcePath 
 import { renderLink } from '../../roster/show-value.ts';
 import { mayChange, type Action, type Page, type Visit } from '../../visit.ts';
 import { schoolOf } from '../around.ts';
+import { startedNotices } from './started.ts';
 
 const path = `${schoolRoute}/held`;
 
@@ -122,7 +123,7 @@ ${renderPager({
 export const approveHeldAction: Action = {
   path: `${path}/approve`,
   name: 'import approve',
-  done: 'Approved. The import goes on.',
+  done: startedNotices.approve.started,
   about: (_visit, form) => ({ subject: form.one('import').slice(0, 40) }),
   async run(parts, visit, form) {
     const { estab } = await schoolOf(parts, visit);

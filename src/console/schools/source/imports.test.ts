@@ -259,6 +259,14 @@ test('the work of a package that is held or refused says so, leads to the decisi
   assert.match((await listed())[0] ?? '', / Refused /);
 });
 
+test('that a package was received is not said above its refusal', async () => {
+  await uploaded(await zip(faulty()));
+  const after = `${school}/source?done=schools-estab-source-upload-send`;
+  assert.doesNotMatch((await admin.get(after)).text, /id="notice"/);
+  await db`update component_database set refreshing_since = now() where estab = ${estab}`;
+  assert.match((await admin.get(after)).text, /id="notice"[^>]*><p>The package was received/);
+});
+
 test('an import that waits, or was discarded, is no failed work: not in the lists, the counts or the metrics', async () => {
   const settled = async () => (await countDay(db)).settled.find(({ kind, state }) => kind === 'collect' && state === 'failed')?.value ?? 0;
   const before = await settled();

@@ -16,13 +16,14 @@ import type { Action, Shown } from '../../visit.ts';
 import { schoolOf } from '../around.ts';
 import { formKinds, formKindOf } from './source-forms.ts';
 import { sourcePage } from './source.ts';
+import { startedNotices } from './started.ts';
 
 const path = `${schoolRoute}/source`;
 
 export const saveSourceAction: Action = {
   path: `${path}/save`,
   name: 'school edit',
-  done: 'Saved. Where there is something to read, collecting has begun.',
+  done: startedNotices.save.started,
   longestMs: longestTrialMs,
   about: (_visit, form) => ({ detail: describeGiven(form) }),
   async run(parts, visit, form) {
@@ -53,7 +54,7 @@ export const testSourceAction: Action = {
 export const collectAction: Action = {
   path: `${path}/collect`,
   name: 'collect',
-  done: 'The data is being collected.',
+  done: startedNotices.collect.started,
   about: (_visit, form) => ({ detail: { database: form.one('database') || 'all' } }),
   async run(parts, visit, form) {
     const { estab } = await schoolOf(parts, visit);

@@ -7,6 +7,7 @@ import { listCollections, readDue, type ListedCollection } from '../../../collec
 import { isBusy, renderStates } from '../../../collection/pages/database-states.ts';
 import { describeConnector, titleOf } from '../../../collection/pages/database-words.ts';
 import { describeOutcome } from '../../../collection/pages/import-words.ts';
+import { chooseNotice } from '../../../collection/pages/started-notice.ts';
 import { readSource, type SourceView } from '../../../collection/source-view.ts';
 import { cutPage } from '../../../http/cut-page.ts';
 import { html, type Html, type HtmlValue } from '../../../http/html.ts';
@@ -28,6 +29,7 @@ import { followCollections } from './follow.ts';
 import { renderHeldNotice } from './held-notice.ts';
 import { renderLastImport } from './last-import.ts';
 import { renderSourceForms } from './source-forms.ts';
+import { findStartedNotice } from './started.ts';
 import { formatTook } from './took.ts';
 
 const collectionsAtOnce = 20;
@@ -46,7 +48,8 @@ export const sourcePage: Page = {
       readDue(db, estab),
     ]);
     const { mark, scripts } = followCollections(source.databases, collections.some(({ state }) => state === 'running'));
-    return renderConsole(visit, {
+    const started = findStartedNotice(visit.notice);
+    return renderConsole(started ? { ...visit, notice: chooseNotice(started, source) } : visit, {
       title: `Source of ${school.name}`,
       section: 'schools',
       back: { path: schoolsPath, label: 'Schools' },

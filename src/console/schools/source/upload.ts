@@ -10,6 +10,7 @@ import { renderConsole } from '../../layout.ts';
 import { heldPath, schoolRoute, sourcePath, uploadPath } from '../../links.ts';
 import { mayChange, type Action, type Page, type Visit } from '../../visit.ts';
 import { schoolOf } from '../around.ts';
+import { startedNotices } from './started.ts';
 
 const path = `${schoolRoute}/source/upload`;
 
@@ -51,7 +52,7 @@ ${mayChange(visit) ? form : html`<p class="quiet">Your role is viewer: an admin 
 export const uploadAction: Action = {
   path: `${path}/send`,
   name: 'import',
-  done: 'The package was received, and its import has begun.',
+  done: startedNotices.upload.started,
   longestMs: longestUploadMs,
   file: true,
   about: ({ file }) => ({ detail: { ...(ticked(file, 'partial') && { partial: true }), ...(ticked(file, 'change') && { inPlaceOfProvider: true }) } }),
