@@ -40,6 +40,15 @@ async function crawl(): Promise<Map<string, Read>> {
 const pages = await crawl();
 const documents = Object.entries(await readDocuments(app)).map(([name, document]) => ({ name, document }));
 
+test('the caption of the surfaces claims no other number than the table lists', async () => {
+  const table = /<table id="surfaces"[^]*?<\/table>/.exec(pages.get('/docs')?.text ?? '')?.[0] ?? '';
+  const rows = table.match(/href="\/docs\/[^"]+"/g)?.length ?? 0;
+  assert.equal(rows, documents.length);
+  const numbers = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
+  const claimed = numbers.filter((number) => new RegExp(`\\b${number}\\b`, 'i').test(/<caption[^]*?<\/caption>/.exec(table)?.[0] ?? ''));
+  assert.deepEqual(claimed.filter((number) => numbers.indexOf(number) + 1 !== rows), []);
+});
+
 test('every link of the reference leads to a page, and to its place on it', async () => {
   assert.ok(pages.size > 12, [...pages.keys()].join(' '));
   const faults: string[] = [];

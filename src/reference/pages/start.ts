@@ -28,7 +28,7 @@ schemas that run, and each description can be had as OpenAPI 3.1.</p>
 ${renderFirst(described)}
 ${renderTable({
   id: 'surfaces',
-  caption: 'The four parts of the API',
+  caption: 'The parts of the API',
   columns: ['Part', 'What it is for', 'OpenAPI'],
   rows: surfaces.map(({ name, label, summary }) => [
     html`<a href="${surfacePath(name)}">${label}</a>`,
