@@ -89,7 +89,7 @@ export const targetCommands: readonly Command[] = [
   {
     name: 'target test',
     effect: 'changes',
-    help: 'Sends a test event to a registration.',
+    help: 'Sends a test event to a registration, or a test form to a callback URL.',
     positional: id,
     options: {},
     about,

@@ -15,6 +15,7 @@ import type { EventFaults } from './event-faults.ts';
 import { keepAnswer } from './kept-answer.ts';
 import { isOutdated } from './outdated.ts';
 import { renderSignature } from './sign.ts';
+import { isCallbackTest } from './test-callback.ts';
 import { describeEvent } from './webhooks.ts';
 
 /** Only whoever runs this can do something about these. */
@@ -172,8 +173,9 @@ function openBody({ estab, rp, id, payload, body }: ClaimedWork, open: Open): Ui
 }
 
 /** A call for a registration is wanted as long as that is there and the scopes still open its database; how it stands is told however it stands. */
-function mayHave({ state, scopes, webhookId, databaseName }: Standing, { lane, payload }: ClaimedWork): boolean {
-  if (payload.tellsState !== undefined) return true;
+function mayHave({ state, scopes, webhookId, databaseName }: Standing, work: ClaimedWork): boolean {
+  const { lane, payload } = work;
+  if (payload.tellsState !== undefined || isCallbackTest(work)) return true;
   if (state !== 'Approved') return false;
   if (!lane.startsWith('webhook ')) return true;
   return webhookId !== null && (databases[databaseName ?? ''] ?? []).some((scope) => scopes?.includes(scope));

@@ -7,6 +7,7 @@ import { announceMissing } from './announce.ts';
 import { listOwners } from './browse-deliveries.ts';
 import { databases } from './databases.ts';
 import { isOutdated } from './outdated.ts';
+import { isCallbackTest } from './test-callback.ts';
 import { callKind } from './webhooks.ts';
 
 /** ended: why its receiver had been given up, which is over now. paused: it waits until its target is resumed. */
@@ -14,7 +15,7 @@ export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Pro
   const found = await requireReplayable(db, callKind, id, owner);
   const { estab, rp, erased, ended, paused } = found;
   if (found.tellsState) await requireLastWord(db, found);
-  else await requireAuthorised(db, found);
+  else if (!isCallbackTest(found)) await requireAuthorised(db, found);
   if (erased)
     throw new SchoolbellError(
       'conflict',
@@ -22,7 +23,7 @@ export async function replayDelivery(db: Db, id: string, owner: Owner = {}): Pro
         `the school has to approve again, which issues a new one (operator: authorise --rp ${rp} --estab ${estab}).`,
     );
   const replayed = await replayOne(db, found);
-  await db.begin(async (tx) => {
+  if (!isCallbackTest(found)) await db.begin(async (tx) => {
     await forgetMissed(tx, found);
     await announceMissing(tx, { estab, rp });
   });

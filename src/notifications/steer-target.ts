@@ -5,6 +5,7 @@ import { openLane, pauseLane, resumeLane } from '../outbox/pause-lane.ts';
 import { announceMissing, sendTest } from './announce.ts';
 import { hostOf } from './move-callback.ts';
 import { requireAuthorised } from './replay-delivery.ts';
+import { testCallback } from './test-callback.ts';
 import { requireTarget, type Target, type TargetOwner } from './targets.ts';
 import { callsAtOnce, laneKey, pausedWords, type Webhook } from './webhooks.ts';
 
@@ -40,8 +41,9 @@ export async function enableTarget(db: Db, id: string, owner: TargetOwner = {}):
 /** A test event now; gives its id. It opens what was given up, since it is how one finds out whether it works again. */
 export async function testTarget(db: Db, id: string, owner: TargetOwner = {}): Promise<string> {
   const { kind, key, estab, rp, databaseName, url, method } = await requireTarget(db, id, owner);
+  if (kind === 'callback') return testCallback(db, rp);
   if (kind !== 'registration' || estab === null || databaseName === null || method === null)
-    throw new SchoolbellError('conflict', 'Only a registration can be tested: what goes to other targets carries what happened.');
+    throw new SchoolbellError('conflict', 'URLs that come with a request cannot be tested: each is called once, with the result of its request.');
   await requireAuthorised(db, { estab, rp, lane: key });
   return testRegistration(db, { estab, id: id.toLowerCase(), rp, databaseName, url, method });
 }

@@ -136,12 +136,13 @@ test('disabled and paused: resumed it is still disabled, enabled it is told what
   await assert.rejects(run('target enable', {}, id), /not disabled/);
 });
 
-test('a test is sent to a registration that may have it, and to nothing else', async () => {
+test('a test is sent to a registration that may have it, and not to one-off URLs', async () => {
   const id = await register(school, `${receiver.origin}/hook`);
   const { delivery } = (await run('target test', {}, id)).data as { delivery: string };
   await settled(school.estab);
   assert.deepEqual(receiver.arrivals.map((one) => [one.id, one.headers['schoolbell-test']]), [[delivery, 'true']]);
-  await assert.rejects(run('target test', {}, `callback:${school.rp}`), /Only a registration/);
+  await db.begin((tx) => enqueueOneOff(tx, { estab: school.estab, rp: school.rp, event: 'writeback', url: `${receiver.origin}/once`, body: {} }));
+  await assert.rejects(run('target test', {}, `one-off:${school.rp}:${receiver.origin}`), /cannot be tested/);
   await db`update authorisation set state = 'Paused' where estab = ${school.estab}`;
   await assert.rejects(run('target test', {}, id), /is not authorised/);
 });

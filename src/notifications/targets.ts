@@ -18,6 +18,8 @@ export type Target = {
   school: string | null;
   databaseName: string | null;
   method: 'GET' | 'POST' | null;
+  /** When the registration or the application was added. */
+  since: Date;
   /** Of one-off URLs, which may name people, the origin alone. */
   url: string;
   failures: number;
@@ -136,7 +138,8 @@ type Row = Omit<Target, 'id' | 'kind' | 'url'> & { registered: string | null; ca
 export async function describeTargets(db: Sql, keys: readonly string[], { rp }: TargetOwner = {}): Promise<Target[]> {
   const rows = await db<Row[]>`
     select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseName", w.method, w.url as registered,
-      p.callback_url as callback, l.key is not null as laned, coalesce(l.failures, 0) as failures, l.failing_since as "failingSince",
+      p.callback_url as callback, coalesce(w.created_at, p.created_at) as since, l.key is not null as laned,
+      coalesce(l.failures, 0) as failures, l.failing_since as "failingSince",
       case when l.open_until > now() then l.open_until end as "openUntil", l.disabled_at as "disabledAt", l.disabled_why as "disabledWhy",
       l.paused_at as "pausedAt", l.paused_by as "pausedBy", least(waiting.count, ${mostWaiting}) as waiting,
       case when l.disabled_at is null and l.paused_at is null then greatest(waiting.first, l.open_until) end as "nextAt"

@@ -6,6 +6,7 @@ import type { Seal } from '../access/seal.ts';
 import { sealedAs } from '../access/sealed-as.ts';
 import type { Tx } from '../db/connect.ts';
 import { callbackLane, hostOf } from '../notifications/move-callback.ts';
+import type { FormField } from '../notifications/test-callback.ts';
 import { callKind, callsAtOnce } from '../notifications/webhooks.ts';
 import { enqueue, makeWorkId, type Lane } from '../outbox/enqueue.ts';
 import { whenLive } from './live.ts';
@@ -20,9 +21,6 @@ const laneOf = (rp: string, callbackUrl: string): Lane => ({
   width: callsAtOnce,
   lasting: true,
 });
-
-/** What every form says, in its order; the documentation has words for each. */
-export type FormField = 'schoolId' | 'schoolEmail' | 'schoolName' | 'templateScopes' | 'scopes' | 'thirdParty' | 'partnerId';
 
 function describeSchool({ estab, rp }: { estab: string; rp: string }, facts: Omit<Facts, 'callbackUrl'>): Record<FormField, string> {
   return {

@@ -22,6 +22,8 @@ const counted = {
 } as const;
 
 const schoolsAtOnce = 8;
+/** The establishment of outbox rows that belong to no school. */
+const noSchool = '';
 
 /** At all of its schools together. most: a page counts no further, however much there is. */
 export async function countApplication(sql: Sql, rp: string, most: number | null = null): Promise<Counts> {
@@ -65,6 +67,8 @@ export async function removeApplication(deciding: Deciding, rp: string): Promise
       await removeWork(tx, tx`estab = ${estab} and rp = ${rp} and kind <> ${mailKind}`);
       await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Removed', 'operator')`;
     }
+    // Tests of its callback URL belong to no school.
+    await removeWork(tx, tx`estab = ${noSchool} and rp = ${rp} and kind <> ${mailKind}`);
     // Those of which nothing was kept: an application that is added under the same name later begins anew.
     await tx`delete from lane where (key = any(${lanes}) or starts_with(key, ${oneOffLane(rp, '')}))
       and not exists (select from outbox o where o.lane = lane.key)`;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Type, type TSchema } from '../http/json-schema.ts';
 import { exactly, oneOf, text } from '../http/describe-route.ts';
 import { databases } from '../notifications/databases.ts';
-import type { FormField } from '../onboarding/authentication-event.ts';
+import type { FormField } from '../notifications/test-callback.ts';
 import { retryDelays } from '../outbox/schedule.ts';
 import { version } from '../version.ts';
 import { listOperations, type Media, type OperationObject, type Parameter, type PathItem, type Response, type Schema } from './document.ts';
@@ -93,7 +93,7 @@ export const events: Readonly<Record<string, PathItem>> = {
       description:
         "Sent to the application's callback URL when a school approves, and again, with installcomplete=true, when its data is there; once where it is" +
         ' there already. An application with state events on is also told of pausing, resuming, narrowing, declining and revoking: with status, and' +
-        ' without a secret.',
+        ' without a secret. A test of the callback URL has status Test, empty fields for the school, and the header schoolbell-test: true.',
       gone: targetEnds,
       body: bodyOf('application/x-www-form-urlencoded', form),
     }),

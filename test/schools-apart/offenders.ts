@@ -228,7 +228,7 @@ export const offenders: Offenders = [
         'ef3e43a03cb4 select least(count(*), $n)::int as count from ( select c.* from unnest($n::text[]) as wanted (state)',
       ],
       'src/notifications/targets.ts': [
-        '355fc024a488 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
+        'fc4f05cf087b select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
       ],
       'src/notifications/target-health.ts': [
         '76d037758e59 with ill as materialized ( select l.key, l.disabled_at is not null as disabled, case when starts_wit',
@@ -283,7 +283,7 @@ export const offenders: Offenders = [
         '2f6538af5e92 select k.key from ( select l.key from lane l where l.disabled_at is not null and l.key > $n and ((st',
         '6a21aab12ef7 select k.key from ( select l.key from lane l where l.failing_since is not null and l.disabled_at is',
         '0fc2437c534e select k.key from ( select l.key from lane l where l.paused_at is not null and l.key > $n and ((star',
-        'c5698bd118f0 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
+        '1a4dff38fe11 select k.key, p.rp, p.name as application, w.estab, e.name as school, w.database_name as "databaseNa',
       ],
       'src/outbox/replay.ts': [
         "9636712e88ce select o.estab, o.id from outbox o where o.kind = $n and o.rp = any($n) and o.state = 'failed' and o",

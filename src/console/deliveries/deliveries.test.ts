@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { enter, readToEnd } from '../../../test/console.ts';
 import { useDelivering, useReceiver, type School } from '../../../test/delivery.ts';
+import { until } from '../../../test/until.ts';
 import { enqueueOneOff } from '../../notifications/one-off.ts';
 
 const delivering = await useDelivering();
@@ -249,6 +250,42 @@ test('a target is paused, resumed, enabled and tested on its page; a viewer sees
   const trail = await db<{ action: string }[]>`
     select action from audit_event where subject = ${target} and outcome = 'done' and estab = ${school.estab} and rp = ${school.rp} order by number`;
   assert.deepEqual(trail.map(({ action }) => action), ['pause', 'resume', 'enable', 'pause', 'resume', 'test'].map((verb) => `target ${verb}`));
+});
+
+test('a callback URL is tested on its page and by the command: a form without a school or a secret, marked as a test', async () => {
+  await db`update application set callback_url = ${`${receiver.origin}/callback?x=1`} where rp = ${school.rp}`;
+  const page = `/console/targets/${encodeURIComponent(`callback:${school.rp}`)}`;
+  assert.match(main((await admin.get(page)).text), /<form[^>]*\/test"[^>]*>[^]*?Send a test/);
+  assert.doesNotMatch(main((await viewer.get(page)).text), /<form/);
+  const { location } = await admin.post(`${page}/test`);
+  const arrived = () => receiver.arrivals.filter(({ url }) => url === '/callback?x=1');
+  await until('the test arrives', () => arrived().length === 1);
+  const [got] = arrived();
+  assert.deepEqual([got?.method, got?.headers['schoolbell-test'], got?.headers['content-type']], ['POST', 'true', 'application/x-www-form-urlencoded']);
+  const form = Object.fromEntries(new URLSearchParams(got?.body.toString() ?? '')) as Record<string, string>;
+  assert.deepEqual([form.status, form.partnerId, form.schoolId, 'schoolSecret' in form, 'installcomplete' in form], ['Test', school.rp, '', false, false]);
+  await until('it is settled', async () => / class="badge good">Delivered/.test((await admin.get(location ?? '')).text));
+  assert.match((await admin.get(location ?? '')).text, /A test is sent/);
+
+  receiver.answer = () => 500;
+  const { data } = await delivering.run('target test', {}, `callback:${school.rp}`);
+  const { delivery } = data as { delivery: string };
+  await until('it has failed', async () => (await db`select from outbox where id = ${delivery} and state = 'failed'`).length === 1);
+  receiver.answer = () => 200;
+  assert.equal((await admin.post(`/console/deliveries/${delivery}/replay`)).status, 303, 'it can be sent again');
+  await until('it arrives', async () => (await db`select from outbox where id = ${delivery} and state = 'done'`).length === 1);
+  await admin.post(`${page}/pause`);
+  assert.doesNotMatch(main((await admin.get(page)).text), /Send a test/);
+  assert.equal((await admin.post(`${page}/test`)).status, 409);
+});
+
+test('a new target does not claim that nothing arrived in 30 days; an old one does', async () => {
+  const target = await register(school, `${receiver.origin}/hook`);
+  const said = async (id: string) => /Last success<\/dt><dd>([^]*?)<\/dd>/.exec((await admin.get(`/console/targets/${encodeURIComponent(id)}`)).text)?.[1] ?? '';
+  for (const id of [target, `callback:${school.rp}`]) assert.match(await said(id), /^none since it was added, <time/, id);
+  await db`update webhook set created_at = now() - interval '31 days'`;
+  await db`update application set created_at = now() - interval '31 days'`;
+  for (const id of [target, `callback:${school.rp}`]) assert.match(await said(id), /none in 30 days/, id);
 });
 
 test('targets are listed with what they are of, and narrowed by state; one-off URLs are one target for each origin', async () => {

@@ -5,6 +5,7 @@ import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderEmpty } from '../../http/pages/empty.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
 import { renderInput } from '../../http/pages/field.ts';
+import { formatMany } from '../../http/pages/figures.ts';
 import { renderForm } from '../../http/pages/form.ts';
 import { formatExact, renderAgo } from '../../http/pages/moment.ts';
 import { addressOf } from '../../http/pages/pager.ts';
@@ -13,7 +14,7 @@ import { enableTarget, pauseTarget, resumeTarget, testTarget } from '../../notif
 import { findOwnerOfTarget, requireTarget, type Target } from '../../notifications/targets.ts';
 import { renderDoing } from '../doing.ts';
 import { applicationLink, targetsPath } from '../links.ts';
-import { keptFor } from '../service/things.ts';
+import { daysKept } from '../service/things.ts';
 import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 import { readReplayed, replayWhatFailed } from './list.ts';
 import { ofApplication, openPlace, ownerOf, pathsOf, type Place } from './place.ts';
@@ -22,6 +23,7 @@ import { countWaiting } from './targets.ts';
 import { asSent, lookedBackWords, renderTargetState, renderUrl, targetKinds } from './words.ts';
 
 const latest = 20;
+const dayMs = 86_400_000;
 const longestUrl = 4096;
 const path = `${targetsPath}/:id`;
 
@@ -36,7 +38,7 @@ export const targetPage: Page = {
     const body = html`${place.heading(html`${targetKinds[target.kind]} of ${target.application} ${renderTargetState(target)}`)}
 ${renderStanding(target, now, place)}
 ${mayChange(visit) && renderSteering(visit, target, place)}
-<section class="card">${renderFacts(describe(target, success, { place, now, kept: keptFor(parts.retained, 'outbox') }))}</section>
+<section class="card">${renderFacts(describe(target, success, { place, now, keptDays: daysKept(parts.retained, 'outbox') }))}</section>
 ${renderLately(target, lately, now, place)}
 ${mayChange(visit) && renderReplay(visit, target, place)}`;
     const back = { path: place.paths.targets, label: 'All targets' };
@@ -59,9 +61,19 @@ async function findLastSuccess(db: Db, target: Target, lately: Browsed): Promise
   return last || !lookedBack ? { at: last?.settledAt ?? null } : { not: lookedBack };
 }
 
-type Around = { now: number; kept: string; place: Place };
+type Kept = { now: number; keptDays: number };
+type Around = Kept & { place: Place };
 
-function describe(target: Target, success: Success, { now, kept, place }: Around): (readonly [string, HtmlValue] | false)[] {
+function renderSuccess(success: Success, { since }: Target, { now, keptDays }: Kept): HtmlValue {
+  if ('not' in success) return html`<span class="quiet">none since ${formatExact(success.not)}</span>`;
+  if (success.at === null && isNew(since, now, keptDays)) return html`none since it was added, ${renderAgo(since, now)}`;
+  return renderAgo(success.at, now, `none in ${formatMany(keptDays, 'day')}`);
+}
+
+/** Returns whether a target was added within the days for which its deliveries are stored, so that none of them can have been deleted. */
+const isNew = (since: Date, now: number, keptDays: number) => since.getTime() > now - keptDays * dayMs;
+
+function describe(target: Target, success: Success, { now, keptDays, place }: Around): (readonly [string, HtmlValue] | false)[] {
   const { id, url, method, rp, application, estab, school, databaseName, failures, failingSince, nextAt } = target;
   return [
     ['Id', html`<span class="id">${id}</span>`],
@@ -69,7 +81,7 @@ function describe(target: Target, success: Success, { now, kept, place }: Around
     place.rp === undefined && ['Application', applicationLink(rp, application)],
     ['School', estab === null ? html`<span class="quiet">all of the application’s</span>` : html`${place.school(estab)} ${school}`],
     databaseName !== null && ['Database', databaseName],
-    ['Last success', 'at' in success ? renderAgo(success.at, now, `none in ${kept}`) : html`<span class="quiet">none since ${formatExact(success.not)}</span>`],
+    ['Last success', renderSuccess(success, target, { now, keptDays })],
     failingSince !== null && ['Failing since', renderAgo(failingSince, now)],
     ['Failures in a row', String(failures)],
     ['Waiting', countWaiting(target)],
@@ -94,7 +106,7 @@ function renderSteering(visit: Visit, target: Target, { paths }: Place): Html {
   return html`<div class="actions steering">
 ${disabledAt && doing('enable', 'Enable it again')}
 ${pausedAt ? doing('resume', 'Resume', disabledAt ? 'second' : undefined) : doing('pause', 'Pause', 'second')}
-${kind === 'registration' && !pausedAt && doing('test', 'Send a test', 'second')}
+${kind !== 'one-off' && !pausedAt && doing('test', 'Send a test', 'second')}
 </div>`;
 }
 

@@ -6,10 +6,12 @@ import { formatMany } from '../../http/pages/figures.ts';
 export const renderId = (id: string): Html => html`<span class="id">${id}</span>`;
 
 /** How long what stands in a table is kept here, which its row of the retention says and no page by itself. */
-export function keptFor(retained: readonly Retained[], table: string): string {
+export const keptFor = (retained: readonly Retained[], table: string) => formatMany(daysKept(retained, table), 'day');
+
+export function daysKept(retained: readonly Retained[], table: string): number {
   const days = retained.find(({ where }) => where.includes(table))?.days;
   if (days === undefined) throw new Error(`no number of days is said of ${table}`);
-  return formatMany(days, 'day');
+  return days;
 }
 
 /** As names and values, so that it can be read; what is nested stays JSON. */
