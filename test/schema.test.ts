@@ -131,7 +131,7 @@ test('a database that is newer than the code: as long as nothing was taken away,
 test('a database that lacks a migration is not migrated, also when it has a later one', async () => {
   await withEmptyDatabase(async (_, db) => {
     await migrate(db);
-    await db`update migration set version = 9000, checksum = 'another'`;
+    await db`update migration set version = 9000`;
     assert.equal(await isMigrated(db), false);
   });
 });

@@ -215,8 +215,9 @@ async function record(connection: Sql, { version, name, checksum, breaksBefore }
 
 /** Whether the database answers, has every migration that this code knows, and none that would break it. */
 export async function isMigrated(sql: Sql): Promise<boolean> {
+  const own = known.map(({ version, checksum }) => `${version} ${checksum}`);
   const [row] = await sql<{ complete: boolean; broken: boolean }[]>`
-    select count(*) filter (where checksum = any(${known.map(({ checksum }) => checksum)}::text[])) = ${known.length} as complete,
+    select count(*) filter (where version || ' ' || checksum = any(${own}::text[])) = ${own.length} as complete,
       coalesce(bool_or(version > ${newestMigration} and breaks_before > ${newestMigration}), false) as broken
     from migration`;
   return row !== undefined && row.complete && !row.broken;
