@@ -56,13 +56,13 @@ export async function openBench(): Promise<Bench> {
   const port = await freePort();
   chmodSync(folder, 0o711);
   const embedded = await openEmbedded(folder);
-  const url = embedded.where()[0] ?? '';
-  const db = connect(embedded.where, { max: 10, name: 'bench' });
+  const url = embedded.whereAs('superuser')()[0] ?? '';
+  const db = connect(embedded.whereAs('superuser'), { max: 10, name: 'bench' });
   const opened: Db[] = [db];
   const openPools = () => {
     const own: Db[] = [];
     const pools = createPools((options) => {
-      const pool = connect(embedded.where, options);
+      const pool = connect(embedded.whereAs('serving'), options);
       own.push(pool);
       return pool;
     });
@@ -70,10 +70,12 @@ export async function openBench(): Promise<Bench> {
   };
   const { pools, own } = openPools();
   opened.push(...own);
-  const workPools = createWorkPools((options) => connect(embedded.where, options));
+  const workPools = createWorkPools((options) => connect(embedded.whereAs('serving'), options));
   const work = workPools.outbox;
   opened.push(...Object.values(workPools));
-  await migrate(db);
+  const owner = connect(embedded.whereAs('owner'), { max: 1, name: 'bench' });
+  await migrate(owner);
+  await owner.end();
   const settings = {
     // With the sandbox, whose page is measured too; no application of the bench is one of the demo.
     DEMO: 'on',

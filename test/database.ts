@@ -2,14 +2,17 @@
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import { connect, type Db } from '../src/db/connect.ts';
+import { roleNames } from '../src/db/embedded-roles.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { openTestCluster } from './cluster.ts';
+import { openTestCluster, type RoleUrls } from './cluster.ts';
 import { citusUrl, forgetSpreadTemplates, useSpreadDatabase } from './spread-database.ts';
 
 const template = 'schoolbell_template';
+const halfTemplate = `${template}_half`;
 const templateLock = 5_219_900;
 
-export type TestDatabase = { db: Db; url: string };
+/** `db` and `url` are the superuser's, for tests that change tables. The service works at `servingUrl`, or at `url` if that is missing. */
+export type TestDatabase = { db: Db; url: string; servingUrl?: string };
 
 /** A fresh, migrated database; it goes when the tests of the file have run. */
 export const useDatabase = (): Promise<TestDatabase> => (citusUrl === undefined ? usePlainDatabase() : useSpreadDatabase(citusUrl));
@@ -22,12 +25,12 @@ export async function usePlainDatabase(): Promise<TestDatabase> {
   await admin`select pg_advisory_lock(${templateLock})`;
   try {
     const [known] = await admin`select from pg_database where datname = ${template}`;
-    if (!known) await makeTemplate(admin, cluster.url);
-    await admin.unsafe(`create database ${name} template ${template} strategy file_copy`);
+    if (!known) await makeTemplate(admin, cluster.urlsOf(halfTemplate));
+    await admin.unsafe(`create database ${name} template ${template} strategy file_copy owner ${roleNames.owner}`);
   } finally {
     await admin`select pg_advisory_unlock(${templateLock})`;
   }
-  const url = cluster.url.replace(/\/[^/]*$/, `/${name}`);
+  const { superuser: url, serving: servingUrl } = cluster.urlsOf(name);
   const db = connect(url, { max: 10, name: 'test' });
   after(async () => {
     await db.end({ timeout: 5 });
@@ -35,17 +38,20 @@ export async function usePlainDatabase(): Promise<TestDatabase> {
     await admin.end({ timeout: 5 });
     await cluster.close();
   });
-  return { db, url };
+  return { db, url, servingUrl };
 }
 
-async function makeTemplate(admin: Db, url: string): Promise<void> {
-  const half = `${template}_half`;
-  await admin.unsafe(`drop database if exists ${half}`);
-  await admin.unsafe(`create database ${half}`);
-  const db = connect(url.replace(/\/[^/]*$/, `/${half}`), { max: 1, name: 'test template' });
-  await migrate(db);
-  await db.end({ timeout: 5 });
-  await admin.unsafe(`alter database ${half} rename to ${template}`);
+/** Migrates as the owner. The serving role may also use tables that tests make as the superuser. */
+async function makeTemplate(admin: Db, urls: RoleUrls): Promise<void> {
+  await admin.unsafe(`drop database if exists ${halfTemplate}`);
+  await admin.unsafe(`create database ${halfTemplate} owner ${roleNames.owner}`);
+  const owner = connect(urls.owner, { max: 1, name: 'test template' });
+  await migrate(owner);
+  await owner.end({ timeout: 5 });
+  const superuser = connect(urls.superuser, { max: 1, name: 'test template' });
+  await superuser.unsafe(`alter default privileges grant all on tables to ${roleNames.serving}`);
+  await superuser.end({ timeout: 5 });
+  await admin.unsafe(`alter database ${halfTemplate} rename to ${template}`);
 }
 
 /** The template of an earlier run may have an older schema. */
@@ -55,13 +61,16 @@ export async function forgetTemplate(): Promise<void> {
   const admin = connect(cluster.url, { max: 1, name: 'test admin' });
   await admin`select pg_advisory_lock(${templateLock})`;
   await admin.unsafe(`drop database if exists ${template} with (force)`);
-  await cheapenPassword(admin, cluster.url);
+  await cheapenPasswords(admin, cluster.urlsOf('postgres'));
   await admin.end({ timeout: 5 });
   await cluster.close();
 }
 
-/** Thousands of connections are made; each derived its password in 4,096 rounds, a third of what it took. */
-async function cheapenPassword(admin: Db, url: string): Promise<void> {
+/** Makes logging in cheaper: thousands of connections derived their password in 4,096 rounds, a third of the time that they took. */
+async function cheapenPasswords(admin: Db, urls: RoleUrls): Promise<void> {
   await admin`set scram_iterations = 1`;
-  await admin.unsafe(`alter role schoolbell password '${decodeURIComponent(new URL(url).password)}'`);
+  for (const url of [urls.superuser, urls.serving]) {
+    const { username, password } = new URL(url);
+    await admin.unsafe(`alter role ${username} password '${decodeURIComponent(password)}'`);
+  }
 }

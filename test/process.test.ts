@@ -35,7 +35,8 @@ test('the first start prints lines that work, and the next start finds everythin
   const lines = curlLines(first);
   assert.deepEqual(lines.map((line) => line.includes(`${first.url}${rootA}/`)), [true, false, false]);
   for (const line of lines) assert.equal((JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8' })) as { users: unknown[] }).users.length, 2, line);
-  for (const secret of ['demo.json', 'secret.key', 'postgres.password']) assert.equal(statSync(join(data, secret)).mode & 0o777, 0o600, secret);
+  const secrets = ['demo.json', 'secret.key', 'postgres.password', 'postgres.owner.password', 'postgres.serving.password'];
+  for (const secret of secrets) assert.equal(statSync(join(data, secret)).mode & 0o777, 0o600, secret);
   madePassword = /^The console: \S+\/console, name admin, password (\S+) \(shown this once; kept in \S+admin\.password\)$/m.exec(first.output())?.[1] ?? '';
   assert.deepEqual(await comeIn(first.url, madePassword), [303, '/console'], first.output());
   await holdDemoStill(data);
@@ -203,10 +204,10 @@ test('PostgreSQL away or failing under the service: not ready meanwhile, ready a
   await new Promise((resolve) => between.once('listening', resolve));
 
   let postgres = await startPostgres();
-  const password = readFileSync(join(data, 'postgres.password'), 'utf8');
+  const password = readFileSync(join(data, 'postgres.owner.password'), 'utf8');
   const service = await start(data, {
     env: {
-      DATABASE_URL: `postgres://schoolbell:${password}@127.0.0.1:${(between.address() as AddressInfo).port}/schoolbell`,
+      DATABASE_URL: `postgres://schoolbell_owner:${password}@127.0.0.1:${(between.address() as AddressInfo).port}/schoolbell`,
       SECRET_KEY: readFileSync(join(data, 'secret.key'), 'utf8'),
     },
   });

@@ -7,7 +7,7 @@ import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { Place } from '../src/db/embedded-place.ts';
-import { serverUser } from '../src/db/embedded-server.ts';
+import { roleNames } from '../src/db/embedded-roles.ts';
 import { until } from './until.ts';
 
 const settings = {
@@ -44,12 +44,12 @@ export class ServerProcess {
   }
 
   url(database: string): string {
-    return `postgres://${serverUser}:${this.#password}@127.0.0.1:${this.port}/${database}`;
+    return `postgres://${roleNames.superuser}:${this.#password}@127.0.0.1:${this.port}/${database}`;
   }
 
   /** follows: the server that it is a standby of. Resolves when it answers. */
   async start(follows?: ServerProcess): Promise<void> {
-    const conninfo = follows && `host=127.0.0.1 port=${follows.port} user=${serverUser} password=${this.#password} application_name=standby`;
+    const conninfo = follows && `host=127.0.0.1 port=${follows.port} user=${roleNames.superuser} password=${this.#password} application_name=standby`;
     const given = { ...settings, ...(conninfo ? { primary_conninfo: conninfo } : {}) };
     const args = ['-D', this.place.cluster, '-p', String(this.port), ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     const log = openSync(this.place.log, 'a', 0o600);

@@ -18,6 +18,7 @@ import { importRoster } from '../src/collection/import.ts';
 import type { ImportReport } from '../src/collection/import-report.ts';
 import { readConfig } from '../src/config.ts';
 import { connect, type Db, type PoolOptions, type Servers } from '../src/db/connect.ts';
+import { policies } from '../src/db/policies.ts';
 import { createRequestMeter } from '../src/http/request-meter.ts';
 import { createWorkPools, startWork } from '../src/work.ts';
 import { useDatabase, type TestDatabase } from './database.ts';
@@ -77,16 +78,17 @@ type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'larges
 type Parts = Partial<Pick<AppParts, Part>> & { patience?: number; database?: TestDatabase & { servers?: Servers }; replicas?: Servers };
 
 export async function useService(env: Record<string, string> = {}, { patience = 4, database, replicas: standbys, ...parts }: Parts = {}): Promise<Service> {
-  const { db, url: databaseUrl } = database ?? (await useDatabase());
+  const { db, url: databaseUrl, servingUrl = databaseUrl } = database ?? (await useDatabase());
   const opened: Db[] = [];
   const openOn = (where: string | Servers) => (options: PoolOptions) => {
     const pool = connect(where, withPatience(options, patience));
     opened.push(pool);
     return pool;
   };
-  const openPool = openOn(database?.servers ?? databaseUrl);
+  const openPool = openOn(database?.servers ?? servingUrl);
   const replicas = standbys && createReplicaPools({ spread: openOn(standbys), one: openOn(standbys) });
   const pools = createPools(openPool);
+  const importing = openPool({ ...policies.collections, name: 'test' });
   const port = await freePort();
   const dataDir = mkdtempSync(join(tmpdir(), 'schoolbell-data-'));
   const settings = { DATA_DIR: dataDir, DATABASE_URL: databaseUrl, SECRET_KEY: testSecretKey, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'silent', ...env };
@@ -106,7 +108,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
   const url = `http://127.0.0.1:${port}`;
 
   const load: Service['load'] = (estab, given, options = {}) =>
-    importRoster(db, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), {
+    importRoster(importing, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), {
       estab,
       dataDir,
       partial: options.partial ?? false,

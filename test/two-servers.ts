@@ -49,9 +49,8 @@ export async function openTwoServers({ synchronous, folder = makeFolder() }: { s
   const of = (which: Which) => (which === 'primary' ? primary : standby);
 
   async function open(): Promise<void> {
-    makeCluster(primary.place, password);
+    makeCluster(primary.place, { superuser: password, owner: password, serving: password });
     await primary.start();
-    await primary.ask(`create database ${database}`);
     mkdirSync(standby.place.cluster, { mode: 0o700 });
     handOver(standby.place.cluster, standby.place.account, 0o700);
     await rejoin();

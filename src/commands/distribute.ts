@@ -57,7 +57,7 @@ export async function runDistribute(config: Config, given: Given, ask: Ask, onSt
   const shards = parseShards(given);
   const database = await openDatabase(config, undefined, { existing: true, asIs: true });
   try {
-    const db = database.pool(policy);
+    const db = database.owner(policy);
     const plan = await planDistribution(db, way);
     if (isDone(plan)) return { data: { way, moved: [], rows: 0, nothingToDo: true }, lines: [`${words[way].done}: there is nothing to do.`] };
     await requireThisVersion(db, plan);

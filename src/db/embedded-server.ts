@@ -6,26 +6,32 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { handOver, type Place } from './embedded-place.ts';
+import { renderRoleSetup, roleNames, type RolePasswords } from './embedded-roles.ts';
 
-export const serverUser = 'schoolbell';
 /** Without a locale, macOS looks one up in a thread that PostgreSQL does not allow. */
 const serverEnvironment = { LC_ALL: 'C' };
 /** A fast shutdown writes a checkpoint; one that takes longer than this is cut short, and the next start recovers. */
 const stopMs = { fast: 12_000, atOnce: 3_000 } as const;
 
-export function makeCluster(place: Place, password: string): void {
+export function makeCluster(place: Place, passwords: RolePasswords): void {
   // A kill in the middle leaves only the half-made folder. Its initdb may still be at work, so each has a folder of its own.
   const half = `${place.cluster}.new-${process.pid}`;
   rmSync(half, { recursive: true, force: true });
   mkdirSync(half, { mode: 0o700 });
   handOver(half, place.account, 0o700);
   const passwordFile = `${place.cluster}.initial-password`;
-  writeFileSync(passwordFile, password, { mode: 0o600 });
+  writeFileSync(passwordFile, passwords.superuser, { mode: 0o600 });
   handOver(passwordFile, place.account, 0o600);
+  const run = (program: string, args: readonly string[], input = '') => {
+    const options = { ...identity(place), encoding: 'utf8', env: serverEnvironment, cwd: half, input } as const;
+    const { status, error, stderr } = spawnSync(path.join(place.programs, 'bin', program), args, options);
+    if (status !== 0) throw new Error(`${program} could not make the embedded database: ${error?.message ?? stderr.trim()}`);
+  };
   try {
-    const args = ['-D', half, '-U', serverUser, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C'];
-    const made = spawnSync(path.join(place.programs, 'bin', 'initdb'), args, { ...identity(place), encoding: 'utf8', env: serverEnvironment, cwd: half });
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr.trim()}`);
+    run('initdb', ['-D', half, '-U', roleNames.superuser, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C']);
+    // PostgreSQL's single-user mode: one statement per line, and no server that others could reach meanwhile.
+    const setup = renderRoleSetup(passwords).map((statement) => `${statement}\n`).join('');
+    run('postgres', ['--single', '-D', half, '-c', 'exit_on_error=on', 'template1'], setup);
   } finally {
     rmSync(passwordFile, { force: true });
   }

@@ -1,27 +1,25 @@
-// In charge of the embedded PostgreSQL: makes the cluster once, starts it or joins the one that runs already, and
-// stops it when the last user leaves. Every user (service, worker, command) holds a shared advisory lock while it
+// The embedded PostgreSQL: creates the cluster once, starts it or joins the one that runs already, and stops it when the
+// last user leaves. Every user (service, worker, command) holds a shared advisory lock while it
 // works; whoever gets the exclusive lock on leaving was the last, and stops the server. A killed process loses its
 // lock with its connection, so what a `kill -9` left running is simply joined by the next start.
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { socketOf } from './client.ts';
-import { findPlace, type Place } from './embedded-place.ts';
-import { findRunning, makeCluster, readPidFile, serverUser, startServer, stopServer } from './embedded-server.ts';
+import { findCluster, findPlace, type Place } from './embedded-place.ts';
+import { databaseName, readOrCreatePasswords, roleNames, type DatabaseRole } from './embedded-roles.ts';
+import { findRunning, makeCluster, readPidFile, startServer, stopServer } from './embedded-server.ts';
 import type { Where } from './servers.ts';
 import { withStartLock } from './start-lock.ts';
-import { readOrMakeSecret } from '../secret-file.ts';
 
 export type EmbeddedDatabase = {
-  /** Where the server is now: it may have come back on another port. */
-  where: Where;
+  /** Returns the address at which a role reaches the server now: it may have come back on another port. */
+  whereAs: (role: DatabaseRole) => Where;
   place: Place;
   close(): Promise<void>;
 };
 
-const database = 'schoolbell';
 const usersLock = 5_219_002;
 const startTimeoutMs = 60_000;
 /** To be given the lock, or to find out who is left: a server that does not answer is left alone. */
@@ -44,8 +42,8 @@ const settings = {
 };
 
 export async function openEmbedded(dataDir: string, overrides: Record<string, string> = {}): Promise<EmbeddedDatabase> {
+  const passwords = readOrCreatePasswords(dataDir, findCluster(dataDir));
   const place = findPlace(dataDir);
-  const password = readOrMakePassword(dataDir);
   const left = new AbortController();
   let rejoining: Promise<void> | undefined;
   let seat = await join();
@@ -55,11 +53,11 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
     for (;;) {
       if (left.signal.aborted) throw new Error('the embedded PostgreSQL was left');
       const port = await withStartLock(dataDir, deadline, async () => {
-        if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, password);
+        if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, passwords);
         return (await findRunning(place, deadline)) ?? (await startServer(place, { ...settings, ...overrides }, deadline, readLastPort(dataDir)));
       });
       writeFileSync(path.join(dataDir, lastPortFile), String(port));
-      const taken = await takeSeat(password, port, () => void (rejoining = rejoin()));
+      const taken = await takeSeat(passwords.serving, port, () => void (rejoining = rejoin()));
       if (taken) return taken;
       // It was shutting down, or died, between being found and being joined.
       if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
@@ -80,7 +78,10 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
   }
 
   return {
-    where: () => [`postgres://${serverUser}:${password}@127.0.0.1:${readPidFile(place)?.port ?? readLastPort(dataDir) ?? 1}/${database}`],
+    whereAs: (role) => () => {
+      const port = readPidFile(place)?.port ?? readLastPort(dataDir) ?? 1;
+      return [`postgres://${roleNames[role]}:${passwords[role]}@127.0.0.1:${port}/${databaseName}`];
+    },
     place,
     async close() {
       left.abort();
@@ -89,10 +90,6 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
       await leave(seat, place);
     },
   };
-}
-
-function readOrMakePassword(dataDir: string): string {
-  return readOrMakeSecret(path.join(dataDir, 'postgres.password'), () => randomBytes(24).toString('hex'));
 }
 
 const lastPortFile = 'postgres.port';
@@ -110,7 +107,7 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
   const seat = new pg.Client({
     host: '127.0.0.1',
     port,
-    user: serverUser,
+    user: roleNames.serving,
     password,
     database: 'postgres',
     connectionTimeoutMillis: longestAnswerMs,
@@ -120,8 +117,6 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
   try {
     await seat.connect();
     await answer(seat, 'select pg_advisory_lock_shared($1)', [usersLock]);
-    const { rows } = await answer(seat, 'select from pg_database where datname = $1', [database]);
-    if (rows.length === 0) await answer(seat, `create database ${database}`, [], startTimeoutMs).catch(ignoreDuplicate);
     seat.once('end', onLost);
     return seat;
   } catch (error) {
@@ -134,13 +129,9 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
 }
 
 /** A server that does not answer in time is one that is not there. */
-async function answer(seat: pg.Client, text: string, values: unknown[], longestMs = longestAnswerMs): Promise<pg.QueryResult> {
-  const late = setTimeout(() => socketOf(seat).destroy(), longestMs);
+async function answer(seat: pg.Client, text: string, values: unknown[]): Promise<pg.QueryResult> {
+  const late = setTimeout(() => socketOf(seat).destroy(), longestAnswerMs);
   return seat.query(text, values).finally(() => clearTimeout(late));
-}
-
-function ignoreDuplicate(error: { code?: string }): void {
-  if (error.code !== '42P04' && error.code !== '23505') throw error;
 }
 
 async function leave(seat: pg.Client, place: Place): Promise<void> {

@@ -17,8 +17,10 @@ export type OpenPool = (policy: PoolPolicy) => Db;
 export type OpenReplica = Readonly<Record<'spread' | 'one', OpenPool>>;
 
 export type OpenDatabase = {
-  /** A pool on this database; it is closed with it. */
+  /** Opens a pool for the service's own role; it is closed with the database. */
   pool: OpenPool;
+  /** The same for the role that owns the tables. With DATABASE_URL there is one role for both. */
+  owner: OpenPool;
   /** A pool on its replicas, if it has any; closed with it, too. */
   replica: OpenReplica | undefined;
   /** All that were opened so far. */
@@ -38,7 +40,9 @@ export async function openDatabase(config: Config, tell: (words: string) => void
   const { existing = false } = options;
   if (existing && !config.databaseUrls && !findCluster(config.dataDir)) throw notThere(config, 'there is no database');
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
-  const servers = new Servers(embedded?.where ?? (() => config.databaseUrls ?? []));
+  const external = () => config.databaseUrls ?? [];
+  const servers = new Servers(embedded?.whereAs('serving') ?? external);
+  const ownerServers = embedded ? new Servers(embedded.whereAs('owner')) : servers;
   const pools: Db[] = [];
   const openOn = (where: Servers): OpenPool => (policy) => {
     const made = connect(where, policy);
@@ -50,9 +54,9 @@ export async function openDatabase(config: Config, tell: (words: string) => void
     await embedded?.close();
   };
   try {
-    const setup = connect(servers, policies.setup);
+    const setup = connect(ownerServers, policies.setup);
     const origin = await prepare(setup, config, tell, options).finally(() => setup.end({ timeout: 1 }));
-    return { pool: openOn(servers), replica: openReplicas(config.databaseReadUrls, origin, openOn), pools, embedded, close };
+    return { pool: openOn(servers), owner: openOn(ownerServers), replica: openReplicas(config.databaseReadUrls, origin, openOn), pools, embedded, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
@@ -64,10 +68,10 @@ function openReplicas(urls: readonly string[] | undefined, origin: string | unde
   return { spread: openOn(new Replicas(() => urls, origin)), one: openOn(new OneReplica(() => urls, origin)) };
 }
 
-/** One that nobody has migrated yet, for whoever fills it: as it is, made where it is embedded and not there. */
+/** Opens a database without tables for `restore`, as the role that will own them. Creates the embedded one if it does not exist. */
 export async function openBare(config: Config, overrides: Record<string, string> = {}): Promise<{ db: Db; close(): Promise<void> }> {
   const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir, overrides);
-  const db = connect(embedded?.where ?? (() => config.databaseUrls ?? []), policies.backups);
+  const db = connect(embedded?.whereAs('owner') ?? (() => config.databaseUrls ?? []), policies.backups);
   const close = async () => {
     await db.end({ timeout: longestEndSeconds });
     await embedded?.close();

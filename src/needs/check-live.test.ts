@@ -115,7 +115,7 @@ test('and it is looked at in the folder that is here', async () => {
   await service.db`delete from backup_plan`;
 });
 
-test('a role without the right to make tables is found', async () => {
+test('a role without the right to make tables, or to analyze them, is found', async () => {
   await service.db`create role checked_role login password 'x'`;
   try {
     await service.db`grant select, update on all tables in schema public to checked_role`;
@@ -124,9 +124,17 @@ test('a role without the right to make tables is found', async () => {
     const url = new URL(service.databaseUrl);
     [url.username, url.password] = ['checked_role', 'x'];
     const db = connect(url.href, policies.commands);
-    const findings = await checkLive({ db, config }).finally(() => db.end({ timeout: 1 }));
-    const rights = findings.find(({ check: name }) => name === 'database rights');
-    assert.deepEqual([rights?.verdict, rights?.found], ['fail', 'checked_role may not create tables']);
+    const judge = async () => (await checkLive({ db, config })).find(({ check: name }) => name === 'database rights');
+    try {
+      const rights = await judge();
+      assert.deepEqual([rights?.verdict, rights?.found], ['fail', 'checked_role may not create tables']);
+      await service.db`grant create on schema public to checked_role`;
+      assert.match(`${(await judge())?.verdict} ${(await judge())?.found}`, /^fail checked_role may not run ANALYZE on \d+ tables/);
+      await service.db`grant maintain on all tables in schema public to checked_role`;
+      assert.equal((await judge())?.verdict, 'ok');
+    } finally {
+      await db.end({ timeout: 1 });
+    }
   } finally {
     await service.db`drop owned by checked_role`;
     await service.db`drop role checked_role`;

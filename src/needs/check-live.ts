@@ -157,14 +157,23 @@ async function findExisting(folder: string): Promise<string> {
   return found || dirname(folder) === folder ? folder : findExisting(dirname(folder));
 }
 
+/** The embedded database has a role of its own for changes of the schema. With DATABASE_URL one role does all of it. */
 async function judgeRights(db: Db, { databaseUrls }: Config): Promise<Judged> {
-  const [row] = await db<{ role: string; create: boolean; temporary: boolean; superuser: boolean; version: string }[]>`
+  const [row] = await db<{ role: string; create: boolean; temporary: boolean; unmaintained: number; superuser: boolean; version: string }[]>`
     select current_user as role, has_schema_privilege(current_schema(), 'create') as create, has_database_privilege(current_database(), 'temp') as temporary,
+      (select count(*)::int from pg_class c where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not case
+        when current_setting('server_version_num')::int >= 170000 then has_table_privilege(c.oid, 'maintain') else pg_has_role(c.relowner, 'usage') end)
+        as unmaintained,
       (select rolsuper from pg_roles where rolname = current_user) as superuser, current_setting('server_version') as version`;
   if (!row) return fail('the database does not answer', 'look at its log');
-  const { role, create, temporary, superuser, version } = row;
-  if (!create) return fail(`${role} may not create tables`, `grant create on schema public to ${role}: upgrades need it`);
+  const { role, create, temporary, unmaintained, superuser, version } = row;
+  if (!create && databaseUrls) return fail(`${role} may not create tables`, `grant create on schema public to ${role}: upgrades need it`);
   if (!temporary) return fail(`${role} may not make temporary tables`, `grant temporary on the database to ${role}`);
+  if (unmaintained > 0)
+    return fail(
+      `${role} may not run ANALYZE on ${unmaintained} tables, so that imports of new schools become slow`,
+      `make ${role} the owner of the tables, or (PostgreSQL 17 or newer) grant maintain on all tables in schema public to ${role}`,
+    );
   await provesWritable(db);
   const found = `PostgreSQL ${version} takes writes of ${role}`;
   return superuser && databaseUrls ? warn(`${found}, a superuser`, 'give the service a role of its own that owns its database alone') : ok(found);
