@@ -8,6 +8,7 @@ import { createBackupBeforeUpgrade } from './backup/before-upgrade.ts';
 import { backupCore } from './backup/core.ts';
 import { sweepSpool } from './collection/spool.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
+import { prepareDataDir } from './data-dir.ts';
 import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
 import { openDatabase, type OpenPool, type OpenReplica } from './db/open.ts';
@@ -30,6 +31,7 @@ const longestFarewellMs = 1_000;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
+  prepareDataDir(config.dataDir);
   const seal = createSeal(readOrMakeSecretKeys(config));
   const { signal, ended } = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.

@@ -4,6 +4,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { EnvironmentFault } from './environment-fault.ts';
 import { SchoolbellError } from './errors.ts';
 
 const shortest = 32;
@@ -30,7 +31,7 @@ export function readOrMakeSecret(file: string, make: () => string): string {
 function read(file: string): string {
   const secret = readFileSync(file, 'utf8').trim();
   if (secret.length < shortest)
-    throw new Error(`${file} holds fewer than ${shortest} characters: it was damaged; put back the one that this data was made with`);
+    throw new EnvironmentFault(`${file} holds fewer than ${shortest} characters: it was damaged; put back the one that this data was made with`);
   return secret;
 }
 

@@ -43,11 +43,15 @@ export function assertFailed(result: Run, reason: RegExp, line = ''): void {
   assert.doesNotMatch(result.err, /\n\s+at |node_modules/, 'a stack is no message');
 }
 
-/** Runs a real process in that folder, with only these settings and with `input` on its standard input. */
-export function runProcess(folder: string, env: Settings, args: readonly string[], input = ''): Promise<Run> {
+type ProcessOptions = { input?: string; uid?: number | undefined };
+
+/** Runs a real process in that folder, with only these settings, with `input` on its standard input, as another user if `uid` is given. */
+export function runProcess(folder: string, env: Settings, args: readonly string[], { input = '', uid }: ProcessOptions = {}): Promise<Run> {
   const cli = join(import.meta.dirname, '../src/cli.ts');
+  const as = uid === undefined ? {} : { uid, gid: uid };
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [cli, ...args], { cwd: folder, env: { PATH: process.env.PATH ?? '', ...env }, timeout: longestMs }, (error, out, err) => {
+    const options = { cwd: folder, env: { PATH: process.env.PATH ?? '', ...env }, timeout: longestMs, ...as };
+    const child = execFile(process.execPath, [cli, ...args], options, (error, out, err) => {
       resolve({ code: error ? (typeof error.code === 'number' ? error.code : -1) : 0, out, err });
     });
     child.stdin?.end(input);

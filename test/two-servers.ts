@@ -49,7 +49,7 @@ export async function openTwoServers({ synchronous, folder = makeFolder() }: { s
   const of = (which: Which) => (which === 'primary' ? primary : standby);
 
   async function open(): Promise<void> {
-    makeCluster(primary.place, { superuser: password, owner: password, serving: password });
+    makeCluster(primary.place, { superuser: password, owner: password, serving: password }, folder);
     await primary.start();
     mkdirSync(standby.place.cluster, { mode: 0o700 });
     handOver(standby.place.cluster, standby.place.account, 0o700);

@@ -57,7 +57,7 @@ test('a client secret comes from a file, from standard input or from the environ
   writeFileSync(file, '  secret \r\nsecond line\n', { mode: 0o600 });
   const fromFile = await schoolbell(`${trial} --client-secret-file`, file);
   assert.deepEqual([fromFile.code, fromFile.err], [0, '']);
-  const fromInput = await runProcess(service.dataDir, settings, [...trial.split(' '), '--client-secret-file', '-'], 'secret\n');
+  const fromInput = await runProcess(service.dataDir, settings, [...trial.split(' '), '--client-secret-file', '-'], { input: 'secret\n' });
   assert.deepEqual([fromInput.code, fromInput.err], [0, '']);
   const fromEnvironment = await run(trial.split(' '), { ...settings, SOURCE_CLIENT_SECRET: 'secret' });
   assert.deepEqual([fromEnvironment.code, fromEnvironment.err], [0, '']);

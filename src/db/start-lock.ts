@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { EnvironmentFault } from '../environment-fault.ts';
 
 /** However long a start may take, nobody holds the lock for longer. */
 const longestHoldMs = 120_000;
@@ -14,10 +15,13 @@ export async function withStartLock<T>(dataDir: string, deadline: number, work: 
       writeFileSync(file, String(process.pid), { flag: 'wx' });
       break;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      // On a full disk the file may exist without its content.
+      if (code === 'ENOSPC') rmSync(file, { force: true });
+      if (code !== 'EEXIST') throw error;
     }
     if (isAbandoned(file)) takeAway(file);
-    else if (Date.now() > deadline) throw new Error(`another process has been starting the embedded PostgreSQL for too long; if none is, remove ${file}`);
+    else if (Date.now() > deadline) throw new EnvironmentFault(`another process has been starting the embedded PostgreSQL for too long; if none is, remove ${file}`);
     else await pause(100);
   }
   try {

@@ -1,0 +1,87 @@
+// Covers faults of the machine and the settings: the start and the commands name the setting, the fault and the remedy, change nothing, and print no stack.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
+import { readConfig } from '../config.ts';
+import { openDatabase } from '../db/open.ts';
+
+const folder = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-environment-'));
+chmodSync(folder, 0o711);
+const { run } = useCommands({});
+const isRoot = process.getuid?.() === 0;
+const nobody = 65_534;
+
+/** Starts the service as a process of its own, which must fail. */
+const start = (env: Record<string, string>, uid?: number) => runProcess(folder, { DEMO: 'off', ...env }, ['start'], { uid });
+
+test('a PUBLIC_URL with a path is refused by the start, with the advice to use a host name of its own', async () => {
+  const dataDir = join(folder, 'path');
+  assertFailed(await start({ DATA_DIR: dataDir, PUBLIC_URL: 'https://trust.example/bell/' }), /^schoolbell: PUBLIC_URL: .*"\/bell\/".*host name/m);
+  assert.throws(() => readdirSync(dataDir), /ENOENT/);
+});
+
+test('a data folder of another major version of PostgreSQL is refused with both versions and the steps, and stays as it is', async () => {
+  const dataDir = join(folder, 'older');
+  await (await openDatabase(readConfig({ DATA_DIR: dataDir, DEMO: 'off' }))).close();
+  writeFileSync(join(dataDir, 'secret.key'), 'the key of this folder, which a start had made');
+  const [inside = assert.fail()] = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).filter((file) => /(^|\/)postgres\/PG_VERSION$/.test(file));
+  writeFileSync(join(dataDir, inside), '17\n');
+  const snapshot = () => readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).toSorted();
+  const before = snapshot();
+  const refusal = new RegExp(`^schoolbell: .*${dataDir}.*PostgreSQL 17.*PostgreSQL 18.*npx schoolbell backup.*npx schoolbell restore`, 's');
+  assertFailed(await start({ DATA_DIR: dataDir }), refusal);
+  for (const line of [['status'], ['upgrade', '--check'], ['restore', join(folder, 'any.backup')], ['school', 'list', '--json']])
+    assertFailed(await run(line, { DATA_DIR: dataDir, BACKUP_PASSPHRASE: 'a passphrase of tests' }), line[0] === 'restore' ? /any\.backup/ : refusal, line.join(' '));
+  assert.deepEqual(snapshot(), before);
+  assert.equal(readFileSync(join(dataDir, inside), 'utf8'), '17\n');
+});
+
+test('a DATA_DIR that is a file, or lies below one, is named with the remedy', async () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  for (const dataDir of [file, join(file, 'below')]) {
+    const words = new RegExp(`^schoolbell: DATA_DIR ${dataDir}: .*not a directory`, 'm');
+    assertFailed(await start({ DATA_DIR: dataDir }), words, dataDir);
+    assertFailed(await run(['status'], { DATA_DIR: dataDir }), words, dataDir);
+  }
+});
+
+test('a DATA_DIR that the user may not write to is named with the user and the remedy', { skip: isRoot ? false : 'only root can give a folder away' }, async () => {
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0o755 });
+  for (const dataDir of [closed, join(closed, 'below')])
+    assertFailed(await start({ DATA_DIR: dataDir }, nobody), new RegExp(`^schoolbell: DATA_DIR ${dataDir}: .*not writable.*${nobody}`, 'm'), dataDir);
+  const secret = join(folder, 'secret');
+  mkdirSync(secret, { mode: 0o700 });
+  const status = await runProcess(folder, { DATA_DIR: secret }, ['status'], { uid: nobody });
+  assertFailed(status, new RegExp(`^schoolbell: DATA_DIR ${secret}: .*not writable`, 'm'));
+});
+
+const small = join(folder, 'small');
+mkdirSync(small);
+const mounted = isRoot && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=40m,mode=0711', 'tmpfs', small]).status === 0;
+after(() => {
+  if (mounted) spawnSync('umount', ['-l', small]);
+  rmSync(folder, { recursive: true, force: true });
+});
+const skip = mounted ? false : 'needs the right to mount';
+
+/** Leaves this much room on the small disk. */
+function leaveRoom(bytes: number): void {
+  const filler = join(small, 'filler');
+  rmSync(filler, { force: true });
+  const { bavail, bsize } = statfsSync(small);
+  appendFileSync(filler, Buffer.alloc(Math.max(0, Number(bavail) * Number(bsize) - bytes)));
+}
+
+test('a DATA_DIR on a full disk is named with the remedy, whether nothing or half of the database fits', { skip }, async () => {
+  for (const [name, room] of [['none', 0], ['half', 30 * 1024 ** 2]] as const) {
+    leaveRoom(room);
+    const dataDir = join(small, name);
+    assertFailed(await start({ DATA_DIR: dataDir }), new RegExp(`^schoolbell: DATA_DIR ${dataDir}: .*disk is full.*[Ff]ree`, 'm'), name);
+  }
+});

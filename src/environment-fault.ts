@@ -1,0 +1,56 @@
+// Faults of the machine or the settings, restated for the operator: which place, what is wrong there, and the remedy.
+import { isDiskFull } from './db/unavailable.ts';
+
+/** The message is for the operator, on a terminal or in the log. It may name folders, so that no API response repeats it. */
+export class EnvironmentFault extends Error {
+  /** The system's code if there is one, such as ENOSPC. */
+  readonly code: string;
+
+  constructor(message: string, { code = 'ENVIRONMENT', cause }: { code?: string; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.name = 'EnvironmentFault';
+    this.code = code;
+  }
+}
+
+const whoAmI = () => (process.getuid ? `user ${process.getuid()}` : 'the user that runs Schoolbell');
+
+const diskFull = 'the disk is full. Free some space or move it to a larger disk, and try again';
+const notWritable = () => `it is not writable for ${whoAmI()}. Give it to that user (chown, chmod), or name another folder`;
+const notAFolder = 'it is not a directory, or lies below a file. Name a directory; it is created if it does not exist';
+
+const faults: Readonly<Record<string, () => string>> = {
+  ENOSPC: () => diskFull,
+  EDQUOT: () => diskFull,
+  EACCES: notWritable,
+  EPERM: notWritable,
+  EROFS: () => 'it is on a read-only file system. Mount it for writing, or name another folder',
+  EEXIST: () => notAFolder,
+  ENOTDIR: () => notAFolder,
+};
+
+/** Restates a failed file operation, naming the place, such as `DATA_DIR /var/lib/schoolbell`. Returns any other error as it is. */
+export function explainFileFault(error: unknown, place: string): unknown {
+  if (error instanceof EnvironmentFault) return error;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  const words = faults[code]?.();
+  return words === undefined ? error : new EnvironmentFault(`${place}: ${words}`, { code, cause: error });
+}
+
+/** What PostgreSQL's programs and C libraries print for ENOSPC and EDQUOT in the C locale. */
+const diskFullOutput = /No space left on device|Disk quota exceeded/;
+
+/** Restates the output of a failed program of PostgreSQL. */
+export function explainProgramFault(program: string, output: string, place: string): EnvironmentFault {
+  if (diskFullOutput.test(output)) return new EnvironmentFault(`${place}: ${diskFull}`, { code: 'ENOSPC' });
+  return new EnvironmentFault(`${place}: ${program} failed: ${output}`);
+}
+
+/** Restates a database that has no room, naming where it lies. Returns any other error as it is. */
+export function explainDatabaseFault(error: unknown, place: string): unknown {
+  if (!isDiskFull(error)) return error;
+  return new EnvironmentFault(`the disk of the database in ${place} is full. Free some space or move it to a larger disk, and try again`, {
+    code: 'ENOSPC',
+    cause: error,
+  });
+}
