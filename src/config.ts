@@ -129,7 +129,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   const publicUrl = url('PUBLIC_URL', ['http:', 'https:']);
   if (publicUrl && /[?#]/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a query or a fragment');
   const path = publicUrl === undefined ? '/' : new URL(publicUrl).pathname;
-  if (/[^/]/.test(path)) problems.push(`PUBLIC_URL: must not have a path ("${path}"); give Schoolbell a host name of its own, such as https://schoolbell.example`);
+  if (/[^/]/.test(path))
+    problems.push(`PUBLIC_URL: must not have a path ("${path}"); give Schoolbell a host name of its own, such as https://schoolbell.example`);
   if (publicUrl && /^[^/]*\/+[^/]*@/.test(publicUrl)) problems.push('PUBLIC_URL: must not have a user or password; it stands in every link');
   const trustProxy = cidrs('TRUST_PROXY') ?? [];
   const databaseUrls = databases('DATABASE_URL');

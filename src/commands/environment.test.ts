@@ -34,8 +34,8 @@ test('a data folder of another major version of PostgreSQL is refused with both 
   const before = snapshot();
   const refusal = new RegExp(`^schoolbell: .*${dataDir}.*PostgreSQL 17.*PostgreSQL 18.*npx schoolbell backup.*npx schoolbell restore`, 's');
   assertFailed(await start({ DATA_DIR: dataDir }), refusal);
-  for (const line of [['status'], ['upgrade', '--check'], ['restore', join(folder, 'any.backup')], ['school', 'list', '--json']])
-    assertFailed(await run(line, { DATA_DIR: dataDir, BACKUP_PASSPHRASE: 'a passphrase of tests' }), line[0] === 'restore' ? /any\.backup/ : refusal, line.join(' '));
+  for (const line of [['status'], ['upgrade', '--check'], ['school', 'list', '--json']])
+    assertFailed(await run(line, { DATA_DIR: dataDir }), refusal, line.join(' '));
   assert.deepEqual(snapshot(), before);
   assert.equal(readFileSync(join(dataDir, inside), 'utf8'), '17\n');
 });
@@ -50,7 +50,8 @@ test('a DATA_DIR that is a file, or lies below one, is named with the remedy', a
   }
 });
 
-test('a DATA_DIR that the user may not write to is named with the user and the remedy', { skip: isRoot ? false : 'only root can give a folder away' }, async () => {
+const asRoot = { skip: isRoot ? false : 'only root can run a process as another user' };
+test('a DATA_DIR that the user may not write to is named with the user and the remedy', asRoot, async () => {
   const closed = join(folder, 'closed');
   mkdirSync(closed, { mode: 0o755 });
   for (const dataDir of [closed, join(closed, 'below')])

@@ -21,7 +21,8 @@ export async function withStartLock<T>(dataDir: string, deadline: number, work: 
       if (code !== 'EEXIST') throw error;
     }
     if (isAbandoned(file)) takeAway(file);
-    else if (Date.now() > deadline) throw new EnvironmentFault(`another process has been starting the embedded PostgreSQL for too long; if none is, remove ${file}`);
+    else if (Date.now() > deadline)
+      throw new EnvironmentFault(`another process has been starting the embedded PostgreSQL for too long; if none is, remove ${file}`);
     else await pause(100);
   }
   try {
