@@ -43,3 +43,17 @@ export class SchoolbellError extends Error {
     this.detail = more.detail;
   }
 }
+
+/** Runs every check and throws one error that lists all faults, so that whoever typed them can correct them together. */
+export async function requireAll(checks: readonly (() => unknown)[]): Promise<void> {
+  const faults: string[] = [];
+  for (const check of checks) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof SchoolbellError && error.code === 'invalid_request')) throw error;
+      faults.push(error.message);
+    }
+  }
+  if (faults.length > 0) throw new SchoolbellError('invalid_request', faults.join('; '));
+}

@@ -18,9 +18,6 @@ export async function addEstablishment(db: Db, given: NewEstablishment): Promise
 
 /** For a caller who does more in the same transaction. */
 export async function insertEstablishment(tx: Tx, given: NewEstablishment): Promise<Establishment> {
-  if (!/^[A-Za-z0-9._-]{1,32}$/.test(given.estab))
-    throw new SchoolbellError('invalid_request', `--estab "${given.estab}": 1 to 32 of A-Z a-z 0-9 . _ - (in England the seven-digit LAESTAB)`);
-  if (isDots(given.estab)) throw new SchoolbellError('invalid_request', `--estab "${given.estab}": no address could hold it; choose another`);
   requireUsable(given);
   const timeZone = given.timeZone ?? 'Europe/London';
   const added =
@@ -33,11 +30,17 @@ export async function insertEstablishment(tx: Tx, given: NewEstablishment): Prom
   return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
 }
 
-function requireUsable({ name, email, timeZone }: EstablishmentChange): void {
-  if (name?.trim() === '') throw new SchoolbellError('invalid_request', '--name: must not be empty');
-  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
+/** Throws one error that lists every fault in the details of a school, named as the options of the commands. */
+export function requireUsable({ estab, name, email, timeZone }: EstablishmentChange & { estab?: string }): void {
+  const faults: string[] = [];
+  if (estab !== undefined && !/^[A-Za-z0-9._-]{1,32}$/.test(estab))
+    faults.push(`--estab "${estab}": 1 to 32 of A-Z a-z 0-9 . _ - (in England the seven-digit LAESTAB)`);
+  if (estab !== undefined && isDots(estab)) faults.push(`--estab "${estab}": no address could hold it; choose another`);
+  if (name?.trim() === '') faults.push('--name: must not be empty');
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) faults.push(`--email "${email}": not an e-mail address`);
   if (timeZone !== undefined && !Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
-    throw new SchoolbellError('invalid_request', `--time-zone "${timeZone}": not a time zone such as Europe/London`);
+    faults.push(`--time-zone "${timeZone}": not a time zone such as Europe/London`);
+  if (faults.length > 0) throw new SchoolbellError('invalid_request', faults.join('; '));
 }
 
 /** What is not given stays. Links to an address that moved are for the caller, in the same transaction. */

@@ -7,7 +7,7 @@ import { plainAddress } from '../access/plain-addresses.ts';
 import type { Seal } from '../access/seal.ts';
 import { sealedAs } from '../access/sealed-as.ts';
 import type { Db, Sql } from '../db/connect.ts';
-import { SchoolbellError } from '../errors.ts';
+import { requireAll, SchoolbellError } from '../errors.ts';
 import { BlockedTarget, parseTarget } from '../http/address-guard.ts';
 import { cutText } from '../http/cut-text.ts';
 import type { Outbound } from '../http/outbound.ts';
@@ -112,18 +112,24 @@ const scopeText = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 /** Throws, with what would be right, unless this could be a connector. */
 export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
   if (setup.kind === 'oneroster') {
-    for (const url of [setup.url, setup.tokenUrl]) if (url !== undefined) requireUrl(url);
-    if (setup.clientId === '' || setup.clientSecret === '')
-      throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
-    if (setup.scope !== undefined && !scopeText.test(setup.scope))
-      throw new SchoolbellError('invalid_request', 'the scope must be plain text, without quotation marks or backslashes; several have blanks between them');
-    if (setup.scope !== noScope && setup.scope?.toLowerCase().split(' ').includes(noScope))
-      throw new SchoolbellError('invalid_request', `the scope "${noScope}" asks for tokens without a scope, and stands alone`);
+    const { url, tokenUrl, scope } = setup;
+    const requireCredentials = () => {
+      if (setup.clientId === '' || setup.clientSecret === '')
+        throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
+    };
+    await requireAll([() => requireUrl(url), () => tokenUrl !== undefined && requireUrl(tokenUrl), requireCredentials, () => requireScope(scope)]);
   }
   if (setup.kind !== 'csv' || setup.folder === undefined) return;
   if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);
   const found = await stat(setup.folder).catch(() => undefined);
   if (!found?.isDirectory()) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": there is no such folder`);
+}
+
+function requireScope(scope: string | undefined): void {
+  if (scope !== undefined && !scopeText.test(scope))
+    throw new SchoolbellError('invalid_request', 'the scope must be plain text, without quotation marks or backslashes; several have blanks between them');
+  if (scope !== noScope && scope?.toLowerCase().split(' ').includes(noScope))
+    throw new SchoolbellError('invalid_request', `the scope "${noScope}" asks for tokens without a scope, and stands alone`);
 }
 
 /** An address may carry a password: it is said to nobody and stands in no trail. */

@@ -34,6 +34,16 @@ test('a school is added with its source or not at all: after a cut the same comm
   assert.equal((await adding()).code, 0);
 });
 
+test('a refused school add reports every fault at once', async () => {
+  const options = '--estab a/b --name x --email office --time-zone Mars --connector oneroster --url ftp://mis.example --folder /tmp';
+  const { code, err } = await schoolbell(`school add ${options} --scope`, 'a"b');
+  assert.equal(code, 1);
+  const faults = [/--estab "a\/b"/, /--email "office"/, /--time-zone "Mars"/, /--folder does not go with/, /ftp:\/\/mis\.example/, /client id/, /scope/];
+  assert.deepEqual(faults.filter((fault) => !fault.test(err)), [], err);
+  assert.deepEqual(await db`select from establishment where estab = 'a/b'`, []);
+  await assertFails(/--email "office"[^]*--time-zone "Mars"/, 'school edit --estab whole --email office --time-zone Mars');
+});
+
 test('what is given is changed, the rest stays', async () => {
   await service.addSchool('a');
   const edited = await json<School>('school edit --estab a --time-zone Europe/Dublin --name', 'Another Name');

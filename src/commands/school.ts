@@ -1,5 +1,5 @@
 // In charge of the commands on schools.
-import { requireEstablishment } from '../access/establishments.ts';
+import { requireEstablishment, requireUsable } from '../access/establishments.ts';
 import { countSchool } from '../collection/count-school.ts';
 import { renderSentence } from '../collection/import-report.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -46,7 +46,7 @@ export const schoolCommands: readonly Command[] = [
     async run(context, given) {
       const { db, seal } = context;
       const school = { estab: text(given, 'estab'), name: text(given, 'name'), email: text(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      const { setup, found } = await prepareGiven(context, school.estab, given);
+      const { setup, found } = await prepareGiven(context, school.estab, given, () => requireUsable(school));
       const data = await addSchool({ db, seal }, school, setup);
       return {
         data: { ...data, found },
@@ -155,7 +155,7 @@ export const schoolCommands: readonly Command[] = [
       const { db, seal, config } = context;
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const change = { name: optionalText(given, 'name'), email: optionalText(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      const { setup, found } = await prepareGiven(context, known, given);
+      const { setup, found } = await prepareGiven(context, known, given, () => requireUsable(change));
       const data = await changeSchool({ db, seal, publicUrl: config.publicUrl }, known, change, setup);
       const pairs = renderPairs({
         estab: data.estab,

@@ -6,7 +6,7 @@ import { parseProviderOptions, readSettings, type SourceSettings } from '../coll
 import { renderSentence } from '../collection/import-report.ts';
 import { listCollections } from '../collection/list-collections.ts';
 import type { Config } from '../config.ts';
-import { SchoolbellError } from '../errors.ts';
+import { requireAll, SchoolbellError } from '../errors.ts';
 import { readSecretLine } from '../secret-file.ts';
 import { withConnectors } from './collect.ts';
 import { optionalText, text, type Command, type Context, type Given } from './command.ts';
@@ -54,6 +54,7 @@ export const sourceCommands: readonly Command[] = [
       const { estab } = await requireEstablishment(db, text(given, 'estab'));
       const settings = await readSettings(db, seal, estab);
       const source = withoutSecret(settings);
+      requireOwnOptions(given);
       const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
       if (setup && !test) throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
       const found = test ? (await prepare(context, estab, setup ?? settings, true)).found : undefined;
@@ -102,20 +103,24 @@ const setupOptions = {
   none: [],
 } as const;
 
+/** Throws one error that lists an unknown connector, or every option that belongs to another connector. */
+function requireOwnOptions(given: Given): void {
+  const kind = optionalText(given, 'connector');
+  if (kind !== undefined && !isSourceKind(kind))
+    throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
+  const allowed: readonly string[] = kind === undefined ? [] : setupOptions[kind];
+  const strangers = Object.values(setupOptions)
+    .flat()
+    .filter((name) => given.options[name] !== undefined && !allowed.includes(name));
+  const owner = kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`;
+  if (strangers.length > 0) throw new SchoolbellError('invalid_request', strangers.map((name) => `--${name} does not go with ${owner}`).join('; '));
+}
+
+const isSourceKind = (kind: string): kind is SourceSetup['kind'] => Object.hasOwn(setupOptions, kind);
+
 async function parseSetup(config: Config, given: Given): Promise<SourceSetup | undefined> {
   const kind = optionalText(given, 'connector');
-  if (kind !== undefined && !Object.hasOwn(setupOptions, kind))
-    throw new SchoolbellError('invalid_request', `--connector "${kind}": must be one of ${Object.keys(setupOptions).join(', ')}`);
-  const allowed: readonly string[] = kind === undefined ? [] : setupOptions[kind as SourceSetup['kind']];
-  const stranger = Object.values(setupOptions)
-    .flat()
-    .find((name) => given.options[name] !== undefined && !allowed.includes(name));
-  if (stranger)
-    throw new SchoolbellError(
-      'invalid_request',
-      `--${stranger} does not go with ${kind === undefined ? 'a school that has no --connector' : `--connector ${kind}`}`,
-    );
-  if (kind === undefined) return undefined;
+  if (kind === undefined || !isSourceKind(kind)) return undefined;
   if (kind === 'demo' || kind === 'none') return { kind };
   if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };
   const url = optionalText(given, 'url');
@@ -147,10 +152,21 @@ function prepare(context: Context, estab: string, setup: SourceSetup, test: bool
   return withConnectors(context, ({ outbound }) => prepareSource({ db, seal, providers: outbound }, estab, setup));
 }
 
-/** What a command is to save, if anything; found: what there is to be said of a source that was tried. */
-export async function prepareGiven(context: Context, estab: string, given: Given): Promise<{ setup: SourceSetup | undefined; found: string | undefined }> {
-  const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
+/**
+ * Parses, checks and, with --test, tries the source of a command. Returns the setup to save, if any, and what the trial found. Faults of the
+ * options and those that `check` finds are reported together, before the source is contacted.
+ */
+export async function prepareGiven(context: Context, estab: string, given: Given, check: () => void = () => {}): Promise<PreparedSource> {
+  let setup: SourceSetup | undefined;
+  const checkSetup = async () => {
+    setup = await parseSetup(context.config, given);
+    if (setup) await prepare(context, estab, setup, false);
+  };
+  await requireAll([check, () => requireOwnOptions(given), checkSetup]);
   if (!setup) return { setup, found: undefined };
+  const test = given.options.test === true;
   const prepared = await prepare(context, estab, setup, test);
   return { setup: prepared.setup, found: test ? prepared.found : undefined };
 }
+
+type PreparedSource = { setup: SourceSetup | undefined; found: string | undefined };
