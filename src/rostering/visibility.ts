@@ -1,8 +1,8 @@
 // In charge of what a caller may see of a collection: which establishments, and which kinds of records in each.
 import type { Caller } from '../access/authenticate.ts';
-import { visibleDemographics, visiblePeople, type OneRosterScope, type OneRosterScopes } from '../access/scopes.ts';
+import { openedKinds } from '../access/opened-kinds.ts';
+import { visiblePeople, type OneRosterScope, type OneRosterScopes } from '../access/scopes.ts';
 import { SchoolbellError } from '../errors.ts';
-import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { Operation } from './operations.ts';
@@ -48,12 +48,6 @@ export function requireTargets(caller: Caller, operation: Operation, dialect: Ju
   });
   if (targets.length > 0) return targets;
   throw new SchoolbellError('forbidden', `The school has not granted a scope that opens this: it needs ${neededScopes[operation.collection]}.`);
-}
-
-function openedKinds(collection: CollectionName, scopes: readonly string[]): readonly string[] {
-  if (collection === 'demographics') return visibleDemographics(scopes);
-  if (collection === 'users' || collection === 'enrollments') return visiblePeople(scopes);
-  return scopes.includes('School') ? collections[collection].kinds : [];
 }
 
 /** One of these is enough. */

@@ -1,12 +1,12 @@
 // In charge of what a caller can learn about itself: its token, the scopes there are, the endpoints, the databases.
 import type { SchoolCaller } from '../access/school-caller.ts';
 import { scopeDescriptions, scopeNames } from '../access/scopes.ts';
-import { readDatabases } from '../collection/component-databases.ts';
 import { databaseNames, type DatabaseName } from '../collection/connector.ts';
 import type { Db } from '../db/connect.ts';
 import { fine } from '../http/envelope.ts';
 import { commonParameters, endpoints } from './catalogue.ts';
 import { renderStatus } from './db-status.ts';
+import { readOpenedDatabases } from './opened-databases.ts';
 
 type About = (db: Db, who: SchoolCaller) => Promise<Record<string, unknown>>;
 
@@ -25,7 +25,7 @@ const abouts: Readonly<Record<string, About>> = {
     ...fine,
   }),
   Queries: async () => ({ Queries: endpoints.map(describe), ...fine }),
-  Databases: async (db, who) => renderStatus({ estab: who.estab, endpoint: 'Databases', requestId: null, databases: await readDatabases(db, who.estab) }),
+  Databases: async (db, who) => renderStatus({ estab: who.estab, endpoint: 'Databases', requestId: null, databases: await readOpenedDatabases(db, who) }),
 };
 
 /** By its name in any case; databases: those that it tells of. */

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SchoolCaller } from '../access/school-caller.ts';
-import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
+import type { ComponentDatabase } from '../collection/component-databases.ts';
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { Behind } from '../db/replicas.ts';
 import { begun, openSnapshot } from '../db/snapshot.ts';
@@ -13,6 +13,7 @@ import type { Endpoint } from './catalogue.ts';
 import { noSuchRow, type DataRequest } from './data-request.ts';
 import { renderDatabase, wasCollected } from './db-status.ts';
 import { keepRows, nameRowsFile, openKeptRows } from './kept-rows.ts';
+import { readOpenedDatabases } from './opened-databases.ts';
 import type { DataQuestion, Projection } from './projections.ts';
 import { findCalendarRange, localDate } from './school-day.ts';
 import { isNoted, isSameStanding, readSchoolStanding, readStanding } from './standing.ts';
@@ -58,7 +59,7 @@ async function answerOnce(
   const { sql, close } = await openSnapshot(db);
   try {
     if (standing !== undefined && (await readStanding(sql, who.estab)) !== standing) throw new Behind();
-    const databases = await readDatabases(sql, who.estab, endpoint.databases);
+    const databases = await readOpenedDatabases(sql, who, endpoint.databases);
     requireCollected(endpoint, databases);
     const pieces: Pieces = 'constant' in endpoint.source
       ? { text: answerConstant(endpoint, endpoint.source.constant, request, who, now) }

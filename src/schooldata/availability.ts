@@ -10,6 +10,7 @@ import { SchoolbellError } from '../errors.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 import type { Endpoint } from './catalogue.ts';
 import { renderStatus } from './db-status.ts';
+import { countOpened, readOpenedDatabases } from './opened-databases.ts';
 
 export const longestWaitMinutes = 10;
 /** Of one application, over all schools. */
@@ -37,7 +38,7 @@ export async function beginWait(
   return db.begin(async (tx) => {
     await requireRoom(tx, who.rp);
     if (!problem) await refreshStale(tx, who.estab, endpoint.databases, worthAnother);
-    const databases = await readDatabases(tx, who.estab, endpoint.databases);
+    const databases = await readOpenedDatabases(tx, who, endpoint.databases);
     const [wait] = await tx<{ id: string }[]>`
       insert into availability_wait (estab, rp, endpoint, databases, callback_url, deadline_at, next_check_at)
       values (${who.estab}, ${who.rp}, ${endpoint.name}, ${[...endpoint.databases]}, ${callbackUrl}, now() + make_interval(mins => ${longestWaitMinutes}),
@@ -59,7 +60,7 @@ export async function beginWait(
       overdue: false,
     };
     if (problem) await end(tx, open, renderStatus(report));
-    else await endIfDecided(tx, open, databases);
+    else if (isDecided(open, databases)) await end(tx, open, renderOutcome(open, databases));
     return renderStatus(report);
   });
 }
@@ -107,8 +108,13 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
     let ended = 0;
     // In the order of their lanes, so that two sweeps do not wait for one another.
     for (const wait of waits.toSorted((a, b) => (`${a.rp} ${a.callbackUrl}` < `${b.rp} ${b.callbackUrl}` ? -1 : 1))) {
-      if (await endIfDecided(tx, wait, await readDatabases(tx, wait.estab, wait.databases))) ended += 1;
-      else await refreshStale(tx, wait.estab, wait.databases);
+      const databases = await readDatabases(tx, wait.estab, wait.databases);
+      if (isDecided(wait, databases)) {
+        const [granted] = await tx<{ scopes: string[] }[]>`select scopes from authorisation where estab = ${wait.estab} and rp = ${wait.rp}`;
+        const opened = await countOpened(tx, { estab: wait.estab, scopes: granted?.scopes ?? [] }, databases);
+        await end(tx, wait, renderOutcome(wait, opened));
+        ended += 1;
+      } else await refreshStale(tx, wait.estab, wait.databases);
     }
     // After 1, 2, 4, 8, then every 15 seconds, and at the deadline.
     await tx`
@@ -120,12 +126,15 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
   });
 }
 
-async function endIfDecided(tx: Tx, wait: Wait, databases: readonly ComponentDatabase[]): Promise<boolean> {
-  const ready = databases.every(({ status }) => status === 'OK');
-  const lost = databases.some(({ status }) => hopeless.includes(status));
-  if (!ready && !lost && !wait.overdue) return false;
-  await end(tx, wait, renderStatus({ estab: wait.estab, endpoint: wait.endpoint, requestId: wait.id, databases, timedOut: !ready && !lost }));
-  return true;
+const isReady = (databases: readonly ComponentDatabase[]) => databases.every(({ status }) => status === 'OK');
+const isHopeless = (databases: readonly ComponentDatabase[]) => databases.some(({ status }) => hopeless.includes(status));
+
+function isDecided({ overdue }: Wait, databases: readonly ComponentDatabase[]): boolean {
+  return isReady(databases) || isHopeless(databases) || overdue;
+}
+
+function renderOutcome({ estab, endpoint, id }: Wait, databases: readonly ComponentDatabase[]): Record<string, unknown> {
+  return renderStatus({ estab, endpoint, requestId: id, databases, timedOut: !isReady(databases) && !isHopeless(databases) });
 }
 
 async function end(tx: Tx, wait: Wait, body: Record<string, unknown>): Promise<void> {

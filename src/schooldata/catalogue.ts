@@ -141,7 +141,7 @@ const described: readonly Omit<Endpoint, 'fields'>[] = [
   },
   {
     name: 'Counts',
-    description: 'How many active records there are',
+    description: 'How many active records there are of each kind that your scopes open',
     scope: 'School',
     databases: ['SchoolData'],
     parameters: [],

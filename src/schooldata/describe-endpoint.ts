@@ -20,7 +20,7 @@ const databaseSchema = {
       LastUpdated: orNull(instant('When it was last collected; null before the first time.')),
       Expires: orNull(instant('When it stops being fresh; null: never.')),
       TTLMinutes: whole('How long it is fresh after a collection.'),
-      RowCount: whole('How many records it has.'),
+      RowCount: whole('Number of its active records of the kinds that your scopes open.'),
       Message: orNull(text('What is the matter with it, if anything.')),
     },
     { description: 'How one component database stands.' },

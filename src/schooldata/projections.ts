@@ -1,7 +1,9 @@
 // In charge of how roster and register become the rows of the data endpoints. Each gives the active rows with a
 // LastUpdated that moves whenever something that the row shows has moved, and the ids that have gone.
 import type { Fragment, Sql } from '../db/connect.ts';
+import { openedKinds } from '../access/opened-kinds.ts';
 import { visiblePeople } from '../access/scopes.ts';
+import type { CollectionName } from '../roster/resource.ts';
 import { schoolDays } from './school-day.ts';
 
 /** What a projection may depend on. */
@@ -156,15 +158,35 @@ export const calendar: Projection = {
       interval '1 day')::date as date`)}) d order by d.date`,
 };
 
-/** Every collection is counted, so that the counts add up to the RowCount of SchoolData. */
+/** The areas of Counts. kinds: those of the collection that belong to the area; undefined: all. */
+const countedAreas: readonly Readonly<{ area: string; collection: CollectionName; kinds?: readonly string[] }>[] = [
+  { area: 'Students', collection: 'users', kinds: ['student'] },
+  { area: 'Staff', collection: 'users', kinds: ['teacher', 'staff'] },
+  { area: 'Contacts', collection: 'users', kinds: ['contact'] },
+  { area: 'Groups', collection: 'classes' },
+  { area: 'Courses', collection: 'courses' },
+  { area: 'Enrollments', collection: 'enrollments' },
+  { area: 'Demographics', collection: 'demographics' },
+  { area: 'Orgs', collection: 'orgs' },
+  { area: 'AcademicSessions', collection: 'academicSessions' },
+];
+
+/** Counts every kind that the scopes open, so that the counts add up to the caller's RowCount of SchoolData. */
 export const counts: Projection = {
-  rows: (sql, asked) => sql`
-    select area as "Area", coalesce((select sum(t.count)::int from roster_total t where t.estab = ${asked.estab} and t.status = 'active'
-      and t.collection = a.collection and (a.kinds is null or t.kind = any(a.kinds))), 0) as "Count"
-    from (values (1, 'Students', 'users', array['student']), (2, 'Staff', 'users', array['teacher', 'staff']), (3, 'Contacts', 'users', array['contact']),
-      (4, 'Groups', 'classes', null), (5, 'Courses', 'courses', null), (6, 'Enrollments', 'enrollments', null), (7, 'Demographics', 'demographics', null),
-      (8, 'Orgs', 'orgs', null), (9, 'AcademicSessions', 'academicSessions', null)) as a (at, area, collection, kinds)
-    order by a.at`,
+  rows(sql, asked) {
+    const shown = countedAreas
+      .map(({ area, collection, kinds: own }) => {
+        const opened = openedKinds(collection, asked.scopes);
+        return { area, collection, kinds: own ? opened.filter((kind) => own.includes(kind)) : opened };
+      })
+      .filter(({ kinds }) => kinds.length > 0);
+    return sql`
+      select area as "Area", coalesce((select sum(t.count)::int from roster_total t where t.estab = ${asked.estab} and t.status = 'active'
+        and t.collection = a.collection and t.kind = any(string_to_array(a.kinds, ' '))), 0) as "Count"
+      from unnest(${shown.map(({ area }) => area)}::text[], ${shown.map(({ collection }) => collection)}::text[],
+        ${shown.map(({ kinds }) => kinds.join(' '))}::text[]) with ordinality as a (area, collection, kinds, at)
+      order by a.at`;
+  },
 };
 
 const marksAsked = (sql: Sql, { estab, values }: DataQuestion) => sql`

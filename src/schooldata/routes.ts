@@ -27,6 +27,7 @@ import { dataSchemas, describeEndpoint } from './describe-endpoint.ts';
 import { describeMarks, describeOutcome, marksSchemas } from './describe-marks.ts';
 import { parseDataRequest, type DataRequest } from './data-request.ts';
 import { renderStatus } from './db-status.ts';
+import { readOpenedDatabases } from './opened-databases.ts';
 import { createOutcomeWaits } from './outcome-waits.ts';
 import { findOutcome } from './outcome.ts';
 
@@ -158,7 +159,7 @@ async function answerNow(
   const request = parseDataRequest(query, endpoint, row);
   await db.begin((tx) => refreshStale(tx, who.estab, endpoint.databases));
   if (request.onlyStatus)
-    return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readDatabases(db, who.estab, endpoint.databases) });
+    return renderStatus({ estab: who.estab, endpoint: endpoint.name, requestId: null, databases: await readOpenedDatabases(db, who, endpoint.databases) });
   const tell = (records: number) => {
     if (records === 0 || reply.request.method === 'HEAD') return;
     noteRecords(reply.request, records);

@@ -65,7 +65,10 @@ export const calendarFields: RowFields = {
   IsSchoolDay: flag('Whether the school is open.'),
   Term: orNull(text('The term around it; also on weekends and in half-terms.')),
 };
-export const countFields: RowFields = { Area: text('What is counted, such as Students.'), Count: whole('How many active records there are.') };
+export const countFields: RowFields = {
+  Area: text('What is counted, such as Students.'),
+  Count: whole('Number of active records of the kinds that your scopes open.'),
+};
 export const codeFields: RowFields = {
   Mark: text('The code, exactly as it is written.'),
   Description: text('What it says of the student.'),
