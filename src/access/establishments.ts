@@ -16,18 +16,24 @@ export async function addEstablishment(db: Db, given: NewEstablishment): Promise
   return db.begin((tx) => insertEstablishment(tx, given));
 }
 
-/** For a caller who does more in the same transaction. */
+/**
+ * Adds a school, for a caller that does more in the same transaction. A confirmed school takes the place of an unconfirmed proposal with
+ * the same id: an application must not be able to keep a school out by naming it first.
+ */
 export async function insertEstablishment(tx: Tx, given: NewEstablishment): Promise<Establishment> {
   requireUsable(given);
   const timeZone = given.timeZone ?? 'Europe/London';
-  const added =
-    await tx`insert into establishment (estab, name, email, time_zone, confirmed_at)
-      values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${given.confirmed === false ? null : tx`now()`}) on conflict do nothing
-        returning estab`;
-  if (added.length === 0) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
-  await tx`insert into roster (estab) values (${given.estab})`;
-  await noteStanding(tx, given.estab);
-  return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: null, confirmed: given.confirmed !== false };
+  const confirmed = given.confirmed !== false;
+  const [added] = await tx<{ connector: string | null }[]>`
+    insert into establishment (estab, name, email, time_zone, confirmed_at)
+    values (${given.estab}, ${given.name}, ${given.email}, ${timeZone}, ${confirmed ? tx`now()` : null})
+    on conflict (estab) do update set name = excluded.name, email = excluded.email, time_zone = excluded.time_zone, confirmed_at = excluded.confirmed_at
+      where establishment.confirmed_at is null and excluded.confirmed_at is not null
+    returning connector`;
+  if (!added) throw new SchoolbellError('conflict', `the establishment ${given.estab} exists already`);
+  const isNew = await tx`insert into roster (estab) values (${given.estab}) on conflict do nothing returning estab`;
+  if (isNew.length > 0) await noteStanding(tx, given.estab);
+  return { estab: given.estab, name: given.name, email: given.email, timeZone, connector: added.connector, confirmed };
 }
 
 /** Throws one error that lists every fault in the details of a school, named as the options of the commands. */

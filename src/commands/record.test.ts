@@ -176,7 +176,7 @@ test('where no line can be written nothing is done', async () => {
 });
 
 test('audit shows who did what from where', async () => {
-  await schoolbell('school confirm --estab none');
+  await schoolbell('school confirm --estab none --email office@none.example');
   const [entry] = (await json<Record<string, string>[]>('audit')).filter(({ kind }) => kind === 'operator');
   assert.deepEqual([entry?.what, entry?.by, entry?.estab], ['school confirm', userInfo().username, 'none']);
   await db`

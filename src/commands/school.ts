@@ -35,7 +35,7 @@ export const schoolCommands: readonly Command[] = [
   {
     name: 'school add',
     effect: 'changes',
-    help: 'Adds an establishment.',
+    help: 'Adds an establishment, or takes over one that only an application has proposed.',
     options: {
       estab,
       name: { value: '<name>', help: 'its name', required: true },
@@ -50,7 +50,11 @@ export const schoolCommands: readonly Command[] = [
       const data = await addSchool({ db, seal }, school, setup);
       return {
         data: { ...data, found },
-        lines: [`added ${data.estab} ${data.name}${data.connector ? `, connected by ${data.connector}` : ''}`, ...(found ? [renderSentence(found)] : [])],
+        lines: [
+          `added ${data.estab} ${data.name}${data.connector ? `, connected by ${data.connector}` : ''}`,
+          ...data.proposedBy.map((rp) => `${rp} had proposed this school; its invitation was not sent: invite --rp ${rp} --estab ${data.estab}`),
+          ...(found ? [renderSentence(found)] : []),
+        ],
       };
     },
   },
@@ -123,10 +127,10 @@ export const schoolCommands: readonly Command[] = [
   {
     name: 'school confirm',
     effect: 'changes',
-    help: 'Vouches for a school that only an application has named, and for its address; invitations that waited go out.',
-    options: { estab, email: { value: '<address>', help: 'its address of record, if it is another than the application gave' } },
+    help: 'Confirms a school that only an application has proposed, and sets its registered address; the invitations that waited go out.',
+    options: { estab, email: { value: '<address>', help: 'its registered address, which is never taken from the proposal', required: true } },
     async run({ db, config }, given) {
-      const data = await confirmSchool(db, config.publicUrl, text(given, 'estab'), optionalText(given, 'email'));
+      const data = await confirmSchool(db, config.publicUrl, text(given, 'estab'), text(given, 'email'));
       return { data, lines: [`${data.estab} ${data.name} is confirmed with ${data.email}; ${data.invited} invitations were sent`] };
     },
   },

@@ -50,6 +50,7 @@ const kindNames: Readonly<Record<Exclude<NeedKind, 'service'>, string>> = {
   stale: 'stale schools',
   target: 'failing targets',
   proposal: 'schools to confirm',
+  unsent: 'unsent invitations',
   invitation: 'unanswered invitations',
   mail: 'failing mails',
 };

@@ -3,11 +3,13 @@
 import { listTroubledSchools, type SchoolTrouble, type TroubledSchool } from '../collection/troubled-schools.ts';
 import { listFailingMails, type FailingMail } from '../mail/failing-mails.ts';
 import { listTroubledTargets, type TroubledTarget } from '../notifications/troubled-targets.ts';
-import { listProposedSchools, listUnanswered, type ProposedSchool, type UnansweredInvitation } from '../onboarding/open-questions.ts';
+import {
+  listProposedSchools, listUnanswered, listUnsent, type ProposedSchool, type UnansweredInvitation, type UnsentInvitation,
+} from '../onboarding/open-questions.ts';
 import { checkRunning, type Checked } from './check-live.ts';
 import type { Finding } from './finding.ts';
 
-export const needKinds = ['service', 'held', 'failing', 'stale', 'target', 'proposal', 'invitation', 'mail'] as const;
+export const needKinds = ['service', 'held', 'failing', 'stale', 'target', 'proposal', 'unsent', 'invitation', 'mail'] as const;
 export type NeedKind = (typeof needKinds)[number];
 
 /**
@@ -32,11 +34,12 @@ const toldOfEach = 5;
 /** Only kinds of which there is something, in their order. */
 export async function findNeeds(checked: Checked, most = toldOfEach): Promise<NeedsOfKind[]> {
   const { db } = checked;
-  const [running, schools, targets, proposals, unanswered, mails] = await Promise.all([
+  const [running, schools, targets, proposals, unsent, unanswered, mails] = await Promise.all([
     checkRunning(checked),
     listTroubledSchools(db, most + 1),
     listTroubledTargets(db, most + 1),
     listProposedSchools(db, most + 1),
+    listUnsent(db, most + 1),
     listUnanswered(db, most + 1),
     listFailingMails(db, most + 1),
   ]);
@@ -45,6 +48,7 @@ export async function findNeeds(checked: Checked, most = toldOfEach): Promise<Ne
     ...schools.map(describeSchool),
     ...targets.map(describeTarget),
     ...proposals.map(describeProposal),
+    ...unsent.map(describeUnsent),
     ...unanswered.map(describeInvitation),
     ...mails.map(describeMail),
   ];
@@ -106,8 +110,14 @@ function describeTarget({ id, rp, application, school, host, disabled, since, wh
 function describeProposal({ estab, name, email, since, applications }: ProposedSchool): Need {
   const by = applications.length === 0 ? 'an application that asks no more' : applications.join(', ');
   const what = `${name} (${estab}) was named by ${by} with the address ${email}: confirm school and address, or refuse it`;
-  const todo = `school confirm --estab ${estab}, or school refuse --estab ${estab}`;
+  const todo = `school confirm --estab ${estab} --email <address>, or school refuse --estab ${estab}`;
   return { ...nobody, kind: 'proposal', what, why: null, todo, since, urgent: true, estab };
+}
+
+function describeUnsent({ estab, school, rp, application, since }: UnsentInvitation): Need {
+  const what = `${application} had proposed ${school}, which was added since: its invitation has not been sent`;
+  const todo = `invite --rp ${rp} --estab ${estab}, or invite --rp ${rp} --estab ${estab} --withdraw`;
+  return { ...nobody, kind: 'unsent', what, why: null, todo, since, urgent: false, estab, rp };
 }
 
 function describeInvitation({ estab, school, rp, application, expired, at }: UnansweredInvitation): Need {

@@ -182,7 +182,7 @@ test('who the application is: website, privacy notice and contact, as links that
 
 test('the record and the request name who asked: the application by its name, the operator where it was the operator', async () => {
   await everything.invite('unknown', { SchoolName: 'Unknown School' });
-  await onboarding.run('school confirm', { estab: 'unknown' });
+  await onboarding.run('school confirm', { estab: 'unknown', email: 'office@unknown.example' });
   await service.addSchool('sought');
   await onboarding.run('invite', { rp: 'everything', estab: 'sought', name: 'Sought', email: 'office@sought.example' });
   await service.addSchool('decided');

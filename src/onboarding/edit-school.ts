@@ -5,18 +5,24 @@ import { saveSource, type SourceSetup } from '../collection/change-source.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { editSchool } from './invitations.ts';
+import { endLinks } from './links.ts';
 
 type Keeping = { db: Db; seal: Seal; publicUrl: string };
 type NewSchool = { estab: string; name: string; email: string; timeZone?: string | undefined };
 
-/** setup: as `prepareSource` gives it. */
-export async function addSchool({ db, seal }: Omit<Keeping, 'publicUrl'>, given: NewSchool, setup: SourceSetup | undefined): Promise<Establishment> {
-  const added = await db.begin(async (tx) => {
+/** `proposedBy`: applications that had proposed the school. Their invitations are not sent with it; the operator sends each of them. */
+type AddedSchool = Establishment & { proposedBy: string[] };
+
+/** Adds a school, or takes over an unconfirmed proposal of it. `setup` comes from `prepareSource`. */
+export async function addSchool({ db, seal }: Omit<Keeping, 'publicUrl'>, given: NewSchool, setup: SourceSetup | undefined): Promise<AddedSchool> {
+  return db.begin(async (tx) => {
     const inserted = await insertEstablishment(tx, given);
+    await endLinks(tx, inserted.estab);
     if (setup) await saveSource(tx, seal, inserted.estab, setup);
-    return inserted;
+    const proposals = await tx<{ rp: string }[]>`select rp from invitation where estab = ${inserted.estab} and state = 'Proposed' order by created_at`;
+    const connector = setup === undefined ? inserted.connector : setup.kind === 'none' ? null : setup.kind;
+    return { ...inserted, connector, proposedBy: proposals.map(({ rp }) => rp) };
   });
-  return { ...added, connector: setup && setup.kind !== 'none' ? setup.kind : null };
 }
 
 /** invited: how many were asked again, where the address of record has moved. */

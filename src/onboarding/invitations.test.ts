@@ -207,7 +207,7 @@ test('an unknown school waits for the operator; nothing can be mailed, opened or
   });
   await arrived('the mail', () => mailsTo(`head@${estab}.example`).length === 1);
   assert.deepEqual([(await mailsOf(estab)).map(({ to }) => to), await opens(linkIn(mailsTo(`head@${estab}.example`)[0]))], [[`head@${estab}.example`], true]);
-  await assert.rejects(run('school confirm', { estab: 'nowhere' }), /no establishment/);
+  await assert.rejects(run('school confirm', { estab: 'nowhere', email: 'a@b.example' }), /no establishment/);
   await assert.rejects(run('school confirm', { estab, email: 'nobody' }), /not an e-mail/);
 });
 

@@ -1,6 +1,6 @@
 // In charge of invitations: an application or the operator asks a school to decide. The link goes to the school's
 // address of record alone; a school that only an application has named waits until the operator has confirmed it.
-import { addEstablishment, changeEstablishment, type EstablishmentChange } from '../access/establishments.ts';
+import { changeEstablishment, insertEstablishment, type EstablishmentChange } from '../access/establishments.ts';
 import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
@@ -22,17 +22,16 @@ export type Invited = { invitation: string | null; state: 'Invited' | 'Proposed'
 
 /** An application that asks again within the hour makes no second mail. */
 const repeatMinutes = 60;
+/** Proposals of one application that may wait for the operator at a time. */
+const mostProposals = 50;
 /** Of a reason, in characters, whoever asks; an application may say less. */
 const longestReason = 1_000;
 
 export async function invite(db: Db, publicUrl: string, given: Invite): Promise<Invited> {
-  // Before a school is added: what is refused leaves nothing behind.
   if ((given.reason?.length ?? 0) > longestReason) throw new SchoolbellError('invalid_request', `--reason: ${longestReason} characters are the most`);
-  await requireScopes(db, given);
-  const known = await requireSchool(db, given);
   return db.begin(async (tx) => {
     const asked = await requireScopes(tx, given);
-    await tx`select from establishment where estab = ${given.estab} for no key update`;
+    const { confirmed } = await requireSchool(tx, given);
     const [authorised] = await tx<
       { scopes: string[] }[]
     >`select scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} and state in ('Approved', 'Paused')`;
@@ -43,28 +42,40 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
         and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
     if (!open && given.by === 'application') await requireRest(tx, given);
+    if (!open && !confirmed) await requireRoomForProposal(tx, given.rp);
     const id = open?.id ?? (await addInvitation(tx, given));
     await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason}
       where estab = ${given.estab} and id = ${id}`;
-    if (!known.confirmed) return { invitation: id, state: 'Proposed', link: null };
+    if (!confirmed) return { invitation: id, state: 'Proposed', link: null };
     return { invitation: id, state: 'Invited', link: await send(tx, publicUrl, given.estab, id, given.by) };
   });
 }
 
-/** What the operator names is confirmed; what only an application has named is not. */
-async function requireSchool(db: Db, { estab, schoolName, contactEmail, by }: Invite): Promise<{ confirmed: boolean }> {
-  const find = async () => (await db<{ confirmed: boolean }[]>`select confirmed_at is not null as confirmed from establishment where estab = ${estab}`)[0];
-  const known = await find();
+/** Locks the school, and adds it if it is unknown: confirmed if the operator names it, as a proposal if an application does. */
+async function requireSchool(tx: Tx, { estab, schoolName, contactEmail, by }: Invite): Promise<{ confirmed: boolean }> {
+  const find = () => tx<{ confirmed: boolean }[]>`
+    select confirmed_at is not null as confirmed from establishment where estab = ${estab} for no key update`;
+  const [known] = await find();
   if (known) return known;
   try {
-    await addEstablishment(db, { estab, name: schoolName, email: contactEmail, confirmed: by === 'operator' });
+    return await insertEstablishment(tx, { estab, name: schoolName, email: contactEmail, confirmed: by === 'operator' });
   } catch (error) {
-    // Another request has just added it.
-    const added = await find();
+    // Another request may have added it a moment ago.
+    const [added] = error instanceof SchoolbellError ? await find() : [];
     if (!added) throw error;
     return added;
   }
-  return { confirmed: by === 'operator' };
+}
+
+/** Locks the application, so that two requests at once do not exceed the limit together. */
+async function requireRoomForProposal(tx: Tx, rp: string): Promise<void> {
+  await tx`select from application where rp = ${rp} for no key update`;
+  const [counted] = await tx<{ open: number }[]>`select count(*)::int as open from invitation where rp = ${rp} and state = 'Proposed'`;
+  if ((counted?.open ?? 0) >= mostProposals)
+    throw new SchoolbellError(
+      'conflict',
+      `The application has ${mostProposals} open proposals of schools that are not known here. Wait until the operator has decided, or withdraw some of them.`,
+    );
 }
 
 async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequest> {
@@ -120,19 +131,19 @@ async function send(tx: Tx, publicUrl: string, estab: string, id: string, actor:
   return link;
 }
 
-/** The operator vouches for the school and its address; whoever asked it meanwhile is let through. */
+/** Confirms a school with the address that the operator typed, and sends the invitations that waited for that. */
 export async function confirmSchool(
   db: Db,
   publicUrl: string,
   estab: string,
-  email: string | undefined,
+  email: string,
 ): Promise<{ estab: string; name: string; email: string; invited: number }> {
-  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
+  if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new SchoolbellError('invalid_request', `--email "${email}": not an e-mail address`);
   return db.begin(async (tx) => {
     const [before] = await tx<{ email: string }[]>`select email from establishment where estab = ${estab} for update`;
     await tx`update establishment set confirmed_at = now() where estab = ${estab} and confirmed_at is null`;
     const [school] = await tx<{ name: string; email: string }[]>`
-      update establishment set email = coalesce(${email ?? null}, email) where estab = ${estab} returning name, email`;
+      update establishment set email = ${email} where estab = ${estab} returning name, email`;
     if (!school) throw new SchoolbellError('not_found', `there is no establishment ${estab}`);
     const moved = before?.email !== school.email;
     if (moved) await endLinks(tx, estab);

@@ -32,6 +32,16 @@ export const unanswered = {
     and not (select exists (select from authorisation a where a.estab = i.estab and a.rp = i.rp and a.state in ('Approved', 'Paused'))))`,
 } as const;
 
+export type UnsentInvitation = { estab: string; school: string; rp: string; application: string; since: Date };
+
+/** Lists invitations of applications that had proposed a school, which the operator then added. The operator sends or withdraws each. */
+export async function listUnsent(db: Db, most: number): Promise<UnsentInvitation[]> {
+  return db<UnsentInvitation[]>`
+    select i.estab, e.name as school, i.rp, p.name as application, i.created_at as since
+    from invitation i join establishment e on e.estab = i.estab join application p on p.rp = i.rp
+    where i.state = 'Proposed' and e.confirmed_at is not null order by i.created_at limit ${most}`;
+}
+
 /** Those first that end next, then those that have ended. */
 export async function listUnanswered(db: Db, most: number): Promise<UnansweredInvitation[]> {
   return db<UnansweredInvitation[]>`

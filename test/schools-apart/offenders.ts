@@ -78,6 +78,7 @@ export const offenders: Offenders = [
       'src/onboarding/open-questions.ts': [
         'fcb4c01f1841 select i.estab, e.name as school, i.rp, p.name as application, i.expired, i.at from ( (select i.esta',
         '55e63412e05e select e.estab, e.name, e.email, coalesce(asked.since, e.created_at) as since, coalesce(asked.applic',
+        '436e500c3db2 select i.estab, e.name as school, i.rp, p.name as application, i.created_at as since from invitation',
       ],
       'src/mail/failing-mails.ts': [
         "f70a468b82c4 select m.estab, m.id, m.payload ->> 'to' as to, m.payload ->> 'subject' as subject, m.given_up as \"g",
@@ -206,6 +207,9 @@ export const offenders: Offenders = [
         'ba75d50e9eb0 select p.rp, coalesce(a.live, 0) as live, coalesce(a.waiting, 0) as waiting, coalesce(a.paused, 0) a',
         'bbb4db31720c with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
         '1de0f528e804 with own as materialized ( select estab from authorisation where rp = $n and estab > $n union select',
+      ],
+      'src/onboarding/invitations.ts': [
+        "74eae9fbb78f select count(*)::int as open from invitation where rp = $n and state = 'Proposed'",
       ],
       'src/onboarding/own-schools.ts': [
         '4f1e4b2967dc with own as materialized ( select estab from authorisation where rp = $n union select estab from inv',

@@ -46,6 +46,11 @@ const shown: Readonly<Record<NeedKind, Shown>> = {
     way: (need) => ({ label: 'Confirm or refuse', path: school(need) }),
     all: [{ label: 'see all of them', path: inState(schoolsPath, 'proposed') }],
   },
+  unsent: {
+    title: 'Invitations to send or withdraw',
+    badge: 'Not sent',
+    way: (need) => ({ label: 'Decide', path: grantPath(need.estab ?? '', need.rp ?? '') }),
+  },
   invitation: {
     title: 'Invitations without an answer',
     badge: 'Unanswered',

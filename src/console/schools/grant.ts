@@ -18,7 +18,7 @@ import { applicationLink, grantPath, schoolPath, schoolRoute } from '../links.ts
 import type { Page, Visit } from '../visit.ts';
 import { schoolOf } from './around.ts';
 import { renderDecisions, renderScopes } from './grant-forms.ts';
-import { badgeOf, nameActor, nameDecision } from './words.ts';
+import { badgeOf, badgeOfAsked, nameActor, nameDecision } from './words.ts';
 
 const shownDays = 14;
 
@@ -47,14 +47,15 @@ ${renderEntries(entries, now)}`;
 
 function renderRequest({ estab, confirmed }: ListedSchool, asked: Asked, visit: Visit, now: number): Html {
   const { rp, by, reason, state, required, optional, askedAt, expiresAt } = asked;
+  const label = state === 'Proposed' ? 'Send the invitation' : 'Send it again';
   return html`<section class="box step" id="request" aria-label="The open request">
-<p>${renderBadge(badgeOf(state))} ${nameActor(by)} asked ${renderAgo(askedAt, now)} for ${renderScopeNames(required)}${
+<p>${renderBadge(badgeOfAsked(asked, confirmed))} ${nameActor(by)} asked ${renderAgo(askedAt, now)} for ${renderScopeNames(required)}${
     optional.length > 0 && html`, and if the school likes ${renderScopeNames(optional)}`
   }.${expiresAt !== null && html` The request ends ${renderAgo(expiresAt, now)}.`}</p>
 ${reason !== null && html`<blockquote><p dir="auto">${reason}</p></blockquote>`}
 ${!confirmed && html`<p>It goes out when the school is confirmed: <a href="${schoolPath(estab)}">confirm the school</a>.</p>`}
 <div class="actions">
-${confirmed && renderDoing(visit, { path: `${grantPath(estab, rp)}/invite`, id: 'send-again', look: 'second', label: 'Send it again' })}
+${confirmed && renderDoing(visit, { path: `${grantPath(estab, rp)}/invite`, id: 'send-again', look: 'second', label })}
 ${renderDoing(visit, { path: `${grantPath(estab, rp)}/withdraw`, id: 'withdraw', look: 'second', label: 'Withdraw it' })}
 </div></section>`;
 }

@@ -38,8 +38,9 @@ const steps: Readonly<Record<SchoolState, (given: Given) => HtmlValue>> = {
 function renderProposed({ school, visit }: Given): HtmlValue {
   const path = schoolPath(school.estab);
   const email = renderInput({
-    name: 'email', label: 'Address of record', type: 'email', autocomplete: 'off', value: typedOr(visit, 'email', school.email),
-    hint: 'As the application gave it. Check that it is the school which reads it: whoever does decides for the school.',
+    name: 'email', label: 'Address of record', type: 'email', autocomplete: 'off', value: typedOr(visit, 'email', ''),
+    hint: html`Find out the address of the school yourself and type it: the person who reads it decides for the school.
+The application gave <bdi>${school.email}</bdi>, which nobody has checked.`,
   });
   const confirm = renderDoing(visit, { path: `${path}/confirm`, id: 'confirm', label: 'Confirm the school and its address', body: email });
   const refusal = html`<p>Is it no school, or not theirs to ask? Refused, it goes with all that applications have asked of it. They can name it again.</p>`;

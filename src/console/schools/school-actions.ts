@@ -19,7 +19,7 @@ export const schoolActions: readonly Action[] = [
     labels,
     about: (_visit, form) => ({ detail: { email: form.one('email') } }),
     async run({ changes, config }, visit, form) {
-      await confirmSchool(changes, config.publicUrl, estabOf(visit), form.one('email') || undefined);
+      await confirmSchool(changes, config.publicUrl, estabOf(visit), form.one('email'));
       return { to: schoolPath(estabOf(visit)) };
     },
   },

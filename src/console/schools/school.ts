@@ -18,7 +18,7 @@ import { mayChange, type Page, type Visit } from '../visit.ts';
 import { renderSchoolHead, schoolOf } from './around.ts';
 import { renderNextStep, renderResume } from './next-step.ts';
 import { renderSourceBlock } from './source/block.ts';
-import { badgeOf, nameActor, nameSource } from './words.ts';
+import { badgeOf, badgeOfAsked, nameActor, nameSource } from './words.ts';
 
 export const schoolPage: Page = {
   path: schoolRoute,
@@ -97,12 +97,12 @@ function renderCut(listed: readonly unknown[]): Html | undefined {
   return words === undefined ? undefined : html`<p class="quiet">${words}</p>`;
 }
 
-function renderAsked({ estab }: ListedSchool, asked: readonly Asked[], visit: Visit, now: number): Html | undefined {
+function renderAsked({ estab, confirmed }: ListedSchool, asked: readonly Asked[], visit: Visit, now: number): Html | undefined {
   if (asked.length === 0) return undefined;
   const doing = (verb: string, words: string, { rp, application }: Asked) =>
     renderDoing(visit, { path: `${grantPath(estab, rp)}/${verb}`, id: `${verb}-${rp}`, look: 'second', label: renderLabel(words, application) });
-  const doings = (one: Asked) =>
-    html`<div class="actions">${one.state !== 'Proposed' && doing('invite', 'Send again', one)} ${doing('withdraw', 'Withdraw', one)}</div>`;
+  const sending = (one: Asked) => doing('invite', one.state === 'Proposed' ? 'Send the invitation' : 'Send again', one);
+  const doings = (one: Asked) => html`<div class="actions">${confirmed && sending(one)} ${doing('withdraw', 'Withdraw', one)}</div>`;
   return html`<section aria-labelledby="asked"><h2 id="asked">Asked, and not decided</h2>
 ${renderTable({
   id: 'asked-table',
@@ -110,7 +110,7 @@ ${renderTable({
   columns: ['Application', 'State', 'Asked by', 'Why', 'Asked', 'Ends', ...(mayChange(visit) ? ['What to do'] : [])],
   rows: asked.map((one) => [
     grantLink(estab, one.rp, one.application),
-    renderBadge(badgeOf(one.state)),
+    renderBadge(badgeOfAsked(one, confirmed)),
     nameActor(one.by),
     one.reason === null ? html`<span class="quiet">not said</span>` : html`<bdi class="short">${one.reason}</bdi>`,
     renderAgo(one.askedAt, now),

@@ -27,6 +27,11 @@ export function badgeOf(state: string | undefined): Badge {
   return state === undefined ? { badge: 'Not approved', tone: 'off' } : (askedWords[state] ?? describeApplication(state));
 }
 
+/** Returns the badge of an open request. A proposal of a school that is confirmed by now waits for the operator to send it. */
+export function badgeOfAsked({ state }: { state: string }, confirmed: boolean): Badge {
+  return state === 'Proposed' && confirmed ? { badge: 'Not sent', tone: 'wait' } : badgeOf(state);
+}
+
 const actors: Readonly<Record<string, string>> = {
   school: 'The school',
   operator: 'The operator',
