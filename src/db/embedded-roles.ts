@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { SchoolbellError } from '../errors.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
+import { adviceForUnreleased } from './migrations.ts';
 
 export type DatabaseRole = 'superuser' | 'owner' | 'serving';
 export type RolePasswords = Readonly<Record<DatabaseRole, string>>;
@@ -27,8 +28,8 @@ export function readOrCreatePasswords(dataDir: string, cluster: string | undefin
   if (cluster !== undefined && missing.length > 0)
     throw new SchoolbellError(
       'conflict',
-      `The embedded database in ${cluster} cannot be opened without ${missing.join(' and ')}. Nothing was changed. If the files were lost, copy them ` +
-        'from where you keep a copy of DATA_DIR. If a version of Schoolbell before 0.1.0 made the database, this version cannot use it: name another DATA_DIR',
+      `The embedded database in ${cluster} cannot be opened without ${missing.join(' and ')}. If the files were lost, copy them ` +
+        `from your copy of DATA_DIR. If there never were such files, an unreleased version of Schoolbell made the database. ${adviceForUnreleased}`,
     );
   const passwordOf = (role: DatabaseRole) => readOrMakeSecret(fileOf(role), () => randomBytes(24).toString('hex'));
   return { superuser: passwordOf('superuser'), owner: passwordOf('owner'), serving: passwordOf('serving') };

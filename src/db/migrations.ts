@@ -30,6 +30,13 @@ export function readMigrations(folder = migrationsFolder): Migration[] {
     .map((file) => parseMigration(file, readFileSync(join(folder, file), 'utf8')));
 }
 
+/** What to do with a database or backup of an unreleased version. */
+export const adviceForUnreleased =
+  'It cannot be upgraded; nothing was changed. With the version that made it, export each school (export --estab <estab> <zip>); then start this ' +
+  'version with an empty database, add the schools and import the files. An export carries the roster alone. It does not carry: grants (what schools ' +
+  'allow applications to read), applications and their secrets, logins and passwords, webhooks, settings and credentials of sources, attendance marks ' +
+  'and writebacks, console accounts, deliveries that have not gone out, and history (earlier versions, import reports, the audit log)';
+
 /**
  * Refuses a database or backup that was made with other migrations under the same numbers. Released migrations never change, so only a version
  * that was never released can have made it.
@@ -40,11 +47,7 @@ export function requireReleased(kind: 'database' | 'backup', applied: Iterable<A
     if (own === undefined || (own.name === name && own.checksum === checksum)) continue;
     throw new SchoolbellError(
       'conflict',
-      `this ${kind} was made by an unreleased version of Schoolbell: its migration ${name} is not the ${own.name} of this version. It cannot be upgraded; ` +
-        'nothing was changed. With the version that made it, export each school (export --estab <estab> <zip>); then start this version with an empty ' +
-        'database, add the schools and import the files. An export carries the roster alone. It does not carry: grants (what schools allow applications ' +
-        'to read), applications and their secrets, logins and passwords, webhooks, settings and credentials of sources, attendance marks and ' +
-        'writebacks, console accounts, deliveries that have not gone out, and history (earlier versions, import reports, the audit log)',
+      `this ${kind} was made by an unreleased version of Schoolbell: its migration ${name} is not the ${own.name} of this version. ${adviceForUnreleased}`,
     );
   }
 }
