@@ -9,7 +9,7 @@ import { createIdentityCaller } from './access/identity-caller.ts';
 import { createManagementCaller } from './access/management-caller.ts';
 import { createRateLimit, tellStanding } from './access/rate-limit.ts';
 import { createRequestLines, type RequestLines } from './access/request-lines.ts';
-import { accessErrorShapes, accessRoutes } from './access/routes.ts';
+import { accessRoutes, tokenErrorShapes } from './access/routes.ts';
 import type { Seal } from './access/seal.ts';
 import { createSchoolCaller } from './access/school-caller.ts';
 import type { Opening } from './access/scopes.ts';
@@ -60,6 +60,7 @@ import { referenceRoutes } from './reference/routes.ts';
 import { listsFolder } from './roster/sweep-lists.ts';
 import { openReadings } from './rostering/readings.ts';
 import { dialects } from './rostering/dialects/all.ts';
+import { oneRoster12 } from './rostering/dialects/oneroster-1p2.ts';
 import { rosteringRoutes } from './rostering/routes.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
 import { endpoints } from './schooldata/catalogue.ts';
@@ -112,9 +113,11 @@ export function createReplicaPools({ spread, one }: OpenReplica): ReplicaPools {
 /** One processor is left to everything else, the kept thread aside, which is mostly idle. */
 const hashThreads = Math.max(1, availableParallelism() - 1);
 
-const errorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
-  ...accessErrorShapes,
-  ...dialects.map(({ root, errors }) => ({ prefix: root, shape: errors })),
+/** The first root that an address is under decides the shape of its errors. */
+const errorShapes: readonly { root: string; shape: ErrorShape }[] = [
+  ...dialects.map(({ root, errors }) => ({ root, shape: errors })),
+  // No service of OneRoster is offered elsewhere, and a client that looks for one there expects the body of its newest edition.
+  { root: '/ims/oneroster', shape: oneRoster12.errors },
 ];
 
 /** What a school reads before it decides, beside what the roster's own descriptions say. */
@@ -135,11 +138,12 @@ const ways: readonly { roots: readonly string[]; shape: ErrorShape }[] = [
 ];
 const pageErrors = pageErrorShape({ path: '/', label: 'To the start page' });
 
-/** The shape of the errors of the API under whose root an address is; a page where there is none and a browser asks. */
+/** Returns the error shape of the API that an address belongs to, or a page if it belongs to none and the client is a browser. */
 function shapeFor(url: string, accept: string | undefined): ErrorShape {
   const path = (url.split('?', 1)[0] ?? '').toLowerCase();
   const isUnder = (root: string) => path === root || path.startsWith(`${root}/`);
-  const known = errorShapes.find(({ prefix }) => isUnder(prefix.toLowerCase()))?.shape;
+  const token = tokenErrorShapes.find((one) => path.replace(/\/$/, '') === one.path.toLowerCase());
+  const known = (token ?? errorShapes.find(({ root }) => isUnder(root)))?.shape;
   if (known || programRoots.some(isUnder) || !asksForPage(accept)) return known ?? envelopeShape;
   return ways.find(({ roots }) => roots.some(isUnder))?.shape ?? pageErrors;
 }

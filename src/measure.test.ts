@@ -44,8 +44,8 @@ test('requests are counted by the pattern of their route, whatever the path', as
   await until('all are over', async () => valueOf(await read(), 'schoolbell_http_requests_in_progress') === 0);
   const got = await read();
   const count = (route: string, status: string, method = 'GET') => valueOf(got, 'schoolbell_http_requests_total', { route, status, method });
-  assert.deepEqual([count(`${rootB}/users/:id`, '404'), count(`${rootB}/users`, '200'), count('none', '404'), count('none', '400')], [3, 1, 2, 1]);
-  assert.equal(valueOf(got, 'schoolbell_http_request_duration_seconds_count', { route: `${rootB}/users/:id`, method: 'GET' }), 3);
+  assert.deepEqual([count(`${rootB}/users/:sourcedId`, '404'), count(`${rootB}/users`, '200'), count('none', '404'), count('none', '400')], [3, 1, 2, 1]);
+  assert.equal(valueOf(got, 'schoolbell_http_request_duration_seconds_count', { route: `${rootB}/users/:sourcedId`, method: 'GET' }), 3);
   const refused = (code: string) => valueOf(got, 'schoolbell_http_refusals_total', { code });
   assert.deepEqual([refused('not_found'), refused('invalid_request'), refused('unexpected'), refused('unavailable')], [5, 1, 0, 0]);
   assert.ok(![...got.values()].some(({ series }) => series.some(({ labels }) => JSON.stringify(labels).includes('three'))));

@@ -53,7 +53,7 @@ function renderRecord(resource: Resource): string {
 /** The last word of a list's path; what stands before it are its parents, each with an id. */
 const listName = ({ path }: Operation) => path.split('/').at(-1) ?? '';
 
-/** The parents as the keys of an object: /schools/:id/classes/:classId/students is { school, class }. */
+/** The parents as the keys of an object: /schools/:schoolSourcedId/classes/:classSourcedId/students is { school, class }. */
 function parentsOf({ path }: Operation): string[] {
   return [...path.matchAll(/\/(\w+)\/:\w+/g)].map(([, plural = '']) => plural.replace(/(ss)es$|s$/, '$1'));
 }

@@ -62,10 +62,10 @@ test('every request to the API is one line, with who, what, how it ended and how
   assert.deepEqual(found.filter(({ path }) => !isToken(path)).map(shown), [
     ['GET', `${rootB}/users`, 200, '3805001', null],
     ['GET', `${rootB}/users`, 200, '3805001', 2],
-    ['GET', `${rootB}/users/:id`, 200, '3805001', 1],
+    ['GET', `${rootB}/users/:sourcedId`, 200, '3805001', 1],
     ['GET', `${rootA}/users`, 200, null, 16],
     ['GET', '/api/v1/School/3805001/Students', 200, '3805001', 4],
-    ['GET', `${rootB}/users/:id`, 404, '3805001', null],
+    ['GET', `${rootB}/users/:sourcedId`, 404, '3805001', null],
   ]);
   assert.deepEqual(found.filter(({ path }) => !isToken(path)).map(({ requestId }) => requestId), ids);
   assert.ok(found.every(({ ms, at }) => ms > 0 && at.getTime() >= began && at.getTime() <= Date.now()));

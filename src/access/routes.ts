@@ -33,8 +33,8 @@ export function accessRoutes(app: FastifyInstance, { db, tokens, keys }: { db: D
   app.get(jwksPath, describeKeys, async () => ({ keys: await keys.publicKeys() }));
 }
 
-/** The shapes of errors that never reach a route. */
-export const accessErrorShapes: readonly { prefix: string; shape: ErrorShape }[] = [
-  ...Object.values(rosteringTokenEndpoints).map(({ path, errors }) => ({ prefix: path, shape: errors })),
-  { prefix: getTokenPath, shape: getTokenErrorShape },
+/** The shapes of errors at a token endpoint that never reach its route. */
+export const tokenErrorShapes: readonly { path: string; shape: ErrorShape }[] = [
+  ...Object.values(rosteringTokenEndpoints).map(({ path, errors }) => ({ path, shape: errors })),
+  { path: getTokenPath, shape: getTokenErrorShape },
 ];

@@ -68,7 +68,7 @@ test('the documents call it deprecated, and nothing else', async () => {
   type Paths = Record<string, Record<string, { deprecated?: boolean }>>;
   const { paths } = (await (await fetch(`${url}/openapi/variant-b.json`)).json()) as { paths: Paths };
   const marked = Object.entries(paths).flatMap(([path, item]) => Object.values(item).flatMap(({ deprecated }) => (deprecated ? [path] : [])));
-  assert.deepEqual(marked, ['/users', '/users/{id}', '/users/{id}/classes'].map((path) => `${rootB}${path}`));
+  assert.deepEqual(marked, ['/users', '/users/{sourcedId}', '/users/{userSourcedId}/classes'].map((path) => `${rootB}${path}`));
 });
 
 test('who still calls stands in the log', async () => {

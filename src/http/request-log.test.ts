@@ -46,7 +46,7 @@ test('each line has the application, the school, the route and how it ended', as
   );
   assert.equal(typeof listed.ms, 'number');
   const one = await lineOf(await client.a('/users/nobody'));
-  assert.deepEqual([one.path, one.route, one.status, one.rp, one.estab], [`${rootA}/users/nobody`, `${rootA}/users/:id`, 404, 'app', 'S1']);
+  assert.deepEqual([one.path, one.route, one.status, one.rp, one.estab], [`${rootA}/users/nobody`, `${rootA}/users/:sourcedId`, 404, 'app', 'S1']);
   const signIn = await lineOf(await fetch(`${url}/oidc/auth?client_id=unknown`));
   assert.deepEqual([signIn.path, signIn.status], ['/oidc/auth', 400], 'the path as it was asked for, whoever answers');
   const many = await lineOf(await wide.a('/orgs'));

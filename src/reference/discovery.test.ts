@@ -43,6 +43,76 @@ test('it offers the 41 operations under the names of the standard, each with the
   );
 });
 
+/** The path of each operation in the standard's own document. */
+const officialPaths: Readonly<Record<string, string>> = {
+  getAllAcademicSessions: '/academicSessions',
+  getAcademicSession: '/academicSessions/{sourcedId}',
+  getAllClasses: '/classes',
+  getClass: '/classes/{sourcedId}',
+  getStudentsForClass: '/classes/{classSourcedId}/students',
+  getTeachersForClass: '/classes/{classSourcedId}/teachers',
+  getAllCourses: '/courses',
+  getCourse: '/courses/{sourcedId}',
+  getClassesForCourse: '/courses/{courseSourcedId}/classes',
+  getAllDemographics: '/demographics',
+  getDemographics: '/demographics/{sourcedId}',
+  getAllEnrollments: '/enrollments',
+  getEnrollment: '/enrollments/{sourcedId}',
+  getAllGradingPeriods: '/gradingPeriods',
+  getGradingPeriod: '/gradingPeriods/{sourcedId}',
+  getAllOrgs: '/orgs',
+  getOrg: '/orgs/{sourcedId}',
+  getAllSchools: '/schools',
+  getSchool: '/schools/{sourcedId}',
+  getClassesForSchool: '/schools/{schoolSourcedId}/classes',
+  getEnrollmentsForClassInSchool: '/schools/{schoolSourcedId}/classes/{classSourcedId}/enrollments',
+  getStudentsForClassInSchool: '/schools/{schoolSourcedId}/classes/{classSourcedId}/students',
+  getTeachersForClassInSchool: '/schools/{schoolSourcedId}/classes/{classSourcedId}/teachers',
+  getCoursesForSchool: '/schools/{schoolSourcedId}/courses',
+  getEnrollmentsForSchool: '/schools/{schoolSourcedId}/enrollments',
+  getStudentsForSchool: '/schools/{schoolSourcedId}/students',
+  getTeachersForSchool: '/schools/{schoolSourcedId}/teachers',
+  getTermsForSchool: '/schools/{schoolSourcedId}/terms',
+  getAllStudents: '/students',
+  getStudent: '/students/{sourcedId}',
+  getClassesForStudent: '/students/{studentSourcedId}/classes',
+  getAllTeachers: '/teachers',
+  getTeacher: '/teachers/{sourcedId}',
+  getClassesForTeacher: '/teachers/{teacherSourcedId}/classes',
+  getAllTerms: '/terms',
+  getTerm: '/terms/{sourcedId}',
+  getClassesForTerm: '/terms/{termSourcedId}/classes',
+  getGradingPeriodsForTerm: '/terms/{termSourcedId}/gradingPeriods',
+  getAllUsers: '/users',
+  getUser: '/users/{sourcedId}',
+  getClassesForUser: '/users/{userSourcedId}/classes',
+};
+
+test('each path is written as the standard writes it, with the same names for its ids', () => {
+  const paths = listOperations(document.paths).map(({ path, operation }) => [operation.operationId, path] as const);
+  assert.deepEqual(Object.fromEntries(paths), officialPaths);
+  for (const { path, operation } of listOperations(document.paths)) {
+    const ids = (operation.parameters ?? []).flatMap(({ name, in: place }) => (place === 'path' ? [name] : []));
+    assert.deepEqual(ids, [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name), path);
+  }
+});
+
+test('every 404 below the root of OneRoster has a body of the standard', async () => {
+  const status12 = (body: Record<string, unknown>) => [body.imsx_codeMajor, body.imsx_severity, Object.keys(body).includes('imsx_CodeMinor')];
+  const newer = ['', '/', '/rostering', '/rostering/v1p2', `/rostering/v1p2/discovery/other.json`, '/rostering/v1p2/nothing', '/rostering/v1p2/token/more',
+    '/gradebook/v1p2/lineItems', '/resources/v1p2/resources', '/other'];
+  for (const path of newer) {
+    const response = await fetch(`${service.url}/ims/oneroster${path}`, { headers: { accept: 'text/html' } });
+    const body = (await response.json()) as Record<string, unknown>;
+    assert.deepEqual([response.status, ...status12(body)], [404, 'failure', 'error', true], path);
+  }
+  for (const path of ['', '/nothing', '/auth', '/auth/token/more', '/lineItems']) {
+    const response = await fetch(`${service.url}/ims/oneroster/v1p1${path}`);
+    const { statusInfoSet: [info] = [] } = (await response.json()) as { statusInfoSet?: Record<string, unknown>[] };
+    assert.deepEqual([response.status, info?.imsx_codeMajor, info?.imsx_codeMinor], [404, 'failure', 'unknown object'], path);
+  }
+});
+
 test('its addresses and scopes lead to records that are as it says, with nothing else in them', async () => {
   const [[, scheme] = []] = Object.entries(document.components.securitySchemes);
   const { tokenUrl = '', scopes = {} } = scheme?.flows?.clientCredentials ?? {};

@@ -166,7 +166,7 @@ test('what is called by a word comes before what speaks of it', async () => {
   assert.match((await find('limit'))[0]?.[1] ?? '', /^limit$/);
   assert.match((await find('sourcedId'))[0]?.[1] ?? '', /^sourcedId$/);
   assert.equal((await find('getAllClasses_B'))[0]?.[0], '/docs/variant-b/records#getAllClasses_B');
-  assert.ok((await find('/schools/{id}/terms')).some(([path]) => path?.endsWith('#getTermsForSchool_B')));
+  assert.ok((await find('/schools/{schoolSourcedId}/terms')).some(([path]) => path?.endsWith('#getTermsForSchool_B')));
   assert.match((await find('filter courses'))[0]?.[2] ?? '', /^Parameter, GET .*\/courses$/);
   const alike = (await find('offset')).filter(([, title]) => title === 'offset').map(([, , where]) => where);
   assert.equal(alike.length, 3, 'what is said alike is told once for each surface');

@@ -192,7 +192,7 @@ test('rostering: what is refused is refused as described, with a message that st
       ['invalid_selection', { parameters: { fields: 'shoeSize' } }, true],
       ['version_gone', { parameters: { 'If-Roster-Version': '7-3f1c9a20' } }, true],
       ['forbidden', { authorization: narrowed[suffix] ?? '' }, false],
-      ...(has(described, 'id') ? [['not_found', { parameters: { id: 'nobody' } }, true] satisfies (typeof tries)[number]] : []),
+      ...(has(described, 'sourcedId') ? [['not_found', { parameters: { sourcedId: 'nobody' } }, true] satisfies (typeof tries)[number]] : []),
       ...(has(described, 'limit') ? listTries(operation.operationId ?? '') : []),
     ];
     for (const [code, ask, exactly] of tries) {

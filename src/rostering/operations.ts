@@ -1,5 +1,5 @@
-// In charge of the operations of OneRoster rostering, which are the same in all its editions: a table, one row each. What a nested route is nested in is
-// a list of parents that must exist, and a relation that ties the records to them.
+// The operations of OneRoster rostering, which are the same in all its editions: one row each. A nested route has a list of parents that must exist,
+// and a relation that ties the records to them. Path parameters have the names of OneRoster 1.2, because some clients look for these names.
 import type { Fragment, Sql } from '../db/connect.ts';
 import type { CollectionName, Resource } from '../roster/resource.ts';
 import { collections } from '../roster/collections.ts';
@@ -68,62 +68,67 @@ type Row = [name: string, path: string, collection: CollectionName, more?: Omit<
 
 const core: Row[] = [
   ['getAllAcademicSessions', '/academicSessions', 'academicSessions'],
-  ['getAcademicSession', '/academicSessions/:id', 'academicSessions', { single: true }],
+  ['getAcademicSession', '/academicSessions/:sourcedId', 'academicSessions', { single: true }],
   ['getAllClasses', '/classes', 'classes'],
-  ['getClass', '/classes/:id', 'classes', { single: true }],
+  ['getClass', '/classes/:sourcedId', 'classes', { single: true }],
   ['getAllCourses', '/courses', 'courses'],
-  ['getCourse', '/courses/:id', 'courses', { single: true }],
+  ['getCourse', '/courses/:sourcedId', 'courses', { single: true }],
   ['getAllGradingPeriods', '/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'] }],
-  ['getGradingPeriod', '/gradingPeriods/:id', 'academicSessions', { kinds: ['gradingPeriod'], single: true }],
+  ['getGradingPeriod', '/gradingPeriods/:sourcedId', 'academicSessions', { kinds: ['gradingPeriod'], single: true }],
   ['getAllEnrollments', '/enrollments', 'enrollments'],
-  ['getEnrollment', '/enrollments/:id', 'enrollments', { single: true }],
+  ['getEnrollment', '/enrollments/:sourcedId', 'enrollments', { single: true }],
   ['getAllOrgs', '/orgs', 'orgs'],
-  ['getOrg', '/orgs/:id', 'orgs', { single: true }],
+  ['getOrg', '/orgs/:sourcedId', 'orgs', { single: true }],
   ['getAllSchools', '/schools', 'orgs', { kinds: ['school'] }],
-  ['getSchool', '/schools/:id', 'orgs', { kinds: ['school'], single: true }],
+  ['getSchool', '/schools/:sourcedId', 'orgs', { kinds: ['school'], single: true }],
   ['getAllStudents', '/students', 'users', { kinds: ['student'] }],
-  ['getStudent', '/students/:id', 'users', { kinds: ['student'], single: true }],
+  ['getStudent', '/students/:sourcedId', 'users', { kinds: ['student'], single: true }],
   ['getAllTeachers', '/teachers', 'users', { kinds: ['teacher'] }],
-  ['getTeacher', '/teachers/:id', 'users', { kinds: ['teacher'], single: true }],
+  ['getTeacher', '/teachers/:sourcedId', 'users', { kinds: ['teacher'], single: true }],
   ['getAllTerms', '/terms', 'academicSessions', { kinds: ['term'] }],
-  ['getTerm', '/terms/:id', 'academicSessions', { kinds: ['term'], single: true }],
+  ['getTerm', '/terms/:sourcedId', 'academicSessions', { kinds: ['term'], single: true }],
   ['getAllUsers', '/users', 'users'],
-  ['getUser', '/users/:id', 'users', { single: true }],
+  ['getUser', '/users/:sourcedId', 'users', { single: true }],
 ];
 
 const nested: Row[] = [
-  ['getCoursesForSchool', '/schools/:id/courses', 'courses', { parents: [school], relation: offeredBySchool }],
-  ['getEnrollmentsForClassInSchool', '/schools/:id/classes/:classId/enrollments', 'enrollments', { parents: classInSchool, relation: inClass }],
+  ['getCoursesForSchool', '/schools/:schoolSourcedId/courses', 'courses', { parents: [school], relation: offeredBySchool }],
+  [
+    'getEnrollmentsForClassInSchool',
+    '/schools/:schoolSourcedId/classes/:classSourcedId/enrollments',
+    'enrollments',
+    { parents: classInSchool, relation: inClass },
+  ],
   [
     'getStudentsForClassInSchool',
-    '/schools/:id/classes/:classId/students',
+    '/schools/:schoolSourcedId/classes/:classSourcedId/students',
     'users',
     { kinds: ['student'], parents: classInSchool, relation: enrolledAs('student') },
   ],
   [
     'getTeachersForClassInSchool',
-    '/schools/:id/classes/:classId/teachers',
+    '/schools/:schoolSourcedId/classes/:classSourcedId/teachers',
     'users',
     { kinds: ['teacher', 'staff'], parents: classInSchool, relation: enrolledAs('teacher') },
   ],
-  ['getEnrollmentsForSchool', '/schools/:id/enrollments', 'enrollments', { parents: [school], relation: ofSchool }],
-  ['getStudentsForSchool', '/schools/:id/students', 'users', { kinds: ['student'], parents: [school], relation: memberOfSchool }],
-  ['getTeachersForSchool', '/schools/:id/teachers', 'users', { kinds: ['teacher'], parents: [school], relation: memberOfSchool }],
-  ['getTermsForSchool', '/schools/:id/terms', 'academicSessions', { kinds: ['term'], parents: [school], relation: usedBySchool }],
-  ['getClassesForTerm', '/terms/:id/classes', 'classes', { parents: [term], relation: inTerm }],
-  ['getGradingPeriodsForTerm', '/terms/:id/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'], parents: [term], relation: partOfTerm }],
-  ['getClassesForCourse', '/courses/:id/classes', 'classes', { parents: [course], relation: ofCourse }],
-  ['getClassesForStudent', '/students/:id/classes', 'classes', { parents: [student], relation: attendedAs('student') }],
-  ['getClassesForTeacher', '/teachers/:id/classes', 'classes', { parents: [teacher], relation: attendedAs('teacher') }],
-  ['getClassesForSchool', '/schools/:id/classes', 'classes', { parents: [school], relation: ofSchool }],
-  ['getClassesForUser', '/users/:id/classes', 'classes', { parents: [anyone], relation: attendedAs() }],
-  ['getStudentsForClass', '/classes/:id/students', 'users', { kinds: ['student'], parents: [aClass], relation: enrolledAs('student') }],
-  ['getTeachersForClass', '/classes/:id/teachers', 'users', { kinds: ['teacher', 'staff'], parents: [aClass], relation: enrolledAs('teacher') }],
+  ['getEnrollmentsForSchool', '/schools/:schoolSourcedId/enrollments', 'enrollments', { parents: [school], relation: ofSchool }],
+  ['getStudentsForSchool', '/schools/:schoolSourcedId/students', 'users', { kinds: ['student'], parents: [school], relation: memberOfSchool }],
+  ['getTeachersForSchool', '/schools/:schoolSourcedId/teachers', 'users', { kinds: ['teacher'], parents: [school], relation: memberOfSchool }],
+  ['getTermsForSchool', '/schools/:schoolSourcedId/terms', 'academicSessions', { kinds: ['term'], parents: [school], relation: usedBySchool }],
+  ['getClassesForTerm', '/terms/:termSourcedId/classes', 'classes', { parents: [term], relation: inTerm }],
+  ['getGradingPeriodsForTerm', '/terms/:termSourcedId/gradingPeriods', 'academicSessions', { kinds: ['gradingPeriod'], parents: [term], relation: partOfTerm }],
+  ['getClassesForCourse', '/courses/:courseSourcedId/classes', 'classes', { parents: [course], relation: ofCourse }],
+  ['getClassesForStudent', '/students/:studentSourcedId/classes', 'classes', { parents: [student], relation: attendedAs('student') }],
+  ['getClassesForTeacher', '/teachers/:teacherSourcedId/classes', 'classes', { parents: [teacher], relation: attendedAs('teacher') }],
+  ['getClassesForSchool', '/schools/:schoolSourcedId/classes', 'classes', { parents: [school], relation: ofSchool }],
+  ['getClassesForUser', '/users/:userSourcedId/classes', 'classes', { parents: [anyone], relation: attendedAs() }],
+  ['getStudentsForClass', '/classes/:classSourcedId/students', 'users', { kinds: ['student'], parents: [aClass], relation: enrolledAs('student') }],
+  ['getTeachersForClass', '/classes/:classSourcedId/teachers', 'users', { kinds: ['teacher', 'staff'], parents: [aClass], relation: enrolledAs('teacher') }],
 ];
 
 const demographics: Row[] = [
   ['getAllDemographics', '/demographics', 'demographics'],
-  ['getDemographics', '/demographics/:id', 'demographics', { single: true }],
+  ['getDemographics', '/demographics/:sourcedId', 'demographics', { single: true }],
 ];
 
 const toOperation = (scope: OneRosterScope) => ([name, path, collection, more]: Row): Operation => ({ name, path, collection, scope, ...more });

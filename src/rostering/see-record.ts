@@ -73,10 +73,10 @@ async function seeIn(
   findReach: () => Promise<Reach>,
   sourcedId: string,
 ): Promise<Sight> {
-  const sight = { dialect: dialect.name, title: dialect.title, address: `${dialect.root}${operation.path.replace(':id', encodeURIComponent(sourcedId))}` };
+  const sight = { dialect: dialect.name, title: dialect.title, address: `${dialect.root}${operation.path.replace(':sourcedId', encodeURIComponent(sourcedId))}` };
   if (!dialect.offers(operation.name)) return sight;
   const plain = { query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, acceptEncoding: undefined, head: false };
-  const given = { ...plain, rp, params: { id: sourcedId }, note: () => {} };
+  const given = { ...plain, rp, params: { sourcedId }, note: () => {} };
   try {
     const { body } = await readAgain(async () => answerOperation(answering, operation, callerWith(rp, await findReach()), given));
     const answered = JSON.parse(String(body)) as Record<string, RecordJson>;
