@@ -35,7 +35,7 @@ export function profilesOf(record: Shown, shared: SharedIds): Cells[] {
     const { profileType, vendorId, applicationId, description } = profile;
     const numbers = new Map([[id, 1]]);
     return credentialsOf(profile).map(({ type, username }, at) => ({
-      sourcedId: at === 0 ? id : takeFree(taken, numbers, id, (number) => boundId(`${id}#${number}`)),
+      sourcedId: at === 0 ? id : takeFree(taken, numbers, id, (number) => boundId(`${id}/${number}`)),
       userSourcedId: record.sourcedId,
       ...asCells({ profileType, vendorId, applicationId, description, credentialType: type, username }),
     }));

@@ -1,6 +1,7 @@
 // In charge of a record as a row of a CSV package. For 1.1 it is what the API shows; for 1.2 it is what is stored, since the API fills in
 // what 1.2 demands, and a package need not have that.
 import type { Edition, Field, Resource, Status, UserId, Value } from '../roster/resource.ts';
+import { moveUnpaired } from './paired-lists.ts';
 import type { PersonPart } from './person-parts.ts';
 import { valuesOfRow, type StoredRow } from './stored-row.ts';
 
@@ -15,6 +16,8 @@ export type ExportReading = {
   /** As they are stored. */
   rows(resource: Resource, status?: Status): AsyncIterable<readonly ExportedRow[]>;
   count(resource: Resource, status?: Status): Promise<number>;
+  /** The columns of lists that some record cannot pair in a package of 1.2 (see `paired-lists`). */
+  unpairedLists(resource: Resource, status?: Status): Promise<string[]>;
   /** Whether anybody has a profile. */
   hasProfiles(status?: Status): Promise<boolean>;
   /**
@@ -42,8 +45,16 @@ function showStored(resource: Resource, { row, modified }: ExportedRow): Shown {
     const field = resource.fields[at];
     if (field && value !== undefined) shown[field.name] = showValue(field, value);
   }
-  return shown;
+  return moveUnpaired(resource, shown);
 }
+
+/** The metadata columns of a collection's file. */
+export const listMetadataKeys: Readonly<Record<Edition, (reading: ExportReading, resource: Resource, status?: Status) => Promise<string[]>>> = {
+  v1p1: (reading, resource, status) => reading.metadataKeys(resource, status),
+  v1p2: async (reading, resource, status) => [
+    ...new Set([...(await reading.metadataKeys(resource, status)), ...(await reading.unpairedLists(resource, status))]),
+  ],
+};
 
 function showValue({ type, spelled = {} }: Field, value: Exclude<Value, undefined>): unknown {
   if (type === 'ref') return { sourcedId: value };

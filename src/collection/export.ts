@@ -14,7 +14,7 @@ import { rolesFile } from '../roster/resources/user-role.ts';
 import { nameInManifest, packageFiles } from './connectors/csv/package-files.ts';
 import { renderCsvRow } from './connectors/csv/write-csv.ts';
 import { profilesOf, rolesOf, type Cells, type OrgsBeside } from './export-people.ts';
-import { cellOf, metadataOf, readShown, type ExportReading, type Ref, type Shown } from './export-rows.ts';
+import { cellOf, listMetadataKeys, metadataOf, readShown, type ExportReading, type Ref, type Shown } from './export-rows.ts';
 import { profileParts, roleParts } from './person-parts.ts';
 
 /** The file names everybody at the school, so only the account that exported it may read it. */
@@ -150,7 +150,7 @@ async function* renderFile(
   edition: Edition,
   keep: (records: Shown[]) => Shown[],
 ): AsyncGenerator<Buffer> {
-  const keys = parts ? [] : await reading.metadataKeys(resource, status);
+  const keys = parts ? [] : await listMetadataKeys[edition](reading, resource, status);
   const blank = status !== undefined;
   const columns = header.split(',');
   const fields = new Map(resource.fields.flatMap((field) => (field.csv === undefined ? [] : [[field.csv, field] as const])));

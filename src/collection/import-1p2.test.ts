@@ -285,7 +285,7 @@ test('a delta of 1.2 to somebody who came from 1.1: a role takes the place of th
   assert.deepEqual((await kept(estab, 'a')).orgs, ['o1', 'd']);
   await service.load(estab, csvPackage({ users: [live(oldUser('a', 'administrator', 'd,o1'))] }, { mode: 'delta' }));
   await service.load(estab, delta({ roles: [live(role('x', 'a', 'principal'))] }));
-  assert.deepEqual((await kept(estab, 'a')).roles, ['a:d ext:administrator d', 'x principal o1']);
+  assert.deepEqual((await kept(estab, 'a')).roles, ['a/d ext:administrator d', 'x principal o1']);
 });
 
 test('somebody who returns has the roles and profiles that they return with, and those from before where none is named', async () => {
@@ -357,10 +357,10 @@ const withoutIds = (estab: string) => db`
 test('roles that came without ids are found by those that an export gives them', async () => {
   const estab = await newSchool();
   await withoutIds(estab);
-  const same = await service.load(estab, delta({ roles: [live(role('t:o1', 't', 'teacher'))] }));
-  assert.deepEqual([same.outcome, (await kept(estab, 't')).roles], ['unchanged', ['t:o1 teacher o1', 't:o2 parent o2']]);
-  const report = await service.load(estab, delta({ roles: [gone(role('t:o2', 't', 'parent', 'o2'))] }));
-  assert.deepEqual([report.outcome, (await kept(estab, 't')).roles], ['done', ['t:o1 teacher o1']]);
+  const same = await service.load(estab, delta({ roles: [live(role('t/o1', 't', 'teacher'))] }));
+  assert.deepEqual([same.outcome, (await kept(estab, 't')).roles], ['unchanged', ['t/o1 teacher o1', 't/o2 parent o2']]);
+  const report = await service.load(estab, delta({ roles: [gone(role('t/o2', 't', 'parent', 'o2'))] }));
+  assert.deepEqual([report.outcome, (await kept(estab, 't')).roles], ['done', ['t/o1 teacher o1']]);
 });
 
 /** A delta of roles.csv, with something that happens whenever it was read. */

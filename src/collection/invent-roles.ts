@@ -1,19 +1,23 @@
-// In charge of ids for what a file of 1.2 names by one and its source did not: they are the same every time, and each is only one's own.
-// So are the roles of a person whose source has one role for all organisations.
+// Ids for roles and profiles that came without one, and the roles of a person whose source has one role for all organisations. An id is the
+// same at each export, and only one person has it. It consists of characters that the standard allows in an id: 0-9 A-Z a-z . / @ _ -
 import { createHash } from 'node:crypto';
 import type { Item } from '../roster/resource.ts';
 import { administratorAt } from '../roster/resources/user-role.ts';
 import { maxIdCharacters } from './value-rules.ts';
 
-/** Parts are told from one another; a number, from 2 on, tells those of one kind apart. */
+/** Returns `person/org`, and for a second thing with the same parts `person/org/2`. */
 export function inventId(parts: readonly string[], number = 1): string {
-  return boundId(`${parts.map((part) => part.replace(/[%:#]/g, encodeURIComponent)).join(':')}${number > 1 ? `#${number}` : ''}`);
+  const all = number > 1 ? [...parts, String(number)] : parts;
+  // With a slash inside a part, two lists of parts could give the same id.
+  return parts.some((part) => part.includes('/')) ? digestId(JSON.stringify(all)) : boundId(all.join('/'));
 }
 
-/** What is too long for an id is told by its digest. */
+/** Returns the id, or its digest if it is too long. */
 export function boundId(id: string): string {
-  return id.length > maxIdCharacters ? `sha256:${createHash('sha256').update(id).digest('hex')}` : id;
+  return id.length > maxIdCharacters ? digestId(id) : id;
 }
+
+const digestId = (text: string): string => `sha256/${createHash('sha256').update(text).digest('hex')}`;
 
 /** One for each organisation, all primary. typeOf: what an administrator is called depends on what the organisation is. */
 export function inventRoles(user: string, role: string, orgs: readonly string[], typeOf: (org: string) => string | undefined): Item[] {

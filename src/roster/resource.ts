@@ -55,6 +55,8 @@ export type Field = Readonly<{
   relates?: readonly [string, string];
   /** Of whoever is of several kinds: the one that it tells of. */
   tellsOf?: string;
+  /** A list that must be as long as this one in a CSV package of 1.2; `collection/paired-lists` says what happens to unequal ones. */
+  pairedWith?: string;
   /** Rendered after the rest of the record: derived, or subject to what the caller may see. */
   late?: boolean;
 }>;

@@ -43,6 +43,18 @@ export async function readRoster(db: Db, estab: string) {
     version: at.version,
     metadataKeys: (resource: Resource, status?: Status) => selectMetadataKeys(reading, question(resource, status), targetOf(resource)),
     count: async (resource: Resource, status?: Status) => (await findSource(reading, question(resource, status))).total(),
+    unpairedLists: async ({ table, fields }: Resource, status?: Status) => {
+      const found: string[] = [];
+      for (const { column, csv = '', pairedWith } of fields) {
+        const other = fields.find(({ name }) => name === pairedWith);
+        if (!other) continue;
+        const [row] = await db`
+          select from ${db(table)} t where t.estab = ${estab} and cardinality(t.${db(column)}) <> coalesce(cardinality(t.${db(other.column)}), 0)
+            ${status === undefined ? db`` : db`and t.status = ${status}`} limit 1`;
+        if (row) found.push(csv);
+      }
+      return found;
+    },
     hasProfiles: async (status?: Status) => {
       const [row] = await db`
         select from roster_user where estab = ${estab} and user_profiles is not null ${status === undefined ? db`` : db`and status = ${status}`} limit 1`;

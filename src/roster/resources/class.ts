@@ -22,11 +22,14 @@ export const schoolClass: Resource = {
     },
     { name: 'location', type: 'text', column: 'location', csv: 'location', about: 'The room.' },
     { name: 'grades', type: 'list', column: 'grades', csv: 'grades', about: 'The year groups of its students.' },
-    { name: 'subjects', type: 'list', column: 'subjects', csv: 'subjects', about: 'Its subjects, in words.' },
+    { name: 'subjects', type: 'list', column: 'subjects', csv: 'subjects', pairedWith: 'subjectCodes', about: 'Its subjects, in words.' },
     { name: 'course', type: 'ref', column: 'course_id', csv: 'courseSourcedId', to: 'courses', required: true, about: 'The course that is taught in it.' },
     { name: 'school', type: 'ref', column: 'school_id', csv: 'schoolSourcedId', to: 'orgs', required: true, about: 'The school that it is held at.' },
     { name: 'terms', type: 'refs', column: 'term_ids', csv: 'termSourcedIds', to: 'academicSessions', required: true, about: 'The terms in which it is held.' },
-    { name: 'subjectCodes', type: 'list', column: 'subject_codes', csv: 'subjectCodes', about: 'Its subjects, as codes of the source.' },
+    {
+      name: 'subjectCodes', type: 'list', column: 'subject_codes', csv: 'subjectCodes', pairedWith: 'subjects',
+      about: 'Its subjects, as codes of the source.',
+    },
     { name: 'periods', type: 'list', column: 'periods', csv: 'periods', about: 'When it is held, as periods of the timetable.' },
   ],
 };

@@ -22,8 +22,11 @@ export const course: Resource = {
       about: 'Its code at the school.',
     },
     { name: 'grades', type: 'list', column: 'grades', csv: 'grades', about: 'The year groups that take it.' },
-    { name: 'subjects', type: 'list', column: 'subjects', csv: 'subjects', about: 'Its subjects, in words.' },
+    { name: 'subjects', type: 'list', column: 'subjects', csv: 'subjects', pairedWith: 'subjectCodes', about: 'Its subjects, in words.' },
     { name: 'org', type: 'ref', column: 'org_id', csv: 'orgSourcedId', to: 'orgs', required: 'v1p1', about: 'The organisation that offers it.' },
-    { name: 'subjectCodes', type: 'list', column: 'subject_codes', csv: 'subjectCodes', about: 'Its subjects, as codes of the source.' },
+    {
+      name: 'subjectCodes', type: 'list', column: 'subject_codes', csv: 'subjectCodes', pairedWith: 'subjects',
+      about: 'Its subjects, as codes of the source.',
+    },
   ],
 };

@@ -1,6 +1,7 @@
 // In charge of the rules for one CSV file: its header, and every cell of every row. A cell that breaks a rule is a
 // problem that names the rule; the row is then rejected as a whole.
 import { isRequired, type Edition, type Field, type Resource, type UserId, type Value } from '../../../roster/resource.ts';
+import { createRestorePaired } from '../../paired-lists.ts';
 import { SourceError, type Problem } from '../../problem.ts';
 import type { Mode, SourceRow } from '../../source.ts';
 import { checkId, checkValue, idRule, isDateTime, textRule, writtenStatuses, type Broken } from '../../value-rules.ts';
@@ -31,6 +32,7 @@ export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRec
     return { field, at: position(csv), broken: (value: string, rule: string) => broken(csv, value, rule) };
   });
   const metadata = columns.flatMap((name, at) => (name.startsWith(metadataPrefix) ? [{ key: name.slice(metadataPrefix.length), at }] : []));
+  const restorePaired = createRestorePaired(resource, edition, columns);
   const [sourcedIdAt, statusAt, modifiedAt] = [position('sourcedId'), position('status'), position('dateLastModified')];
 
   return ({ line, cells }, fail) => {
@@ -50,9 +52,10 @@ export function createRowCheck(resource: CheckedFile, mode: Mode, header: CsvRec
     const idFault = idRule(sourcedId);
     if (idFault) broken('sourcedId', sourcedId, idFault);
     const status = checkStatus(cells[statusAt]?.trim() ?? '', cells[modifiedAt]?.trim() ?? '', mode, broken);
-    const values = read.map((column) => column && checkCell(column.field, cells[column.at] ?? '', column.broken, edition));
+    const restored = restorePaired(cells);
+    const values = read.map((column) => column && checkCell(column.field, restored[column.at] ?? '', column.broken, edition));
     if (row.failed) return { rejected: sourcedId || undefined };
-    return { line, sourcedId, status, values, metadata: readMetadata(metadata, cells) };
+    return { line, sourcedId, status, values, metadata: readMetadata(metadata, restored) };
   };
 }
 
