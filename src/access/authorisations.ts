@@ -18,6 +18,7 @@ const nothing = async () => {};
 const decidedMeanwhile = 'It has been decided since the page was opened; nothing was changed now. See below how it stands.';
 
 /**
+ * Without `scopes`, an approval starts from the last grant and adds every required scope; a first approval grants all that is asked for.
  * Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. replaces: the id of
  * the secret that is there, empty for none; if that is not so any more, nothing is done.
  */
@@ -27,8 +28,10 @@ export async function authorise(db: Db, given: Approval, meanwhile?: Meanwhile):
 
 export async function authoriseWithin(tx: Tx, given: Approval, meanwhile: Meanwhile = nothing): Promise<Authorised> {
   const asked = await requirePair(tx, given.rp, given.estab);
-  const [before] = await tx`select state from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
-  const scopes = given.scopes === undefined ? [...asked.required, ...asked.optional] : chosenScopes(given.scopes, asked);
+  const [before] = await tx<{ state: AuthorisationState; scopes: string[] }[]>`
+    select state, scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
+  const usual = [...asked.required, ...asked.optional.filter((scope) => !before || before.scopes.includes(scope))];
+  const scopes = given.scopes === undefined ? usual : chosenScopes(given.scopes, asked);
   await tx`
     insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
     on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = excluded.changed_at`;

@@ -44,8 +44,12 @@ export type Grant = {
   liveAt: Date | null;
   lastRead: Date | null;
   asked: Asked | undefined;
+  decisions: ScopeDecisions;
   secrets: KeptSecret[];
 };
+
+/** The last decision about each scope. A scope without an entry was never decided about. */
+export type ScopeDecisions = Readonly<Partial<Record<string, 'granted' | 'revoked' | 'refused'>>>;
 
 /** More than any school has. */
 const mostListed = 200;
@@ -75,16 +79,37 @@ export async function listAsked(db: Db, estab: string, rp?: string): Promise<Ask
 
 export async function readGrant(db: Db, estab: string, rp: string): Promise<Grant> {
   const application = await requireApplication(db, rp);
-  const [[row], lastRead, [asked], secrets] = await Promise.all([
-    db<Omit<Grant, 'application' | 'lastRead' | 'asked' | 'secrets'>[]>`
+  const [[row], lastRead, [asked], secrets, decided] = await Promise.all([
+    db<Omit<Grant, 'application' | 'lastRead' | 'asked' | 'secrets' | 'decisions'>[]>`
       select ${shownState(db)} as state, a.scopes, a.created_at as "approvedAt", a.changed_at as "changedAt", a.installed_at as "liveAt"
       from authorisation a join establishment e using (estab) where a.estab = ${estab} and a.rp = ${rp}`,
     readLastReads(db, estab, [rp]),
     listAsked(db, estab, rp),
     listSecrets(db, { rp, estab, kind: 'school' }),
+    listDecidedScopes(db, estab, rp),
   ]);
   const none = { state: undefined, scopes: [], approvedAt: null, changedAt: null, liveAt: null };
-  return { application, ...(row ?? none), lastRead: row ? lastRead(rp) : null, asked, secrets };
+  return { application, ...(row ?? none), lastRead: row ? lastRead(rp) : null, asked, secrets, decisions: decideScopes(row, decided) };
+}
+
+type DecidedScopes = { granted: string[]; asked: string[] };
+
+/** Returns every scope that was ever granted, and every scope that the school was asked for when it approved or declined. */
+async function listDecidedScopes(db: Db, estab: string, rp: string): Promise<DecidedScopes> {
+  const [row] = await db<DecidedScopes[]>`
+    select array(select distinct unnest(scopes) from authorisation_event where estab = ${estab} and rp = ${rp} and scopes is not null) as granted,
+      array(select distinct unnest(required_scopes || optional_scopes) from invitation
+        where estab = ${estab} and rp = ${rp} and state in ('Approved', 'Declined')) as asked`;
+  return row ?? { granted: [], asked: [] };
+}
+
+function decideScopes(row: Pick<Grant, 'state' | 'scopes'> | undefined, { granted, asked }: DecidedScopes): ScopeDecisions {
+  const inForce = row && row.state !== 'Revoked' ? row.scopes : [];
+  return Object.fromEntries([
+    ...asked.map((scope) => [scope, 'refused']),
+    ...[...granted, ...(row?.scopes ?? [])].map((scope) => [scope, 'revoked']),
+    ...inForce.map((scope) => [scope, 'granted']),
+  ]) as ScopeDecisions;
 }
 
 export type Stranger = { rp: string; name: string; required: string[]; optional: string[] };

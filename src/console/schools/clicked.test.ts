@@ -125,8 +125,8 @@ clickEach('schools', db, opened, {
   async '/console/schools/:estab/applications/:rp/authorise'() {
     await open(grant('reads'));
     const form = page.locator('form#authorise');
-    assert.deepEqual(await Promise.all(['Staff', 'Contact'].map((scope) => form.locator(`#grant-${scope}`).isChecked())), [true, true]);
-    await form.locator('#grant-Contact').uncheck();
+    assert.deepEqual(await Promise.all(['Staff', 'Contact'].map((scope) => form.locator(`#grant-${scope}`).isChecked())), [false, false]);
+    await form.locator('#grant-Staff').check();
     await send('authorise');
     secrets = [await secretShown()];
     assert.deepEqual([await opens('reads', secrets[0] ?? ''), (await granted('reads'))?.scopes], [true, ['School', 'Student', 'Staff']]);

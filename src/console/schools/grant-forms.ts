@@ -3,10 +3,10 @@
 import { presentOf } from '../../access/credentials.ts';
 import { scopeDescriptions, type Scope } from '../../access/scopes.ts';
 import { html, type Html, type HtmlValue } from '../../http/html.ts';
-import { renderBadge } from '../../http/pages/badge.ts';
+import { renderBadge, type Badge } from '../../http/pages/badge.ts';
 import { renderInput } from '../../http/pages/field.ts';
 import type { Grant } from '../../onboarding/grants.ts';
-import { titleOfScope } from '../../onboarding/pages/scope-list.ts';
+import { renderScopeNames, titleOfScope } from '../../onboarding/pages/scope-list.ts';
 import type { ListedSchool } from '../../onboarding/school-states.ts';
 import { renderDoing } from '../doing.ts';
 import { grantPath } from '../links.ts';
@@ -24,8 +24,7 @@ export function renderScopes(school: ListedSchool, grant: Grant, visit: Visit): 
   const { requiredScopes: required, optionalScopes: optional } = grant.application;
   const others = grant.scopes.filter((scope) => !required.includes(scope) && !optional.includes(scope));
   const open = isOpen(grant);
-  const state = (scope: string) =>
-    open && (grant.scopes.includes(scope) ? renderBadge({ badge: 'Granted', tone: 'good' }) : renderBadge({ badge: 'Not granted', tone: 'off' }));
+  const state = (scope: string) => renderDecision(grant, scope) ?? (open && renderBadge({ badge: 'Not granted', tone: 'off' }));
   const fixed = (scope: string) => html`<li class="scope"><h3>${titleOfScope(scope)} ${state(scope)}</h3><p>${describe(scope)}.</p></li>`;
   const choose = open && mayChange(visit) && optional.length > 0;
   const chosen = visit.typed?.all('form')[0] === 'scopes' ? visit.typed.all('scopes') : grant.scopes;
@@ -39,17 +38,28 @@ ${
         id: 'change-scopes',
         look: 'second',
         label: 'Save what it may read',
-        body: html`<input type="hidden" name="form" value="scopes">${renderChoices(optional, chosen, 'may')}`,
+        body: html`<input type="hidden" name="form" value="scopes">${renderChoices(grant, chosen, 'may')}`,
       })
     : optional.length > 0 && html`<ul class="scopes">${optional.map(fixed)}</ul>`
 }</section>`;
 }
 
-function renderChoices(scopes: readonly string[], chosen: readonly string[], prefix: string): Html {
+const decisionBadges: Readonly<Record<'granted' | 'revoked' | 'refused', Badge>> = {
+  granted: { badge: 'Granted', tone: 'good' },
+  revoked: { badge: 'Revoked', tone: 'off' },
+  refused: { badge: 'Refused by the school', tone: 'wait' },
+};
+
+function renderDecision({ decisions }: Grant, scope: string): Html | undefined {
+  const decision = decisions[scope];
+  return decision && renderBadge(decisionBadges[decision]);
+}
+
+function renderChoices(grant: Grant, chosen: readonly string[], prefix: string): Html {
   return html`<fieldset><legend class="unseen">Optional scopes</legend>
-${scopes.map(
+${grant.application.optionalScopes.map(
   (scope) => html`<div class="check"><input type="checkbox" id="${prefix}-${scope}" name="scopes" value="${scope}"${chosen.includes(scope) && html` checked`}
-aria-describedby="${prefix}-${scope}-hint"><label for="${prefix}-${scope}">${titleOfScope(scope)}</label>
+aria-describedby="${prefix}-${scope}-hint"><label for="${prefix}-${scope}">${titleOfScope(scope)} ${renderDecision(grant, scope)}</label>
 <p class="hint" id="${prefix}-${scope}-hint">${describe(scope)}</p></div>`,
 )}</fieldset>`;
 }
@@ -92,15 +102,16 @@ and decides.</p>
 ${renderDoing(visit, { path: `${path}/invite`, id: 'invite', label: 'Ask the school', body: reason })}`;
 }
 
-/** Everything is ticked that it asks for, as the command has it, unless there is a choice that holds already. */
+/** Ticks no optional scope but those that are granted now: a school that refused a scope, or lost an application, has not agreed to it. */
 function renderApprove(path: string, grant: Grant, visit: Visit): Html {
   const { optionalScopes: optional, requiredScopes: required } = grant.application;
-  const chosen = visit.typed?.all('form')[0] === 'approve' ? visit.typed.all('scopes') : isOpen(grant) ? grant.scopes : optional;
+  const chosen = visit.typed?.all('form')[0] === 'approve' ? visit.typed.all('scopes') : isOpen(grant) ? grant.scopes : [];
   return html`<p>${
     isOpen(grant)
       ? 'It gets what it asks for today, and a new secret; the old one works for another day.'
       : 'It has the same effect as if the school approved: the application is told, and the school gets a receipt. Do it only if the school has agreed.'
   } The new secret is shown once.</p>
+${renderLastGrant(grant)}
 ${renderDoing(visit, {
   path: `${path}/authorise`,
   id: 'authorise',
@@ -108,8 +119,16 @@ ${renderDoing(visit, {
   label: isOpen(grant) ? 'Approve again' : 'Approve on behalf of the school',
   body: html`<input type="hidden" name="form" value="approve"><input type="hidden" name="asked" value="${[...required, ...optional].join(',')}">
 ${renderReplaces(grant)}
-${optional.length > 0 && renderChoices(optional, chosen, 'grant')}`,
+${optional.length > 0 && renderChoices(grant, chosen, 'grant')}`,
 })}`;
+}
+
+function renderLastGrant({ state, scopes, application: { requiredScopes } }: Grant): Html | undefined {
+  if (state === undefined) return undefined;
+  const added = requiredScopes.filter((scope) => !scopes.includes(scope));
+  return html`<p id="last-grant">The last grant of the school was: ${renderScopeNames(scopes)}${state === 'Revoked' && ', until it was revoked'}.${
+    added.length > 0 && html` Required since, and granted with this approval: ${renderScopeNames(added)}.`
+  }</p>`;
 }
 
 /** Names the secret that is replaced: sent again by a reload, the form makes no second one. */

@@ -1,0 +1,61 @@
+// An approval on behalf of a school starts from the school's last grant: it shows the scopes that the school refused or that were revoked,
+// and grants nothing optional unless somebody ticks it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { enter } from '../../../test/console.ts';
+import { useOnboarding } from '../../../test/onboarding.ts';
+
+const onboarding = await useOnboarding();
+const { db, service, run } = onboarding;
+const admin = await enter(service, 'admin');
+const path = '/console/schools/s/applications/app';
+await service.addSchool('s');
+const application = await onboarding.addAsking('app');
+
+const asked = 'School,Student,Staff,Contact';
+const granted = async () => (await db<{ scopes: string[] }[]>`select scopes from authorisation where estab = 's' and rp = 'app'`)[0]?.scopes;
+const choiceOf = (page: string, scope: string) => new RegExp(`<div class="check"><input type="checkbox" id="grant-${scope}"[^]*?</div>`).exec(page)?.[0] ?? '';
+const ticked = (page: string) => ['Staff', 'Contact'].filter((scope) => /<input[^>]* checked/.test(choiceOf(page, scope)));
+
+async function openForm(): Promise<{ page: string; replaces: string }> {
+  const page = (await admin.get(path)).text;
+  return { page, replaces: /name="replaces" value="([^"]*)"/.exec(page)?.[1] ?? '' };
+}
+
+test('a first approval ticks nothing optional', async () => {
+  const { page } = await openForm();
+  assert.match(choiceOf(page, 'Staff'), /value="Staff"/);
+  assert.deepEqual(ticked(page), []);
+});
+
+test('after a revocation the form shows what was revoked and refused, and ticks nothing', async () => {
+  await application.invite('s');
+  const visitor = await onboarding.signIn('s');
+  const request = `/school/requests/${await onboarding.openRequest('s', 'app')}`;
+  assert.equal((await visitor.decide(request, { decision: 'approve', scopes: ['Staff'], person: 'Ada Hill', role: 'Head' })).status, 303);
+  assert.deepEqual(await granted(), ['School', 'Student', 'Staff']);
+  await run('revoke', { estab: 's', rp: 'app' });
+  const { page, replaces } = await openForm();
+  assert.deepEqual(ticked(page), []);
+  assert.match(choiceOf(page, 'Staff'), /Revoked/);
+  assert.match(choiceOf(page, 'Contact'), /Refused/);
+  assert.match(page, /id="last-grant"[^]*School and classes[^]*Students[^]*Staff/);
+  assert.equal((await admin.post(`${path}/authorise`, { form: 'approve', asked, replaces })).status, 200);
+  assert.deepEqual(await granted(), ['School', 'Student']);
+});
+
+test('approving again while access is granted starts from the grant that is in force', async () => {
+  await run('scopes', { estab: 's', rp: 'app', scopes: 'Staff' });
+  const { page } = await openForm();
+  assert.deepEqual(ticked(page), ['Staff']);
+  assert.match(choiceOf(page, 'Contact'), /Refused/);
+});
+
+test('the command starts from the last grant as well', async () => {
+  await run('revoke', { estab: 's', rp: 'app' });
+  await run('authorise', { estab: 's', rp: 'app' });
+  assert.deepEqual(await granted(), ['School', 'Student', 'Staff'], 'and does not grant the scope that the school refused');
+  await run('application edit', { rp: 'app', scopes: 'School,Student,Attendance,Contact:optional' });
+  await run('authorise', { estab: 's', rp: 'app' });
+  assert.deepEqual(await granted(), ['School', 'Student', 'Attendance'], 'the required scopes of today, and nothing optional besides');
+});
