@@ -80,7 +80,7 @@ create table establishment (
   -- Null until the school has a data source.
   connector text check (connector in ('csv', 'oneroster', 'demo')),
   created_at timestamptz not null default now(),
-  -- Null while only an application has named the school, so that nobody vouches for its address.
+  -- Null while only an application has named the school, so that its address is not confirmed.
   confirmed_at timestamptz default now()
 );
 -- Finds a school by the letters of its name before anybody has signed in.
@@ -118,7 +118,7 @@ create table application_secret (
 );
 create index application_secret_rp on application_secret (rp, kind);
 
--- What each application may read of each school. invitation and authorisation_event hold the way there.
+-- Permissions: the scopes that a school granted to an application, and their state. invitation and authorisation_event record how they came about.
 create table authorisation (
   estab text collate "C" not null references establishment on delete cascade,
   rp text collate "C" not null references application on delete cascade,
@@ -160,7 +160,7 @@ create table token_key (
   check ((trusted_until is null) = (sealed_private_jwk is not null))
 );
 
--- Failed attempts to authenticate, for rate limits. kind: what was tried, a secret, a password or the request for a link.
+-- Failed attempts to authenticate, for rate limits. kind: a secret, a password, or the request for a link.
 create unlogged table wrong_try (
   kind text not null default 'secret',
   client text not null,
@@ -269,7 +269,7 @@ create index upload_token_ended on upload_token (ended_at) where ended_at is not
 create index upload_token_hash on upload_token (hash) where hash is not null;
 create unique index upload_token_open on upload_token (estab) where ended_at is null;
 
--- What each application has read of a school, per day and collection.
+-- Records that each application has read of a school, counted per day and collection.
 create table disclosure (
   estab text collate "C" not null references establishment on delete cascade,
   rp text collate "C" not null,
@@ -282,8 +282,8 @@ create table disclosure (
 );
 create index disclosure_day on disclosure (day);
 
--- Records of erased schools and people: what kind of thing, how much and when, but not whose. It refers to nothing, because its
--- subject is gone.
+-- Records of erased schools and people: the kind of data, the amount and the time, but no name. The table refers to no other, because
+-- the erased rows are gone.
 create table erasure (
   number bigint generated always as identity primary key,
   at timestamptz not null default now(),
@@ -294,7 +294,7 @@ create index erasure_at on erasure (at);
 
 -- ==================== Data sources and imports ====================
 
--- Settings of each school's connector. state: what one fetch leaves for the next one.
+-- Settings of each school's connector. state: data that one fetch stores for the next one.
 create table connector_setting (
   estab text collate "C" primary key references establishment on delete cascade,
   settings jsonb not null default '{}',
@@ -323,7 +323,7 @@ create table component_database (
   progress real,
   -- When the current series of failed fetches began.
   failing_since timestamptz,
-  -- What the school was mailed last about a problem; null after it was mailed that all is well.
+  -- The last problem that the school was mailed about. Null after a mail that the problem is over.
   told text check (told in ('held', 'refused', 'failing')),
   told_at timestamptz,
   primary key (estab, name)
@@ -375,7 +375,7 @@ create table import_run (
   provider text,
   kind text,
   partial boolean not null default false,
-  -- What a person decided about an import that waited for approval.
+  -- The decision of a person about an import that waited for approval.
   decision text check (decision in ('approved', 'discarded', 'replaced')),
   decided_at timestamptz,
   primary key (estab, id)
@@ -529,7 +529,7 @@ create index roster_version_set_noted on roster_version_set (noted_at);
 
 -- Collections. The columns after the source's own fields are the same in all seven tables:
 --
---   kind     what scopes and sub-type routes select by. For enrollments and demographics it is the kind of the person.
+--   kind     the column by which scopes and sub-type routes select. For enrollments and demographics it is the kind of the person.
 --   kinds    all kinds of a person who has several, or of such a person's enrollments and demographics; otherwise null.
 --   version  the version that last changed the row.
 --   head, record, late  the record's JSON in three parts, rendered once by the merge, so that a read only concatenates them. head has
@@ -1078,7 +1078,7 @@ create unlogged table stage_fault (
 );
 create index stage_fault_reading on stage_fault (estab, reading);
 
--- What the merge will do with each record, found by one comparison of the staged rows with the roster.
+-- The planned change of each record, found by one comparison of the staged rows with the roster.
 create unlogged table stage_change (
   estab text collate "C" not null,
   reading int not null,
@@ -1228,7 +1228,7 @@ create index demo_write_age on demo_write (written_at);
 
 -- ==================== Outbox: durable work and delivery ====================
 
--- What must happen is a row of outbox, written in the transaction of its cause and done by a worker.
+-- Every side effect that must happen is a row of outbox, written in the transaction of its cause and executed by a worker.
 
 -- Queues: work that is limited together, such as the calls to one receiver.
 create table lane (
@@ -1285,7 +1285,7 @@ create table outbox (
   settled_at timestamptz,
   -- The order in which work entered its queue, taken while the queue is locked. created_at can be older after a long transaction.
   seq bigint generated always as identity,
-  -- The event that waiting work waits for, so that whoever causes it can wake the work.
+  -- The event that waiting work waits for, so that the event can wake the work.
   waits_for text,
   claimed_at timestamptz,
   claimed_by text,
