@@ -1364,6 +1364,7 @@ create table service_process (
   version text not null,
   role text not null,
   host text not null,
+  migration integer not null,
   started_at timestamp with time zone default now() not null,
   seen_at timestamp with time zone default now() not null,
   constraint service_process_pkey PRIMARY KEY (tag)

@@ -1651,12 +1651,14 @@ create table service_version (
   by text not null
 );
 
--- Processes that use this database. seen_at: when the process last reported, because an idle one has no connection.
+-- Processes that use this database. seen_at: when the process last reported, because an idle one has no connection. migration: the newest one
+-- that its version knows.
 create table service_process (
   tag text primary key,
   version text not null,
   role text not null,
   host text not null,
+  migration int not null,
   started_at timestamptz not null default now(),
   seen_at timestamptz not null default now()
 );

@@ -135,7 +135,7 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
 
 async function run(command: AnyCommand, given: Given, env: Env, ask: Ask): Promise<Outcome> {
   const withoutDatabase = 'runAlone' in command && command.needsNoDatabase?.(given) === true;
-  const config = readConfig(env, withoutDatabase ? ['DATABASE_URL', 'SECRET_KEY'] : []);
+  const config = readConfig(env, withoutDatabase ? ['DATABASE_URL', 'DATABASE_READ_URL', 'SECRET_KEY'] : []);
   if ('runAlone' in command) return command.runAlone(config, given, ask);
   const tell = (words: string) => void process.stderr.write(`schoolbell: ${words}\n`);
   const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });

@@ -115,7 +115,7 @@ test('each kind ends when the table says, and not before', async () => {
     ['inbox_call', (at) => db`(inbox, received_at, method, verdict, answer, bytes, head, body)
       values (${uuid(true)}, ${at}, 'POST', 'none', '200', 0, '', '')`],
     ['backup_run', (at) => db`(plan, why, file, host, started_at, gone_at) values (${uuid(true)}, 'plan', '', '', ${at}, ${at})`],
-    ['service_process', (at, young) => db`(tag, version, role, host, seen_at) values (${String(young)}, '0', 'all', '', ${at})`],
+    ['service_process', (at, young) => db`(tag, version, role, host, migration, seen_at) values (${String(young)}, '0', 'all', '', 1, ${at})`],
     ['provider_key', (at) => db`(sealed, trusted_until) values ('', ${at})`],
   ];
   const swept = retention.filter(({ ends }) => ends.forget ?? ends.forgetAt).flatMap(({ where }) => where);

@@ -190,6 +190,8 @@ test('the keys must be those of the backup, which it gives out', async () => {
   assertFailed(await restore(lost), /SECRET_KEY: required with DATABASE_URL/);
   assert.equal((await restore(lost, '--secret-key-to', join(folder, 'key2'))).code, 0, 'whoever has lost it gets it back');
   assert.equal((await restore(lost, '--check')).code, 0);
+  const withReplica = { ...lost, DATABASE_URL: 'postgres://127.0.0.1:1/x', DATABASE_READ_URL: 'postgres://127.0.0.1:1/x' };
+  assert.equal((await restore(withReplica, '--check')).code, 0);
   mkdirSync(join(folder, 'taken'));
   writeFileSync(join(folder, 'taken/secret.key'), 'another key for tests that is long enough');
   const embedded = { DATA_DIR: join(folder, 'taken'), BACKUP_PASSPHRASE: passphrase };

@@ -13,7 +13,7 @@ import { testSecretKey, useService } from '../../test/service.ts';
 import { citusUrl } from '../../test/spread-database.ts';
 import { readConfig } from '../config.ts';
 import { migrate } from '../db/migrate.ts';
-import { parseMigration, readMigrations } from '../db/migrations.ts';
+import { parseMigration, readMigrations, type Migration } from '../db/migrations.ts';
 import { forgetThisProcess, noteProcess } from '../db/service-versions.ts';
 import { checkUpgrade, type ForeseenUpgrade } from '../needs/check-upgrade.ts';
 import { version } from '../version.ts';
@@ -77,7 +77,7 @@ test('whoever is connected is told with the version, and whether it goes on work
   assert.match(verdict(alone, 'other versions')?.found ?? '', /^9001_x\.sql ends versions that do not have migration 9000; none is running$/);
   // As the connections of another process are named.
   const [older, noted] = ['zz0001', 'zz0002'];
-  await db`insert into service_process (tag, version, role, host) values (${noted}, '0.0.9', 'all', 'elsewhere')`;
+  await db`insert into service_process (tag, version, role, host, migration) values (${noted}, '0.0.9', 'all', 'elsewhere', 1)`;
   const others = [older, noted].map((tag) => new pg.Client({ connectionString: service.databaseUrl, application_name: `schoolbell callers ${tag}` }));
   try {
     await Promise.all(others.map((one) => one.connect()));
@@ -93,7 +93,8 @@ test('whoever is connected is told with the version, and whether it goes on work
 });
 
 test('a process that serves nobody at the moment is told too, and one that has ended is not', async () => {
-  await db`insert into service_process (tag, version, role, host) values ('zz0003', '0.0.8', 'api', 'idle'), ('zz0004', '0.0.8', 'worker', 'ended')`;
+  await db`insert into service_process (tag, version, role, host, migration)
+    values ('zz0003', '0.0.8', 'api', 'idle', 1), ('zz0004', '0.0.8', 'worker', 'ended', 1)`;
   await db`update service_process set seen_at = now() - interval '5 minutes' where host = 'ended'`;
   const seen = async () => (await checkUpgrade({ db, config }, new Date())).processes.filter(({ host }) => host === 'idle' || host === 'ended');
   assert.deepEqual((await seen()).map((one) => [one.host, one.does, one.connections, one.version]), [['idle', ['API'], 0, '0.0.8']]);
@@ -102,6 +103,27 @@ test('a process that serves nobody at the moment is told too, and one that has e
   await forgetThisProcess(db);
   assert.equal((await db`select from service_process where host = ${hostname()}`).length, 0);
   await db`delete from service_process`;
+});
+
+test('a process of an older version goes on working only if no migration shuts it out', async () => {
+  await db`insert into service_process (tag, version, role, host, migration) values ('zz0005', '0.0.9', 'all', 'elsewhere', 9000)`;
+  const judge = async (migrations?: readonly Migration[]) => verdict(await checkUpgrade({ db, config }, new Date(), migrations), 'other versions');
+  const next = (number: number, breaksBefore: number) => come(`${number}_x.sql`, `-- breaks versions before ${breaksBefore}\nselect 1;`);
+  const insert = (number: number, breaksBefore: number) => db`
+    insert into migration (version, name, checksum, breaks_before) values (${number}, ${`${number}_x.sql`}, '', ${breaksBefore})`;
+  try {
+    assert.deepEqual([(await judge(next(9001, 9000)))?.verdict, (await judge(next(9001, 9001)))?.verdict], ['ok', 'fail']);
+    // Another process has applied a migration that the older one does not know. The next one shuts out whatever does not know that.
+    await insert(9001, 1);
+    assert.equal((await judge(next(9002, 9001)))?.verdict, 'fail');
+    // A migration that was applied beside the older process shuts it out already.
+    await insert(9002, 9001);
+    const shutOut = await judge();
+    assert.deepEqual([shutOut?.verdict, /could not start again/.test(shutOut?.found ?? '')], ['fail', true]);
+  } finally {
+    await db`delete from migration where version >= 9000`;
+    await db`delete from service_process`;
+  }
 });
 
 test('a migration that is not the one that was applied, and a database that has left this version behind, fail', async () => {

@@ -2,6 +2,7 @@
 // a pooler that hands out another connection for each transaction. And of warning when there may be too few connections.
 import { EnvironmentFault } from '../environment-fault.ts';
 import type { Db, Sql } from './connect.ts';
+import { listVersionedProcesses } from './service-versions.ts';
 
 export const oldestSupportedPostgres = 15;
 const poolerTries = 3;
@@ -43,15 +44,13 @@ async function backendOf(sql: Sql): Promise<number> {
   return row?.pid ?? 0;
 }
 
-/** In words, when all processes together may ask for more connections than the server gives; undefined when they cannot. */
+/** Returns a warning if all processes of the service together may ask for more connections than the server gives. Commands come and go, and do not count. */
 export async function findConnectionShortage(db: Db, perProcess: number): Promise<string | undefined> {
-  const [row] = await db<{ processes: number; room: number }[]>`
-    select count(distinct split_part(application_name, ' ', 3))::int as processes,
-      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room
-    from pg_stat_activity where application_name ~ '^schoolbell [a-z]+ [0-9a-z]+( listening)?$' and datname = current_database()`;
-  const processes = Math.max(1, row?.processes ?? 1);
+  const processes = Math.max(1, (await listVersionedProcesses(db)).length);
+  const [row] = await db<{ room: number }[]>`
+    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room`;
   const wanted = processes * perProcess;
   if (!row || wanted <= row.room) return undefined;
-  return `${processes === 1 ? 'this process' : `${processes} processes`} may ask for ${wanted} connections,` +
+  return `${processes === 1 ? 'one process' : `${processes} processes`} of the service may ask for ${wanted} connections,` +
     ` and PostgreSQL gives ${row.room}: raise max_connections to ${wanted + 20} or more`;
 }

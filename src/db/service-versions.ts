@@ -5,15 +5,18 @@ import type { Role } from '../config.ts';
 import { version } from '../version.ts';
 import type { Db, Sql } from './connect.ts';
 import { listProcesses, pidOf, type ConnectedProcess } from './list-processes.ts';
+import { readMigrations } from './migrations.ts';
 import { processTag } from './pool.ts';
 
 export type KnownVersion = Readonly<{ version: string; firstStarted: Date; by: string }>;
-/** version: null of one that is older than this record. */
-export type VersionedProcess = ConnectedProcess & Readonly<{ version: string | null; host: string | null }>;
+/** `migration` is the newest one that the version knows. All three are null for a process that has not reported. */
+export type VersionedProcess = ConnectedProcess & Readonly<{ version: string | null; host: string | null; migration: number | null }>;
 
 export const noteProcessEveryMs = 60_000;
 /** One that has not said so for this long has ended. */
 const aliveSeconds = 180;
+
+const newestMigration = readMigrations().at(-1)?.version ?? 0;
 
 const isKept = async (sql: Sql) => (await sql<{ kept: boolean }[]>`select to_regclass('service_version') is not null as kept`)[0]?.kept === true;
 
@@ -35,8 +38,9 @@ export async function listVersions(sql: Sql): Promise<KnownVersion[]> {
 /** Again and again, since one that serves nobody at the moment has no connection by which it could be seen. */
 export async function noteProcess(sql: Sql, role: Role): Promise<void> {
   await sql`
-    insert into service_process (tag, version, role, host) values (${processTag}, ${version}, ${role}, ${hostname()})
-    on conflict (tag) do update set version = excluded.version, role = excluded.role, host = excluded.host, seen_at = now()`;
+    insert into service_process (tag, version, role, host, migration) values (${processTag}, ${version}, ${role}, ${hostname()}, ${newestMigration})
+    on conflict (tag) do update
+      set version = excluded.version, role = excluded.role, host = excluded.host, migration = excluded.migration, seen_at = now()`;
 }
 
 export async function forgetThisProcess(sql: Sql): Promise<void> {
@@ -45,7 +49,7 @@ export async function forgetThisProcess(sql: Sql): Promise<void> {
 
 const does: Readonly<Record<Role, ConnectedProcess['does']>> = { api: ['API'], worker: ['work'], all: ['API', 'work'] };
 
-type Noted = { tag: string; version: string; role: Role; host: string; started: Date; alive: boolean };
+type Noted = { tag: string; version: string; role: Role; host: string; migration: number; started: Date; alive: boolean };
 
 /** Those that serve or work; commands come and go. */
 export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]> {
@@ -56,10 +60,12 @@ export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]
   return [
     ...serving.map((one) => {
       const known = noted.find(({ tag }) => tag === one.tag);
-      return known ? { ...one, does: does[known.role], since: known.started, version: known.version, host: known.host } : { ...one, version: null, host: null };
+      if (!known) return { ...one, version: null, host: null, migration: null };
+      const { role, started: since, version: of, host, migration } = known;
+      return { ...one, does: does[role], since, version: of, host, migration };
     }),
-    ...idle.map(({ tag, version: of, role, host, started }): VersionedProcess => ({
-      tag, pid: pidOf(tag), address: undefined, since: started, connections: 0, does: does[role], isThis: tag === processTag, version: of, host,
+    ...idle.map(({ tag, version: of, role, host, migration, started }): VersionedProcess => ({
+      tag, pid: pidOf(tag), address: undefined, since: started, connections: 0, does: does[role], isThis: tag === processTag, version: of, host, migration,
     })),
   ];
 }
@@ -67,7 +73,7 @@ export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]
 async function listNoted(db: Db): Promise<readonly Noted[]> {
   if (!(await isKept(db))) return [];
   return db<Noted[]>`
-    select tag, version, role, host, started_at as started,
+    select tag, version, role, host, migration, started_at as started,
       coalesce((to_jsonb(p) ->> 'seen_at')::timestamptz > now() - make_interval(secs => ${aliveSeconds}), false) as alive
     from service_process p order by started_at`;
 }

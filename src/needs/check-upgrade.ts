@@ -42,7 +42,7 @@ export async function checkUpgrade(checked: Checked, now: Date, migrations: read
   const checks = [
     { check: 'schema', ...judgeSchema(applied, migrations, pending, at, newest) },
     { check: 'waits', ...judgeWaits(pending) },
-    { check: 'other versions', ...judgeOthers(pending, processes, at) },
+    { check: 'other versions', ...judgeOthers(applied, pending, processes, at) },
     { check: 'backup', ...judgeBackup(standing, here, isNew, spread) },
     ...(await checkBeforeUpgrade(checked)),
   ];
@@ -77,17 +77,28 @@ function judgeWaits(pending: readonly Foreseen[]): Judged {
   return fail(`requests would wait: ${words}`, 'upgrade when nobody needs the service, with every process stopped before');
 }
 
-/** One that runs knows every migration that is applied; what asks for a later one ends it. */
-function judgeOthers(pending: readonly Foreseen[], processes: readonly VersionedProcess[], at: number): Judged {
+/**
+ * A migration may shut out the versions that lack an earlier one (`-- breaks versions before NNNN`). A process goes on working only if it knows
+ * that one, which does not follow from the database: another process may have migrated it. A process that has not reported counts as knowing none.
+ */
+function judgeOthers(applied: readonly Applied[], pending: readonly Foreseen[], processes: readonly VersionedProcess[], at: number): Judged {
   const others = processes.filter((one) => one.version !== version);
-  const found = others.length === 0 ? 'none is running' : `${formatMany(others.length, 'process', 'processes')} of ${listNames(others)}`;
-  const breaking = pending.find(({ breaksBefore }) => breaksBefore !== null && breaksBefore > at);
-  if (!breaking) return ok(others.length === 0 ? found : `${found}, which go on working`);
-  const words = `${breaking.name} ends versions that do not have migration ${breaking.breaksBefore}`;
-  if (others.length === 0) return ok(`${words}; ${found}`);
-  return fail(`${found}: ${words}`, 'stop them before this version starts, or install the release between first');
+  const shutOutBy = ({ breaksBefore }: { breaksBefore: number | null }, known: number | null) => breaksBefore !== null && breaksBefore > (known ?? 0);
+  const breaking = pending.find((one) => shutOutBy(one, at) || others.some(({ migration }) => shutOutBy(one, migration)));
+  const todo = 'stop them before this version starts, or install the release between first';
+  if (others.length === 0)
+    return ok(breaking ? `${describeBreaking(breaking)}; none is running` : 'none is running');
+  const ending = others.filter(({ migration }) => pending.some((one) => shutOutBy(one, migration)));
+  if (breaking && ending.length > 0) return fail(`${describeProcesses(ending)}: ${describeBreaking(breaking)}`, todo);
+  const shutOut = others.filter(({ migration }) => applied.some((one) => shutOutBy(one, migration)));
+  if (shutOut.length > 0)
+    return fail(`${describeProcesses(shutOut)} could not start again: the database has a migration that shuts them out`, 'replace them with this version');
+  return ok(`${describeProcesses(others)}, which go on working`);
 }
 
+const describeBreaking = ({ name, breaksBefore }: Foreseen) => `${name} ends versions that do not have migration ${breaksBefore}`;
+const describeProcesses = (processes: readonly VersionedProcess[]) =>
+  `${formatMany(processes.length, 'process', 'processes')} of ${listNames(processes)}`;
 const listNames = (processes: readonly VersionedProcess[]) => [...new Set(processes.map((one) => one.version ?? 'an older version'))].join(', ');
 
 function judgeBackup(standing: BackupStanding | undefined, here: boolean, isNew: boolean, spread: boolean): Judged {
