@@ -20,6 +20,7 @@ import { historyCommands } from './commands/history.ts';
 import { inboxCommands } from './commands/inbox.ts';
 import { importCommands } from './commands/imports.ts';
 import { keyCommands } from './commands/keys.ts';
+import { loginCommands } from './commands/login.ts';
 import { mailCommands } from './commands/mails.ts';
 import { developerCommands } from './commands/developer.ts';
 import { operatorCommands } from './commands/operator.ts';
@@ -44,7 +45,7 @@ import { version } from './version.ts';
 
 export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
-  ...authorisationCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
+  ...authorisationCommands, ...loginCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
   ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
   ...settingsCommands, ...backupCommands, ...sandboxCommands,
 ];

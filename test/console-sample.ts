@@ -44,6 +44,10 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   const somebody = { name: hostile, email: 'eve@trust.example', role: 'viewer', by: 'admin' };
   const invited = await inviteOperator(service.db, { publicUrl: service.url, adminKept: false }, somebody);
   await addRosters(service);
+  await service.db`
+    insert into login (estab, presence_id, username, locked_until)
+    select estab, presence_id(estab, sourced_id), ${hostile}, now() + interval '1 day' from roster_user
+    where estab = ${hillTop} and kind = 'teacher' and status = 'active' order by sourced_id limit 1`;
   const client = await service.addClient(reader, [hillTop]);
   const other = await service.addClient(odd, [hillTop, held], 'School,Staff:optional');
   await service.db`update application set name = ${hostile} where rp = ${odd}`;
@@ -172,6 +176,7 @@ async function listExamples({ db }: Service, targets: Targets): Promise<Record<s
     [`${school}/add-application`]: at('/add-application', refused),
     [`${school}/applications/:rp`]: [...at(`/applications/${reader}`, hillTop, asked), ...at(`/applications/${odd}`, held)],
     [`${school}/upload-token`]: at('/upload-token', hillTop),
+    [`${school}/logins`]: [...at('/logins', hillTop, held), ...at('/logins?q=nobody&state=locked', hillTop)],
     [`${school}/audit`]: at('/audit', hillTop),
     [`${school}/remove`]: at('/remove', held),
     [`${school}/source`]: at('/source', hillTop, held, failing),

@@ -35,7 +35,7 @@ export type Command = Readonly<{
   /** Of a command that takes away what no other brings back: it then asks, or needs --yes. Undefined: this time nothing goes. */
   destroys?(context: Context, given: Given): Promise<Loss | undefined>;
   /** Of whose it is, where no option says so: for the trail of that school and application. */
-  about?(context: Context, given: Given): Promise<Pick<Deed, 'estab' | 'rp'> | undefined>;
+  about?(context: Context, given: Given): Promise<Pick<Deed, 'estab' | 'rp' | 'subject'> | undefined>;
   run(context: Context, given: Given): Promise<Outcome>;
 }>;
 

@@ -12,6 +12,7 @@ export const uploadPath = (estab: string) => `${sourcePath(estab)}/upload`;
 export const importsPath = (estab: string) => `${schoolPath(estab)}/imports`;
 export const importPath = (estab: string, id: string) => `${importsPath(estab)}/${part(id)}`;
 export const heldPath = (estab: string) => `${schoolPath(estab)}/held`;
+export const loginsPath = (estab: string) => `${schoolPath(estab)}/logins`;
 export const rosterPath = (estab: string) => `${schoolPath(estab)}/roster`;
 
 /** Not below the schools and the applications: one of them may be called `new`. */

@@ -45,6 +45,7 @@ import { grantActions } from './schools/grant-actions.ts';
 import { grantPage } from './schools/grant.ts';
 import { schoolsPage } from './schools/list.ts';
 import { addSchoolAction, newSchoolPage } from './schools/new.ts';
+import { loginActions, loginsPage } from './schools/logins.ts';
 import { removeSchoolAction, removeSchoolPage } from './schools/remove.ts';
 import { schoolActions } from './schools/school-actions.ts';
 import { schoolPage } from './schools/school.ts';
@@ -68,7 +69,7 @@ import type { Action, ConsoleParts, Page } from './visit.ts';
 export const pages: readonly Page[] = [
   overviewPage,
   accountPage, factorPage, operatorsPage, operatorPage,
-  schoolsPage, newSchoolPage, schoolPage, editSchoolPage, addApplicationPage, grantPage, uploadTokenPage, schoolAuditPage, removeSchoolPage,
+  schoolsPage, newSchoolPage, schoolPage, editSchoolPage, addApplicationPage, grantPage, uploadTokenPage, loginsPage, schoolAuditPage, removeSchoolPage,
   sourcePage, uploadPage, importsPage, importPage, problemsPage, heldPage,
   mailListPage, mailPage, workListPage, workPage, backupsPage, settingsPage, auditPage, auditCsvPage,
   deliveriesPage, deliveryPage, tailPage, targetsPage, targetPage,
@@ -82,7 +83,7 @@ export const pages: readonly Page[] = [
 
 export const actions: readonly Action[] = [
   ...accountActions, ...factorActions, ...operatorsActions, ...operatorActions,
-  addSchoolAction, editSchoolAction, ...schoolActions, ...grantActions, ...uploadTokenActions, removeSchoolAction,
+  addSchoolAction, editSchoolAction, ...schoolActions, ...grantActions, ...uploadTokenActions, ...loginActions, removeSchoolAction,
   saveSourceAction, testSourceAction, collectAction, demoModeAction, uploadAction, approveHeldAction, discardHeldAction,
   openMailAction, sendMailAction, retryWorkAction, rotateKeysAction, backUpNowAction,
   replayFailedAction, replayAction, ...targetActions,

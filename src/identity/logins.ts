@@ -24,14 +24,17 @@ export async function inviteToRegister(
   await mailLink(tx, publicUrl, { estab, rp, presence, invitation: invitation ?? null, hours: 24 * linkDays, write: renderRegistration });
 }
 
-/** For who has forgotten the password. Who never chose one registers as before: what that would lead to stays, and so does the time for it. */
-export async function sendPasswordLink(tx: Tx, publicUrl: string, estab: string, presence: Presence): Promise<void> {
+/**
+ * Mails a link for a new password, or a new registration link to a person who has never chosen one, which keeps its invitation and its time.
+ * Returns the link.
+ */
+export async function sendPasswordLink(tx: Tx, publicUrl: string, estab: string, presence: Presence): Promise<string> {
   const [before] = await tx<{ registered: boolean; invitation: string | null }[]>`
     select l.registered_at is not null as registered, r.invitation
     from login l left join registration_link r on r.estab = ${estab} and r.presence_id = l.presence_id and r.expires_at > now()
     where l.estab = ${estab} and l.presence_id = ${presence.id}`;
   const how = before?.registered ? { hours: forgottenHours, write: renderForgotten } : { hours: 24 * linkDays, write: renderRegistration };
-  await mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, ...how });
+  return mailLink(tx, publicUrl, { estab, rp: null, presence, invitation: before?.invitation ?? null, ...how });
 }
 
 type LinkMail = {
@@ -43,14 +46,18 @@ type LinkMail = {
   write: (given: { school: string; person: string; userName: string; link: string }) => Letter;
 };
 
-async function mailLink(tx: Tx, publicUrl: string, { estab, rp, presence, invitation, hours, write }: LinkMail): Promise<void> {
+/** Replaces the links that the person had. Without an address nothing is mailed, and using the link verifies none. Returns the link. */
+async function mailLink(tx: Tx, publicUrl: string, { estab, rp, presence, invitation, hours, write }: LinkMail): Promise<string> {
   await tx`delete from registration_link where estab = ${estab} and presence_id = ${presence.id}`;
   const token = makeSchoolKey(estab);
   await tx`insert into registration_link (hash, estab, presence_id, expires_at, invitation, email)
-    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(hours => ${hours}), ${invitation}, ${presence.workEmail})`;
-  const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
+    values (${hashSecret(token)}, ${estab}, ${presence.id}, now() + make_interval(hours => ${hours}), ${invitation}, ${presence.workEmail || null})`;
+  const link = `${publicUrl}/register/${token}`;
   const { displayName: person, userName, workEmail: to } = presence;
-  await enqueueMail(tx, { estab, rp, to, ...write({ school: school?.name ?? estab, person, userName, link: `${publicUrl}/register/${token}` }) });
+  if (to === '') return link;
+  const [school] = await tx<{ name: string }[]>`select name from establishment where estab = ${estab}`;
+  await enqueueMail(tx, { estab, rp, to, ...write({ school: school?.name ?? estab, person, userName, link }) });
+  return link;
 }
 
 /** The name of the roster, else the e-mail; where that is taken, with a number. */
@@ -96,7 +103,7 @@ export async function register(db: Db, turn: Turns, token: string, password: str
   return found;
 }
 
-const usedUp = () => new SchoolbellError('not_found', 'This link has been used or has expired. Have a new one sent, or ask your school.');
+const usedUp = () => new SchoolbellError('not_found', 'This link has been used or has expired. Ask for a new one, or ask your school.');
 
 export async function requirePassword(password: string, presence: Presence): Promise<void> {
   const { type, firstName, surname, displayName, userName } = presence;

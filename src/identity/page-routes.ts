@@ -35,7 +35,8 @@ const leadsOn = {
   link: { path: '/school', label: 'Have the link sent' },
 } as const;
 const hidden = { schema: { hide: true } } as const;
-const lock = 'After ten wrong tries a login is locked: wait 15 minutes, or ask your school to unlock it.';
+const lock = 'After ten wrong passwords a login is locked for 15 minutes, and the right one is refused too. Wait, or ask your school: the operator of ' +
+  'this service unlocks it for your school.';
 export const wrong = `The school, user name or password is wrong. If schools have names alike, type the number of yours. ${lock}`;
 const wrongPresent = `The present password is wrong. ${lock}`;
 

@@ -55,6 +55,23 @@ export async function findPresence(sql: Sql, estab: string, id: string): Promise
   return presence;
 }
 
+export type ListedLogin = Pick<Presence, 'id' | 'displayName' | 'userName' | 'workEmail' | 'lastLoggedIn' | 'registered'> & { lockedUntil: Date | null };
+
+/** Lists logins in the order of their user names. `words`: part of a user name or of a person's name. `after`: the last user name that was seen. */
+export async function listLogins(
+  sql: Sql,
+  estab: string,
+  { words, locked, after, most }: { words: string; locked: boolean; after: string; most: number },
+): Promise<ListedLogin[]> {
+  return sql<ListedLogin[]>`
+    select p.id, p."displayName", l.username as "userName", p."workEmail", l.last_logged_in as "lastLoggedIn", l.password_hash is not null as registered,
+      case when l.locked_until > now() then l.locked_until end as "lockedUntil"
+    from login l join (${people(sql, estab)}) p on p.id = l.presence_id
+    where l.estab = ${estab} and lower(l.username) > lower(${after}) and (not ${locked}::boolean or l.locked_until > now())
+      and (strpos(lower(l.username), lower(${words})) > 0 or strpos(lower(p."displayName"), lower(${words})) > 0)
+    order by lower(l.username) limit ${most}`;
+}
+
 /** By its work e-mail, in any case, if that is one person's alone. */
 export async function findByEmail(sql: Sql, estab: string, email: string): Promise<Presence | undefined> {
   const [first, second] = await sql<Presence[]>`

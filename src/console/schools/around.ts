@@ -21,6 +21,7 @@ const ways = {
   source: { path: '/source', label: 'Source' },
   imports: { path: '/imports', label: 'Imports' },
   roster: { path: '/roster', label: 'Roster' },
+  logins: { path: '/logins', label: 'Logins' },
   audit: { path: '/audit', label: 'Audit' },
 } as const;
 export type Way = keyof typeof ways;

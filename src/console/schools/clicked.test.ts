@@ -179,6 +179,23 @@ clickEach('schools', db, opened, {
     assert.equal(await sends(), true);
     return [{ estab: 's' }];
   },
+  async '/console/schools/:estab/logins/unlock'() {
+    await db`
+      insert into login (estab, presence_id, username, password_hash, wrong_tries, locked_until)
+      values ('s', presence_id('s', 'p1'), 'p1', 'none', 10, now() + interval '1 day')`;
+    await open(`${school('s')}/logins?state=locked`);
+    await send('unlock-0');
+    assert.deepEqual([...(await db`select wrong_tries, locked_until from login where estab = 's'`)].map((one) => ({ ...one })), [
+      { wrong_tries: 0, locked_until: null },
+    ]);
+    return [{ estab: 's', subject: 'users/p1' }];
+  },
+  async '/console/schools/:estab/logins/reset'() {
+    await open(`${school('s')}/logins`);
+    await send('reset-0');
+    assert.equal((await fetch(await page.locator('#link').inputValue())).status, 200);
+    return [{ estab: 's', subject: 'users/p1' }];
+  },
   async '/console/schools/:estab/upload-token/remove'() {
     await open(`${school('s')}/upload-token`);
     await send('remove-token');
