@@ -157,6 +157,16 @@ test('a busy service is asked again: 503, and in variant A 400 with a Retry-Afte
   }
 });
 
+test('a token is asked for again while the service is busy, in the form of each variant', async () => {
+  for (const [variant, status] of [[0, 400], [1, 503]] as const) {
+    let busy = 1;
+    const { rosters, pauses } = await openRosters((one, go) =>
+      isToken(one) && busy-- > 0 ? Promise.resolve(new Response('busy', { status, headers: { 'retry-after': '5' } })) : go());
+    assert.equal((await count(rosters[variant] as Roster)).total, 12);
+    assert.deepEqual(pauses, [5_000]);
+  }
+});
+
 test('without an answer what only reads is tried four times; gateways that found nobody count the same', async () => {
   const fails = { network: () => Promise.reject(new TypeError('fetch failed')), http_502: () => Promise.resolve(new Response('', { status: 502 })) };
   for (const [code, fail] of Object.entries(fails)) {

@@ -63,7 +63,7 @@ type Options = Omit<Question, 'filter'> & { filter?: string | ((where: Where<Bas
 
 function createRoster(settings: Settings, dialect: Dialect, id: string, secret: string): unknown {
   const { refusals, busy, tokenPath, variant } = dialect;
-  const session = createSession(settings, { scheme: 'Bearer', refusals, busy, obtain: rosteringAccess(tokenPath, id, secret) });
+  const session = createSession(settings, { scheme: 'Bearer', refusals, busy, obtain: rosteringAccess(tokenPath, id, secret, busy) });
   const reader: Reader = { session, dialect };
   const raw: RawRoster = {
     pages: (list, question = {}) => walkPages(reader, list, question),

@@ -52,11 +52,11 @@ export function createSession(settings: Settings, access: Access): Session {
 
 const seconds = (text: unknown) => (typeof text === 'number' && text > 0 ? text : 0) * 1000;
 
-/** @internal A rostering token, for an id and a secret. */
-export function rosteringAccess(tokenPath: string, id: string, secret: string): Access['obtain'] {
+/** @internal A rostering token, for an id and a secret. busy: the statuses that mean, with a Retry-After, that the service is busy. */
+export function rosteringAccess(tokenPath: string, id: string, secret: string, busy: readonly number[]): Access['obtain'] {
   const authorization = `Basic ${encodeBase64(`${id}:${secret}`)}`;
   return async (settings, signal) => {
-    const asked: Call = { method: 'POST', path: tokenPath, headers: { authorization }, repeatable: true, signal };
+    const asked: Call = { method: 'POST', path: tokenPath, headers: { authorization }, repeatable: true, busy, signal };
     const answer = requireFine(await call(settings, asked), asked, settings.now());
     const body = readJson<{ access_token: string; expires_in: number }>(answer, `POST ${tokenPath}`);
     return { value: body.access_token, lifetimeMs: seconds(body.expires_in) };
