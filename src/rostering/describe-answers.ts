@@ -5,6 +5,7 @@ import { collections } from '../roster/collections.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { selectableFields } from './field-path.ts';
 import type { Operation } from './operations.ts';
+import { unknownParametersHeader } from './unknown-parameters.ts';
 import { neededScopes } from './visibility.ts';
 
 const text = (description: string, example: string) => ({ type: 'string', description, examples: [example] });
@@ -14,6 +15,10 @@ const versionHeaders = {
   ETag: text('Send it back as `If-None-Match`: 304 while the answer would be the same.', 'W/"hZ3v0s1cUq2m9KxYw7eRtA"'),
   'Cache-Control': text('Whoever keeps it must ask whether it still holds.', 'private, no-cache'),
   Vary: text('What the answer depends on beside the address.', 'authorization, if-roster-version'),
+  [unknownParametersHeader]: text(
+    'Query parameters of the request that are unknown and had no effect, percent-encoded: at most 10 names of 60 characters. Absent if all are known.',
+    'limt, since',
+  ),
 };
 const listHeaders = (root: string) => ({
   'X-Total-Count': { type: 'integer', description: 'How many records match on all pages.', examples: [1193] },

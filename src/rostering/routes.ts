@@ -23,6 +23,7 @@ import { recordSchemas } from './record-schema.ts';
 import type { Readings } from './readings.ts';
 import { createFindSight } from './sight.ts';
 import { createTurnstile } from './turnstile.ts';
+import { reportUnknownParameters } from './unknown-parameters.ts';
 
 export const wholeListsPerApplication = 8;
 const longestWaitMs = 8_000;
@@ -46,6 +47,7 @@ export function rosteringRoutes(app: FastifyInstance, { authenticate, readings, 
     const describe = createDescribeOperation(dialect);
     app.register(async (scope) => {
       useErrorShape(scope, dialect.errors);
+      scope.addHook('onSend', reportUnknownParameters);
       for (const operation of operations.filter(({ name }) => dialect.offers(name))) {
         const path = dialect.root + operation.path;
         scope.get(path, describe(operation), async (request, reply) => {
