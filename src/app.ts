@@ -32,6 +32,7 @@ import { asksForPage } from './http/accepts-page.ts';
 import { announceDeprecations, deprecations, type Deprecation } from './http/deprecations.ts';
 import { envelopeShape, type ErrorShape } from './http/error-shape.ts';
 import { healthRoutes } from './http/health.ts';
+import { withKnownParameters } from './http/known-parameters.ts';
 import { createLeaving, type Leaving } from './http/leaving.ts';
 import type { LogStream } from './http/log-lines.ts';
 import { createOutbound } from './http/outbound.ts';
@@ -171,7 +172,8 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const searchLimit = createRateLimit(changes, maxSearchesPerMinute, now);
   app.addHook('onClose', async () => void (await Promise.all([limit.close(), searchLimit.close()])));
   tellStanding(app, limit);
-  const requireCaller = createSchoolCaller(callers, tokens, limit);
+  const requireSchool = createSchoolCaller(callers, tokens, limit);
+  const requireCaller = withKnownParameters(requireSchool);
   const allowed = parseAllowList(config.outboundAllow);
   const requireTarget = createRequireTarget(changes, config.publicUrl, allowed);
   const requireManagement = createManagementCaller(callers, tokens, limit);
@@ -211,7 +213,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
       deliveryRoutes(scope, {
         db: changes,
         reads,
-        requireCaller: createApplicationCaller(requireCaller, requireManagement),
+        requireCaller: withKnownParameters(createApplicationCaller(requireSchool, requireManagement)),
         answersFrom: parseAllowList(config.answersFrom),
       }),
     );
@@ -219,9 +221,9 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     if (sandbox) api.register(async (scope) => sandboxRoutes(scope, { db: changes, requireManagement: createManagementCaller(callers, steady, limit), now }));
     schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
-    uploadRoutes(api, { db: changes, requireUpload: createUploadCaller(tries, limit), uploads, publicUrl: config.publicUrl });
+    uploadRoutes(api, { db: changes, requireUpload: withKnownParameters(createUploadCaller(tries, limit)), uploads, publicUrl: config.publicUrl });
     schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
-    const requireIdentity = createIdentityCaller({ db: tries, requireSchool: requireCaller, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
+    const requireIdentity = createIdentityCaller({ db: tries, requireSchool, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
     const retained = listRetained(config);
     const pages = { db: pools.console, prefer: createPrefer({ db: pools.console }, parts.replicas && { db: parts.replicas.console }, { health }) };
     const holds = parts.holds ?? holdLimits;

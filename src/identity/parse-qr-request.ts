@@ -1,6 +1,7 @@
 // In charge of reading a request for a QR code: names in any case, each parameter once, every value checked before
 // anything is fetched or drawn.
 import { SchoolbellError } from '../errors.ts';
+import { requireKnownNames } from '../http/known-parameters.ts';
 
 export type QrRequest = Readonly<{
   text: string;
@@ -21,12 +22,7 @@ type Name = (typeof names)[number];
 
 /** Takes a query, whose values are lists, or the members of a body, whose values are strings or numbers. */
 export function parseQrRequest(values: Readonly<Record<string, unknown>>): QrRequest {
-  const stranger = Object.keys(values).find((key) => !names.some((name) => name.toLowerCase() === key.toLowerCase()));
-  if (stranger !== undefined)
-    refuse(
-      `"${stranger.slice(0, 60)}" is not a parameter of GenerateQRCode: it takes ${names.join(', ')}. If it belongs to your text` +
-        ` or centerImageUrl, percent-encode that as a whole.`,
-    );
+  requireKnownNames(values, names, 'GenerateQRCode');
   const text = findValue(values, 'text') ?? refuse('text is missing: what the code is to say.');
   const url = findValue(values, 'centerImageUrl');
   const type = parseType(findValue(values, 'QRType'));

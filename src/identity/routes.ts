@@ -5,6 +5,7 @@ import type { IdentityCaller, RequireIdentityCaller } from '../access/identity-c
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { longestStatementsMs } from '../http/deadline.ts';
+import { requireDescribedQuery } from '../http/known-parameters.ts';
 import { refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { parseQuery, requireWellFormed, type Query } from '../http/query.ts';
@@ -69,7 +70,10 @@ export function identityRoutes(app: FastifyInstance, identity: Identity): void {
           handler: async (request, reply) => {
             const caller = await identity.requireCaller(request, credential);
             reply.header('cache-control', 'no-store');
-            return audited(identity.db, name, caller, () => run(identity, caller, request, reply));
+            return audited(identity.db, name, caller, async () => {
+              requireDescribedQuery(request, name);
+              return run(identity, caller, request, reply);
+            });
           },
         });
       refuseOtherMethods(scope, `${root}/${name}`, methods);

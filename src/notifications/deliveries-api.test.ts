@@ -218,7 +218,7 @@ suite('pages', () => {
     ['pageSize=1001', /1001 is more than a page holds, which is 1000/],
     ['page=11&pageSize=1000', /beyond the first 10000; narrow them down with state, since or until/],
     ['state=done&state=failed', /given 2 times/],
-    ['limit=5', /"limit" is not a parameter of Deliveries: it takes state, since, until, page, pageSize/],
+    ['limit=5', /"limit" is not a parameter of \/api\/v1\/Deliveries: it takes state, since, until, page, pageSize/],
   ];
   for (const [query, message] of bad) {
     test(`${query} is refused, with what would be right`, async () => {

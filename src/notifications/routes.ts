@@ -112,12 +112,6 @@ function readBody(body: unknown): Map<string, string> {
 function readQuery(query: Query): Map<string, string> {
   const repeated = Object.entries(query).find(([, values]) => values.length > 1);
   if (repeated) throw new SchoolbellError('invalid_request', `${repeated[0]} is given ${repeated[1].length} times; give it once.`);
-  const unknown = Object.keys(query).find((name) => !parameters.includes(name.toLowerCase()));
-  if (unknown !== undefined)
-    throw new SchoolbellError(
-      'invalid_request',
-      `"${unknown.slice(0, 60)}" is not a parameter here; if it belongs to your url, percent-encode that as a whole (& as %26).`,
-    );
   return new Map(Object.entries(query).map(([name, values]) => [name.toLowerCase(), values[0] ?? '']));
 }
 

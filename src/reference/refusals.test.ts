@@ -74,6 +74,11 @@ test('without a credential, and with one that is none', async () => {
   }
 });
 
+test('with a parameter that the operation does not describe', async () => {
+  for (const one of all.filter(({ described: { path } }) => path.startsWith('/api/v1/')))
+    assert.equal(check(one, await ask(one.described, { url: '&unknownName=1' }), 'unknown parameter'), 'invalid_request', nameOf(one.described));
+});
+
 test('with a query that is none, an id of nothing, a scope that is not granted', async () => {
   for (const one of all) {
     const { described } = one;

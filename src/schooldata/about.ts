@@ -28,8 +28,13 @@ const abouts: Readonly<Record<string, About>> = {
   Databases: async (db, who) => renderStatus({ estab: who.estab, endpoint: 'Databases', requestId: null, databases: await readOpenedDatabases(db, who) }),
 };
 
+export type AboutCaller = Readonly<{ name: string; databases: readonly DatabaseName[]; answer: About }>;
+
+/** Parameters of the endpoints about the caller. */
+export const aboutParameters: readonly string[] = ['callbackUrl'];
+
 /** By its name in any case; databases: those that it tells of. */
-export function findAbout(name: string): { name: string; databases: readonly DatabaseName[]; answer: About } | undefined {
+export function findAbout(name: string): AboutCaller | undefined {
   const found = Object.entries(abouts).find(([one]) => one.toLowerCase() === name.toLowerCase());
   return found && { name: found[0], databases: found[0] === 'Databases' ? databaseNames : [], answer: found[1] };
 }

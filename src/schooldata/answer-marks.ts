@@ -39,9 +39,6 @@ export async function answerMarks(
 }
 
 function parseModes(query: Query): { partial: boolean; validateOnly: boolean } {
-  const unknown = Object.keys(query).find((name) => !['mode', 'validateonly'].includes(name.toLowerCase()));
-  if (unknown !== undefined)
-    throw new SchoolbellError('invalid_request', `"${unknown.slice(0, 60)}" is not a parameter here; there are mode=partial and validateOnly=true.`);
   const mode = findParameter(query, 'mode')?.toLowerCase();
   if (mode !== undefined && mode !== 'partial' && mode !== 'atomic')
     throw new SchoolbellError('invalid_request', `mode: "${mode.slice(0, 40)}" is neither atomic, which is usual, nor partial.`);

@@ -1,6 +1,7 @@
 // In charge of reading a request for data: names in any case, each parameter once, every value checked, so that what
 // is wrong is said before anything is read.
 import { SchoolbellError } from '../errors.ts';
+import { requireKnownNames } from '../http/known-parameters.ts';
 import { findParameter, isDay, parseInstant, parseWhole } from '../http/parameters.ts';
 import type { Query } from '../http/query.ts';
 import { commonParameters, longestRangeDays, type Endpoint, type Parameter } from './catalogue.ts';
@@ -22,7 +23,8 @@ const dayMs = 86_400_000;
 
 /** `row`: the Id in the path. */
 export function parseDataRequest(query: Query, endpoint: Endpoint, row?: string): DataRequest {
-  requireKnownNames(query, endpoint, row);
+  const known = [...endpoint.parameters, ...commonParameters.filter(({ ofLists }) => row === undefined || !ofLists)].map(({ name }) => name);
+  requireKnownNames(query, known, row === undefined ? endpoint.name : `${endpoint.name}/{Id}`);
   const page = parseWhole(query, 'page') ?? 1;
   const pageSize = parseWhole(query, 'pageSize');
   if (pageSize === undefined && page !== 1) throw new SchoolbellError('invalid_request', 'page without pageSize: say how many rows a page has.');
@@ -34,17 +36,6 @@ export function parseDataRequest(query: Query, endpoint: Endpoint, row?: string)
   const values = row === undefined ? given : { ...given, ...requireRowValues(endpoint, row, given) };
   const fields = parseFields(query, endpoint);
   return { page, pageSize, updatedSince: parseInstant(query, 'updatedSince'), onlyStatus: parseFlag(query, 'onlyGetDBStatus'), values, fields, row };
-}
-
-function requireKnownNames(query: Query, { name, parameters }: Endpoint, row: string | undefined): void {
-  const known = [...parameters, ...commonParameters.filter(({ ofLists }) => row === undefined || !ofLists)].map((one) => one.name);
-  const stranger = Object.keys(query).find((one) => !known.some((taken) => taken.toLowerCase() === one.toLowerCase()));
-  if (stranger === undefined) return;
-  throw new SchoolbellError(
-    'invalid_request',
-    `"${stranger.slice(0, 60)}" is not a parameter of ${name}${row === undefined ? '' : '/{Id}'}: it takes ${known.join(', ')}. ` +
-      'If it belongs to your callbackUrl, percent-encode that as a whole.',
-  );
 }
 
 export function noSuchRow({ name, valuesOfId }: Endpoint, row: string): SchoolbellError {

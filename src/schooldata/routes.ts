@@ -9,6 +9,7 @@ import type { Prefer } from '../db/replicas.ts';
 import { SchoolbellError } from '../errors.ts';
 import { cutText } from '../http/cut-text.ts';
 import { fine } from '../http/envelope.ts';
+import { requireKnownNames } from '../http/known-parameters.ts';
 import { notTaken, refuseAt, refuseOtherMethods } from '../http/known-addresses.ts';
 import { findParameter, isGiven } from '../http/parameters.ts';
 import { requireWellFormed, type Query } from '../http/query.ts';
@@ -16,7 +17,7 @@ import { noteRecords } from '../http/request-log.ts';
 import { sendRead, type SlowReaderLimit } from '../http/slow-reader.ts';
 import type { RequireTarget } from '../notifications/inbox/require-target.ts';
 import type { ListFolder } from '../roster/list-folder.ts';
-import { findAbout } from './about.ts';
+import { aboutParameters, findAbout, type AboutCaller } from './about.ts';
 import { answerData, requireRow } from './answer.ts';
 import { readStanding } from './standing.ts';
 import { answerMarks } from './answer-marks.ts';
@@ -124,7 +125,7 @@ function refuseVerb(params: Params): SchoolbellError {
   return notTaken(['GET', 'HEAD']);
 }
 
-type Asked = Readonly<{ endpoint: Endpoint; row: string | undefined }> | NonNullable<ReturnType<typeof findAbout>>;
+type Asked = Readonly<{ endpoint: Endpoint; row: string | undefined }> | AboutCaller;
 
 /** What an address names. */
 function requireAsked({ estab, name, id }: Params): Asked {
@@ -153,7 +154,10 @@ async function answerNow(
   reply: FastifyReply,
 ): Promise<unknown> {
   requireWellFormed(query);
-  if ('answer' in asked) return asked.answer(db, who);
+  if ('answer' in asked) {
+    requireKnownNames(query, aboutParameters, asked.name);
+    return asked.answer(db, who);
+  }
   const { endpoint, row } = asked;
   requireScope(who, endpoint);
   const request = parseDataRequest(query, endpoint, row);
@@ -194,7 +198,10 @@ async function answerLater({ db, requireTarget }: SchoolData, who: SchoolCaller,
   const problem = await findProblem(async () => {
     const asked = requireAsked(params);
     requireWellFormed(query);
-    if ('answer' in asked) return;
+    if ('answer' in asked) {
+      requireKnownNames(query, aboutParameters, asked.name);
+      return;
+    }
     const wanted = parseDataRequest(query, asked.endpoint, asked.row);
     // What is being collected may bring the row.
     if ((await readDatabases(db, who.estab, databases)).every(({ status }) => status === 'OK')) await requireRow(db, who, asked.endpoint, wanted);
